@@ -1,11 +1,11 @@
 /** The npm package as other projects have it: packed, installed beside nothing else, and used by three runners of tests. */
 import { execFile, spawnSync } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { useFolder } from '#test/folder.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
@@ -22,14 +22,13 @@ interface Packed {
   files: { path: string }[];
 }
 
-let folder: string;
+const folder = useFolder();
 let packed: Packed;
 let installed: PromiseSettledResult<unknown>;
 const project = () => join(folder, 'project');
 const bin = (name: string) => join(project(), 'node_modules/.bin', name);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'store-data-package-'));
   const { stdout } = await run('npm', ['pack', '--silent', '--json', '--pack-destination', folder], {
     cwd: ROOT,
   });
@@ -44,7 +43,6 @@ beforeAll(async () => {
     await symlink(join(ROOT, 'node_modules', name), join(project(), 'node_modules', name));
   }
 }, INSTALL_LIMIT_MS);
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Where no registry answers, what needs the installed package is skipped and says why. */
 function needsInstallation({ skip }: TestContext): void {

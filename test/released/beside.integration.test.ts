@@ -1,10 +1,9 @@
 /** Processes of the release before run beside this one's, on the same servers: the way of every upgrade, and back. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
+import { useFolder } from '#test/folder.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -27,7 +26,7 @@ type Release = 'before' | 'this';
 
 describe.skipIf(absent !== undefined)('the release before and this one on the same servers', () => {
   let installation: Installation;
-  let folder: string;
+  const folder = useFolder();
   const running = new Set<ServiceProcess>();
   const apis = {} as Record<Release, ApiClient>;
 
@@ -96,7 +95,6 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
 
   let projectorBefore: ServiceProcess;
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'store-data-release-'));
     extractReleaseBefore(folder);
     installation = await createInstallation();
     ({ started: projectorBefore } = await start('before', 'projector'));
@@ -108,7 +106,6 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
   afterAll(async () => {
     await Promise.all([...running].map(stop));
     await installation?.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   it('answer alike from what the release before projected, and from what this one projected after it', async () => {

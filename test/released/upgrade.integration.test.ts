@@ -1,10 +1,10 @@
 /** docs/upgrading.md, step by step, on what the release before stored: no request fails, and no follower misses anything. */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { useFolder } from '#test/folder.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService, killAll } from '#test/service-process.ts';
@@ -24,7 +24,7 @@ interface Running {
 const absent = whyNoReleaseBefore();
 
 describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => {
-  let folder: string;
+  const folder = useFolder();
   let installation: Installation;
   let key: { client_id: string; client_secret: string };
   let traffic: Traffic;
@@ -120,7 +120,6 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
   }
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'store-data-upgrade-'));
     makeReleases();
     installation = await createInstallation();
     const { environment } = installation;
@@ -140,7 +139,6 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
     await traffic?.stop();
     await killAll(started);
     await installation?.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   it('replaces projectors, then query services', async () => {

@@ -1,28 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { createKafka } from '#shared/kafka/client.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
+import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureBroker, startSecureBroker, USER } from './kafka.ts';
 
 const OTHERS = { MONGODB_URI: 'mongodb://127.0.0.1', REDIS_URL: 'redis://127.0.0.1' };
 
 describe('Kafka by TLS', () => {
-  let folder: string;
+  const folder = useFolder();
   let authority: Authority;
   let broker: SecureBroker;
   let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'expiredCert' | 'expiredKey' | 'password', string>;
   let tokens: Server;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
     authority = await makeAuthority('authority');
     const other = await makeAuthority('other');
     const client = await authority.issue('client');
@@ -44,7 +41,6 @@ describe('Kafka by TLS', () => {
   afterAll(async () => {
     await broker?.close();
     tokens?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** What a client with these settings meets: topics, or the reason why not. */

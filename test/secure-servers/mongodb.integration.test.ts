@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
+import { useFolder } from '#test/folder.ts';
 import { makeAuthority, writeFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureMongod, startSecureMongod, USER } from './mongodb.ts';
 
@@ -15,11 +13,10 @@ const OTHERS = {
 };
 
 describe('MongoDB by TLS', () => {
-  let folder: string;
+  const folder = useFolder();
   let mongod: SecureMongod;
   let files: Record<'ca' | 'otherCa' | 'client' | 'expired' | 'password', string>;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
     const authority = await makeAuthority('authority');
     const other = await makeAuthority('other');
     const client = await authority.issue('client');
@@ -35,7 +32,6 @@ describe('MongoDB by TLS', () => {
   });
   afterAll(async () => {
     await mongod?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** What both clients with these settings meet: who they are taken for, or the reason why for nobody. */

@@ -1,27 +1,23 @@
 /** `prepare` reaches MongoDB by the settings that every other command has. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { PASSWORD, type SecureMongod, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
 
 describe('prepare by TLS', () => {
-  let folder: string;
+  const folder = useFolder();
   let ca: string;
   let authority: Authority;
   let installation: Installation;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
     authority = await makeAuthority('authority');
     ({ ca } = await writeFiles(folder, { ca: authority.cert }));
     installation = await createInstallation();
   });
   afterAll(async () => {
     await installation?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const settings = ({ uri }: Pick<SecureMongod, 'uri'>): Record<string, string> => ({

@@ -1,20 +1,17 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useFolder } from '#test/folder.ts';
 import { type Authority, type Issued, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
 describe('the query service by HTTPS', () => {
-  let folder: string;
+  const folder = useFolder();
   let authority: Authority;
   let first: Issued;
   let service: QueryService;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
     authority = await makeAuthority('authority');
     first = await authority.issue('first');
     const files = await writeFiles(folder, first);
@@ -24,7 +21,6 @@ describe('the query service by HTTPS', () => {
   });
   afterAll(async () => {
     await service?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** The status of `/health`, and for whom the certificate is. */

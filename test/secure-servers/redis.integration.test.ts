@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { createRedis } from '#shared/redis.ts';
+import { useFolder } from '#test/folder.ts';
 import { makeAuthority, writeFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureRedis, startSecureRedis, USER } from './redis.ts';
 
@@ -15,11 +13,10 @@ const OTHERS = {
 };
 
 describe('Redis by TLS', () => {
-  let folder: string;
+  const folder = useFolder();
   let redis: SecureRedis;
   let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'password', string>;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secure-'));
     const authority = await makeAuthority('authority');
     const other = await makeAuthority('other');
     const client = await authority.issue('client');
@@ -34,7 +31,6 @@ describe('Redis by TLS', () => {
   });
   afterAll(async () => {
     await redis?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** Who a client with these settings is taken for, or the reason why for nobody. */

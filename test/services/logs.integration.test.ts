@@ -3,14 +3,14 @@
  * show as metrics, is searched for every secret, token and personal datum that was used.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { useFolder } from '#test/folder.ts';
 import { sendRaw } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
@@ -46,7 +46,7 @@ const SPELLINGS = [
 ];
 
 let installation: Installation;
-let folder: string;
+const folder = useFolder();
 let signingKey: SigningJwk;
 let env: Record<string, string>;
 let redis: TcpProxy;
@@ -63,7 +63,6 @@ beforeAll(async () => {
   // Servers go away here, and what waits for them is answered before its connection is given up.
   const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
   installation = await createInstallation({ oneRedis: true, partitions: 1, settings });
-  folder = await mkdtemp(join(tmpdir(), 'store-data-logs-'));
   signingKey = await newSigningKey();
   const file = join(folder, 'keys.json');
   await writeFile(file, printKeySet([signingKey]));
@@ -84,7 +83,6 @@ afterAll(async () => {
   await Promise.all(services.map(({ ended }) => ended));
   await redis?.close();
   await mongodb?.close();
-  await rm(folder, { recursive: true, force: true });
   await installation?.close();
 });
 

@@ -1,14 +1,14 @@
 /** Every alert fires when it should, and not otherwise: promtool runs the rules over what Prometheus would see. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { findPromtool } from './tools.ts';
 import { HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
+import { useFolder } from '#test/folder.ts';
 
 interface Rule {
   alert: string;
@@ -25,8 +25,7 @@ const rules = groups.flatMap((group) => group.rules).filter((rule) => 'alert' in
 
 const promtool = await findPromtool(process.env);
 if ('missing' in promtool) process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
-const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 const EVERY_MINUTE = '1m';
 

@@ -1,24 +1,18 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { useFolder } from '#test/folder.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { withAdmin } from '#test/topics.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 describe('prepare', () => {
   const installation = useInstallation();
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-prepare-'));
-  });
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
+  const folder = useFolder();
 
   it('makes topics that keep everything and a key that signs, and leaves both alone the next time', async () => {
     const environment = `${installation.environment}-new`;

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { useFolder } from '#test/folder.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { configureTopic, endsOf } from '#test/topics.ts';
 import { orderLine } from './publish/events.ts';
@@ -18,17 +18,15 @@ interface Published {
 
 describe('publish', () => {
   let installation: Installation;
-  let folder = '';
+  const folder = useFolder();
   let first = '';
   let second = '';
   beforeAll(async () => {
     installation = await createInstallation({ environments: 2, partitions: 3 });
     [first = '', second = ''] = installation.config.environments;
-    folder = await mkdtemp(join(tmpdir(), 'admin-publish-'));
   });
   afterAll(async () => {
     await installation?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   const file = async (name: string, content: string | Buffer) => {

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runCommand } from './run-command.ts';
 import { readConnection } from '#admin/servers.ts';
+import { useFolder } from '#test/folder.ts';
 
 const STACK = {
   query_url: 'http://127.0.0.1:1',
@@ -15,12 +15,10 @@ const STACK = {
 };
 
 describe('the servers that a command works on', () => {
-  let folder = '';
+  const folder = useFolder({ ofEachTest: true });
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'admin-'));
     await mkdir(join(folder, '.local'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   const writeStack = (content: object | string) => {
     const text = typeof content === 'string' ? content : JSON.stringify(content);

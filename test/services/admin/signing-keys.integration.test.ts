@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { useFolder } from '#test/folder.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { keyEvent } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -25,7 +25,7 @@ const LIFETIME_SECONDS = 8;
 const PAUSE_MS = 40;
 
 let installation: Installation;
-let folder: string;
+const folder = useFolder();
 let file: string;
 let env: Record<string, string>;
 let first: SigningJwk;
@@ -33,13 +33,11 @@ let first: SigningJwk;
 beforeAll(async () => {
   const settings = { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) };
   installation = await createInstallation({ settings });
-  folder = await mkdtemp(join(tmpdir(), 'store-data-signing-'));
   file = join(folder, 'keys.json');
   const { SIGNING_KEYS: _inline, ...rest } = installation.env;
   env = { ...rest, SIGNING_KEYS_FILE: file };
 });
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
   await installation?.close();
 });
 beforeEach(async () => {

@@ -1,28 +1,24 @@
 // The command that runs the stack, as a process: every way to end it leaves nothing behind.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 import { testableSources } from './sources.ts';
+import { useFolder } from '#test/folder.ts';
 
 const MAIN = fileURLToPath(import.meta.resolve('#local/stack/main.ts'));
 
 // Several starts in one test, on a machine that runs other tests at the same time.
 vi.setConfig({ testTimeout: 180_000 });
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'store-data-main-test-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder({ ofEachTest: true });
 
 type Main = ChildProcessByStdio<null, Readable, null>;
 

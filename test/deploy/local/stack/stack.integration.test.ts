@@ -1,25 +1,21 @@
 // The stack for real, from every source that this machine has: it serves, tells when a part dies, keeps data when
 // asked to, and leaves nothing.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findEngine } from '#local/stack/container.ts';
 import { type Stack, type StackAddresses, startStack } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 import { testableSources } from './sources.ts';
+import { useFolder } from '#test/folder.ts';
 
 // Several starts in one test, on a machine that runs other tests at the same time.
 vi.setConfig({ testTimeout: 180_000 });
 
-let dataFolder: string;
-beforeEach(() => {
-  dataFolder = mkdtempSync(join(tmpdir(), 'store-data-stack-test-'));
-});
-afterEach(() => rmSync(dataFolder, { recursive: true, force: true }));
+const dataFolder = useFolder({ ofEachTest: true });
 
 describe.each(await testableSources())('from source %s', (source) => {
   async function start(keepData = false): Promise<Stack> {

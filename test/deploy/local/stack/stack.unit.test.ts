@@ -1,21 +1,18 @@
 /** The local stack without its servers: folders, ports, logs, sources and settings. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cacheFolder, requirePlatform } from '#local/stack/fetch.ts';
 import { claimFolder, dataFolderAt, type PartDefinition, type StartContext } from '#local/stack/part.ts';
 import { brokerSettings } from '#local/stack/kafka/kafka.ts';
 import { lastLines } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { chosenTopology, forcedSource, startPart, startStack } from '#local/stack/stack.ts';
+import { useFolder } from '#test/folder.ts';
 
-let path: string;
-beforeEach(() => {
-  path = mkdtempSync(join(tmpdir(), 'store-data-owner-'));
-});
-afterEach(() => rmSync(path, { recursive: true }));
+const path = useFolder({ ofEachTest: true });
 
 /** The id of a process that has ended. */
 function endedPid(): number {
@@ -64,9 +61,7 @@ test('one of three brokers knows the controllers of all, and keeps three copies'
 });
 
 function logWith(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'store-data-log-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'x.log');
+  const file = join(path, 'x.log');
   writeFileSync(file, text);
   return file;
 }

@@ -1,8 +1,7 @@
 /** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, it, test, vi } from 'vitest';
 import {
   histogramOf,
   type ProjectorFigures,
@@ -17,13 +16,10 @@ import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
+import { useFolder } from '#test/folder.ts';
 import { testTerminal } from '#test/terminal.ts';
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'store-data-start-test-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder({ ofEachTest: true });
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
@@ -44,8 +40,6 @@ test('a signing key is made that the query service takes, and kept only if data 
 });
 
 test('keys are the same in every run of one user, and of nobody else', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'store-data-seed-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const cache = join(folder, 'cache');
   const seed = await keySeed(cache);
   expect(await keySeed(cache)).toBe(seed);

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,6 +6,7 @@ import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
 import { loadSigningKeys, type WatchedKeys, watchSigningKeys } from '#query/access/tokens.ts';
 import { createMetrics } from '#query/metrics.ts';
 import { createLogger } from '#shared/logging.ts';
+import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/installation.ts';
 
 const settings = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null, signingKeysFile: null };
@@ -19,19 +19,16 @@ describe('newSigningKey', () => {
   });
 });
 
+const folder = useFolder({ ofEachTest: true });
+
 describe('loadSigningKeys', () => {
   it('takes a set inline or from a file', async () => {
     const jwk = await newSigningKey();
     const text = JSON.stringify({ keys: [jwk] });
     expect((await load(text)).signing.kid).toBe(jwk.kid);
-    const folder = await mkdtemp(join(tmpdir(), 'store-data-keys-'));
-    try {
-      const signingKeysFile = join(folder, 'keys.json');
-      await writeFile(signingKeysFile, text);
-      expect((await loadSigningKeys({ ...settings, signingKeysFile })).signing.kid).toBe(jwk.kid);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const signingKeysFile = join(folder, 'keys.json');
+    await writeFile(signingKeysFile, text);
+    expect((await loadSigningKeys({ ...settings, signingKeysFile })).signing.kid).toBe(jwk.kid);
   });
 
   it('says how to give keys where there are none', async () => {
@@ -64,17 +61,14 @@ describe('loadSigningKeys', () => {
 
 const SETTINGS = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null };
 
-let folder: string;
 let watched: WatchedKeys | null = null;
 let logged: string[] = [];
 const logger = createLogger('test', 'info', { write: (line: string) => logged.push(line) });
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'store-data-watched-'));
   logged = [];
 });
 afterEach(async () => {
   await watched?.stop();
-  await rm(folder, { recursive: true });
 });
 
 const watch = async (file: string): Promise<WatchedKeys> => {

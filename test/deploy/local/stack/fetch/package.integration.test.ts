@@ -1,20 +1,19 @@
 // The cache of fetched packages: checked at every use, mended when damaged, never half there.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensurePackage, fetchWheel, type Package, runTool } from '#local/stack/fetch.ts';
 import { testableSources } from '../sources.ts';
 import { dataFolderAt, type StartContext } from '#local/stack/part.ts';
 import { type Guard, startGuard } from '#local/stack/process.ts';
+import { useFolder } from '#test/folder.ts';
 
-let folder: string;
+const folder = useFolder({ ofEachTest: true });
 let guard: Guard;
 let lines: string[];
 let context: StartContext;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'store-data-package-test-'));
   guard = startGuard();
   lines = [];
   context = {
@@ -27,7 +26,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await guard.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** A package of one file; what is fetched may differ from what its list says. */
