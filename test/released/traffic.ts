@@ -19,7 +19,7 @@ export class Traffic {
   readonly failures: string[] = [];
   /** What the follower believes to be there. */
   readonly copy = new Map<string, Record<string, unknown>>();
-  readonly #urls: string[];
+  #urls: string[];
   readonly #key: Key;
   readonly #running: Promise<unknown>;
   #stopped = false;
@@ -37,7 +37,7 @@ export class Traffic {
 
   /** From now on it gets none; those under way are its own to answer. */
   leave(url: string): void {
-    this.#urls.splice(this.#urls.indexOf(url), 1);
+    this.#urls = this.#urls.filter((one) => one !== url);
   }
 
   async stop(): Promise<void> {
