@@ -1,6 +1,6 @@
 /**
- * Addresses of servers, what `REDIS_URL` names among them, and how they may be shown: `redis://:secret@host:6379/0?password=secret` is
- * `redis://host:6379/0`. An ambiguous address is not shown, since any part of it may belong to a password.
+ * Addresses of servers, and how they may be shown: `redis://:secret@host/0` is `redis://host/0`. An ambiguous address is not shown,
+ * since any part of it may belong to a password.
  */
 
 export interface Address {
@@ -20,10 +20,7 @@ const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;
 /** Of a database or a master: anything else belongs into parameters. */
 const PATH = /^(?:\/[\w.%-]*)?$/;
 
-/**
- * Reads an address, or addresses without a scheme that are separated by commas. User and password end with the last `@`.
- * @returns `null` where it cannot be said for certain what is the host.
- */
+/** User and password end with the last `@`. @returns `null` where it cannot be said for certain what is the host. */
 export function readAddress(text: string): Address | null {
   const [scheme = ''] = SCHEME.exec(text) ?? [];
   const rest = text.slice(scheme.length);
@@ -38,7 +35,6 @@ export function readAddress(text: string): Address | null {
   return isCertain && !hasFragment && parameters.length <= 1 ? { scheme, hosts, path } : null;
 }
 
-/** An address without user, password and parameters. */
 export function shownAddress(text: string): string {
   const address = readAddress(text);
   if (address === null) return `${SCHEME.exec(text)?.[0] ?? ''}…`;
@@ -67,7 +63,6 @@ export interface RedisAddress {
 
 const DEFAULT_PORTS = { server: 6379, sentinel: 26_379, cluster: 6379 };
 
-/** Parses an address. @returns `null` where it is invalid or incomplete. */
 export function readRedisAddress(text: string): RedisAddress | null {
   const groups = /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?<rest>.*)$/.exec(text)?.groups;
   const address = readAddress(text);

@@ -1,7 +1,4 @@
-/**
- * The configuration: one typed object, read once from the environment, all mistakes reported together.
- * `docs/configuration.md` is its table; a test keeps the two alike.
- */
+/** The configuration, read once from the environment, all mistakes reported together. A test keeps `docs/configuration.md` like it. */
 import { closest, distance } from 'fastest-levenshtein';
 import { type Static, type TSchema, Type } from 'typebox';
 import {
@@ -35,7 +32,6 @@ const lowerCaseName = matching(
 const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by commas');
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
-/** A user of a server, and its password or the file that holds it. */
 const userOf = (server: string, meaning: string, password = 'Password of that user.') => ({
   username: optional(`${server}_USERNAME`, anyText, { meaning }),
   password: optional(`${server}_PASSWORD`, anyText, { meaning: password }),
@@ -44,7 +40,6 @@ const userOf = (server: string, meaning: string, password = 'Password of that us
   }),
 });
 
-/** A certificate and its private key. */
 const certificateOf = (side: string, meaning: string) => ({
   certFile: optional(`${side}_CERT_FILE`, anyText, { meaning }),
   keyFile: optional(`${side}_KEY_FILE`, anyText, {
@@ -52,7 +47,6 @@ const certificateOf = (side: string, meaning: string) => ({
   }),
 });
 
-/** How a Kafka is reached. */
 const kafkaServers = {
   brokers: setting('KAFKA_BROKERS', list(hostAndPort, { least: 1 }), null, {
     meaning: 'Kafka bootstrap addresses, `host:port`, separated by commas.',
@@ -90,7 +84,6 @@ const kafkaServers = {
   }),
 };
 
-/** How a MongoDB is reached. */
 const mongodbServers = {
   uri: setting('MONGODB_URI', uri('mongodb', 'mongodb+srv'), null, {
     meaning: 'Connection string of the MongoDB replica set.',
@@ -114,7 +107,6 @@ const settings = Type.Object({
   environments: setting('ENVIRONMENTS', list(environmentName, { least: 1 }), 'production,sandbox', {
     meaning: 'The environments served, separated by commas.',
   }),
-  /** Leads the names of databases, consumer groups and Redis keys. */
   namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
     meaning:
       'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
@@ -316,7 +308,6 @@ const settings = Type.Object({
     lifetimeSeconds: setting('TOKEN_LIFETIME_SECONDS', wholeNumber(1, 86_400), '900', {
       meaning: 'How many seconds a token is valid.',
     }),
-    /** A JWK set with private keys, inline or in a file; the first key whose time has come signs. */
     signingKeys: optional('SIGNING_KEYS', anyText, {
       meaning:
         'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. This or `SIGNING_KEYS_FILE` is required by the query service.',
@@ -341,7 +332,6 @@ const settings = Type.Object({
     concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
       meaning: 'Partitions that one projector process works on side by side.',
     }),
-    /** The percentage of time that erasing customers whom many records name may take. */
     rewritingShare: setting('PROJECTOR_REWRITING_SHARE', wholeNumber(1, 100), '25', {
       meaning:
         'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
@@ -352,13 +342,11 @@ const settings = Type.Object({
         'Whether a projector is ready though the generation that answers belongs to another release: for a second installation beside the one that projects it. Without it a new release does not take the place of projectors that are still needed.',
     }),
     deadLetters: Type.Object({
-      /** After how many days they expire; `null` never. */
       days: optional('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), {
         meaning: 'After how many days a dead letter about which nobody decided expires; 0 never.',
         none: '0',
         fallback: '90',
       }),
-      /** Of each topic's dead letters. */
       bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
         meaning:
           'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
@@ -397,7 +385,6 @@ export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
   return readSettings(settings.properties.logFormat, env, []) === 'names' ? 'names' : 'numbers';
 }
 
-/** What leads the names of an environment's own variables. */
 function prefixOf(environment: string): string {
   return `${environment.toUpperCase().replaceAll('-', '_')}_`;
 }
@@ -408,8 +395,7 @@ export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string
 }
 
 /**
- * Reads the configuration.
- * @param absent names of required settings that may be left out: each is empty then.
+ * @param absent required settings that may be left out: each is empty then.
  * @throws {StoreDataError} `config_invalid`, its message one line for each mistake.
  */
 export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = []): Config {
@@ -426,10 +412,7 @@ export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = [
   return { ...config, own };
 }
 
-/**
- * Reads the servers that an environment has of its own, if any. Of how a server is reached they inherit nothing: no password reaches
- * another server.
- */
+/** Servers that an environment has of its own inherit nothing of how a server is reached: no password reaches another server. */
 function readOwn(
   { kafka, mongodb }: Settings,
   environment: string,

@@ -1,7 +1,4 @@
-/**
- * The closed set of errors this system raises itself, and the one place where errors of
- * foreign libraries are recognised: those that may pass, and the few that are answered in a way of their own.
- */
+/** The closed set of our errors, and the one place where errors of libraries are recognised. */
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
@@ -42,15 +39,12 @@ export class StoreDataError extends Error {
   }
 }
 
-/** What refuses an operator's command. */
 export const commandInvalid = (message: string, cause?: unknown) =>
   new StoreDataError('command_invalid', message, { cause });
 
-/** What says that a server is away, so that the same command may succeed later. */
 export const unavailable = (message: string, cause?: unknown) =>
   new StoreDataError('environment_unavailable', message, { cause });
 
-/** What says that nothing has the given name. */
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
 /** Codes of node:net and node:dns that say that a server cannot be reached now. */
@@ -60,27 +54,20 @@ const NETWORK_CODES = new Set(
   ),
 );
 
-/**
- * MongoDB server codes that pass by themselves: elections, shutdowns, interruptions, conflicts,
- * exceeded times (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml).
- */
+/** MongoDB codes that pass by themselves (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml). */
 const PASSING_MONGODB_CODES = new Set([
   6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384,
   402, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
 ]);
 
 /**
- * ioredis and Redis messages that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of
- * the others: our own MULTIs are right. MOVED and ASK say that another node of a cluster holds a key now, or will. Redis 6 wraps what a
- * library's script meets. ioredis ends what it cannot read as RESP with "Please report this".
+ * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of the others. MOVED
+ * and ASK: another node holds the key now. Redis 6 wraps what a script meets. ioredis ends what is no RESP with "Please report this".
  */
 const REDIS_UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this|^ERR Error running script .* -(?:READONLY|NOREPLICAS|MISCONF|OOM)\b|[Ss]cript attempted to (?:access a non local key|execute a (?:write )?command while the cluster is down)/;
 
-/**
- * Whether an error says that a server is away, frozen, full or between primaries, so that the same
- * work may succeed later. Everything else is a mistake: in the request, the message or the program.
- */
+/** Whether a server is away, frozen, full or between primaries, so that the same work may succeed later. All else is a mistake. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
   if (!(error instanceof Error)) return false;
@@ -131,7 +118,6 @@ const MONGODB_AUTHENTICATION_FAILED = 18;
 // A check of a connection, and sentinels, say it behind words of their own.
 const REDIS_NO_RIGHT = /\bNOPERM\b/;
 const REDIS_WRONG_USER = /\b(?:WRONGPASS|NOAUTH)\b|^ERR invalid password/;
-/** Where one side of TLS does not trust the other. */
 const TLS_REFUSAL = /certificate|SSL routines/;
 
 /** Which server refuses our user and what that needs; `null` for any other error. */
@@ -198,10 +184,7 @@ export function isUnknownMember(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
-/**
- * A short description for logs: name and message, without stack, what it was called with, credentials of servers, and what was
- * stored or asked for.
- */
+/** For logs: without stack, arguments, credentials, and what was stored or asked for. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;

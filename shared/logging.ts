@@ -1,7 +1,4 @@
-/**
- * The logger: JSON lines on standard output, with what must never be logged cut out as a second line of defence, and what an outage
- * repeats kept to a line a minute.
- */
+/** The logger: JSON lines on standard output. What must never be logged is cut out, as a second line of defence. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from './config.ts';
 import { describeError, framesOf } from './errors.ts';
@@ -13,10 +10,7 @@ export type { Logger } from 'pino';
 const BUFFERED_BYTES = 4_096;
 const FLUSH_MS = 200;
 
-/**
- * Makes the logger of one service; `destination` is for tests that read what was logged. Lines reach standard
- * output within about 200 ms; a process that is killed loses its last ones.
- */
+/** @param destination for tests. Lines reach standard output within 200 ms; a process that is killed loses its last ones. */
 export function createLogger(
   service: string,
   level: Config['logLevel'],

@@ -1,16 +1,10 @@
-/**
- * The MongoDB clients: one for the projector, which waits, and one for the query service, which must not; and how busy their connections
- * are: what waits for one is slow although MongoDB may be quick.
- */
+/** The MongoDB clients: the projector waits, the query service must not; and how busy their connections are. */
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
 import type { metricFactory } from './process-metrics.ts';
 
-/**
- * A client for writers: majority writes, and time for an election. It connects by its first operation.
- * @param more options that replace ours.
- */
+/** Majority writes, and time for an election. @param more options that replace ours. */
 export function createWriterClient(
   config: Pick<Config, 'mongodb'>,
   appName: string,
@@ -31,10 +25,7 @@ export function createWriterClient(
   });
 }
 
-/**
- * A client for requests: it finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. A connection whose reply is overdue is
- * closed.
- */
+/** Finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. A connection whose reply is overdue is closed. */
 export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
     ...securityOf(config.mongodb),
@@ -52,17 +43,13 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
   });
 }
 
-/**
- * The same database for reads in a snapshot session: the driver lets what a client or database says of reads take the
- * place of the session's snapshot, silently, so here nothing is said.
- */
+/** What a client or database says of reads would take the place of a session's snapshot, silently: so here nothing is said. */
 export function forSnapshots(db: Db): Db {
   // Left out it would be the client's.
   const unsaid: object = { readConcern: undefined };
   return db.client.db(db.databaseName, unsaid);
 }
 
-/** User, password and TLS, where the connection string has none. */
 function securityOf(settings: Config['mongodb']): MongoClientOptions {
   const { username, tls } = settings;
   const password = readPassword(settings);
@@ -73,7 +60,6 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
   };
 }
 
-/** Makes the metrics of a process's pool. */
 export function poolMetrics({
   gauge,
   histogram,
@@ -95,10 +81,7 @@ export function poolMetrics({
   };
 }
 
-/**
- * Keeps them up to date from what the driver tells of its pools, one for each server. A connection is taken for one command, so that this
- * times commands without the driver's monitoring, which copies each of them.
- */
+/** A connection is taken for one command, so this times commands without the monitoring of the driver, which copies each of them. */
 export function watchPool(
   client: MongoClient,
   { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>,

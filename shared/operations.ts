@@ -1,7 +1,4 @@
-/**
- * The operations port: `/live`, `/ready`, `/metrics` and `/version` of a process, on a server of its own, so that none of
- * them is ever reachable through the port that serves clients.
- */
+/** The operations port: a server of its own, so that nothing of it is reachable through the port that serves clients. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Logger } from './logging.ts';
@@ -10,14 +7,10 @@ import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 
 export interface OperationsOptions {
   host: string;
-  /** 0 takes a free one. */
   port: number;
   /** Whether the process still works; otherwise it is restarted. It must not depend on a server: those recover by themselves. */
   live: () => boolean | Promise<boolean>;
-  /**
-   * Why the process cannot take work, in words for operators; `null` where it can. A server that is away is no reason: it would take
-   * away every instance at once.
-   */
+  /** For operators. A server that is away is no reason: it would take away every instance at once. */
   unreadyReason: () => string | null | Promise<string | null>;
   registry: Registry;
   logger: Logger;
@@ -25,7 +18,6 @@ export interface OperationsOptions {
 
 export type Operations = Awaited<ReturnType<typeof startOperations>>;
 
-/** Starts the operations server; resolves when it listens. */
 export async function startOperations(options: OperationsOptions) {
   const { host, port, logger } = options;
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
@@ -49,7 +41,6 @@ export async function startOperations(options: OperationsOptions) {
   const url = urlOf(server.address(), host);
   logger.info({ url }, 'operations server listens');
   return {
-    /** With the port that was taken. */
     url,
     close: () =>
       new Promise<void>((resolve) => {

@@ -5,7 +5,6 @@ import { within } from './tracing.ts';
 export interface PeriodicWork {
   /** Does it once. @returns after how many milliseconds it is done again, where that is not `everyMs`. */
   run: (stopped: AbortSignal) => Promise<number | void>;
-  /** The pause between two runs. */
   everyMs: number;
   /** The pause after a run that failed; as always when absent. */
   retryMs?: number;

@@ -10,7 +10,6 @@ const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (figure) => `nodejs_eventloop_lag_${figure}_seconds`,
 );
 
-/** Makes the registry of one process. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
@@ -37,7 +36,6 @@ export function createRegistry(): Registry {
   return registry;
 }
 
-/** What makes metrics in a registry, each from its name, what it says, and its labels. */
 export function metricFactory(registry: Registry) {
   const registers = [registry];
   return {

@@ -1,6 +1,6 @@
 /**
- * The masters of a Redis cluster. Each node is polled for its own slots; its list of other nodes only serves to find them. A command
- * goes to the node that holds its key. If that does not answer in time, the command fails and is sent nowhere else (decision 0045).
+ * The masters of a Redis cluster. Each node is polled for its own slots; its list of others only serves to find them. A command goes to
+ * the node that holds its key. If that does not answer in time, the command fails and is sent nowhere else (decision 0045).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -30,7 +30,6 @@ interface Node {
   id: string | null;
   /** What it said last. A node that is away holds what it held until another one does. */
   claim: Claim | null;
-  /** While it holds something. */
   master: RedisMaster | null;
 }
 
@@ -39,7 +38,6 @@ export class RedisCluster implements RedisMasters {
   readonly #connect: (node: RedisNode) => Connection;
   readonly #following: PeriodicTask;
   readonly #listeners: (() => void)[] = [];
-  /** By address. */
   readonly #nodes = new Map<string, Node>();
   #owners: readonly (Node | undefined)[] = [];
   #masters: readonly RedisMaster[] = [];
@@ -150,9 +148,8 @@ export class RedisCluster implements RedisMasters {
   }
 
   /**
-   * Disconnects nodes that the others no longer know, and connects to new ones and to those with a new address. A node with an
-   * address that only the configuration has is kept.
-   * @returns whether there is a node that was not polled before.
+   * Disconnects nodes that the others no longer know, and connects to new and moved ones. A node with an address that only the
+   * configuration has is kept. @returns whether there is a node that was not polled before.
    */
   #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
     const before = this.#nodes.size;
@@ -208,7 +205,6 @@ export class RedisCluster implements RedisMasters {
   }
 }
 
-/** The slots of a node as one text. */
 function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
   const ranges: string[] = [];
   for (let first = owners.indexOf(node); first !== -1;) {

@@ -9,7 +9,6 @@ export interface RedisRouter {
   find: (key: string) => Redis | undefined;
 }
 
-/** One server, and which keys are its own. */
 export interface OwnerOfKeys extends RedisRouter {
   redis: Redis;
   owns: (key: string) => boolean;
@@ -37,12 +36,10 @@ export interface RedisMasters extends RedisRouter {
   disconnect: () => void;
 }
 
-/** A server that holds all keys. */
 export function onlyMaster(redis: Redis): RedisMaster {
   return { redis, slots: '', local: (prefix) => prefix, owns: () => true, find: () => redis };
 }
 
-/** The server that holds a key. @throws {StoreDataError} `environment_unavailable` where none does. */
 export function nodeFor(holders: RedisRouter, key: string): Redis {
   const holder = holders.find(key);
   if (holder === undefined) throw slotUnassigned();
@@ -56,10 +53,7 @@ export function slotUnassigned(): StoreDataError {
 /** Commands in one pipeline: few enough that Redis answers long before they time out. */
 export const PIPELINED = 500;
 
-/**
- * Sends a command for each item, in pipelines to the servers that hold their keys. A server that fails does not stop the others.
- * @throws the first failure.
- */
+/** In pipelines to the servers that hold their keys. One that fails does not stop the others. @throws the first failure. */
 export async function pipelined<T>(
   holders: RedisRouter,
   items: readonly T[],
@@ -106,7 +100,6 @@ export interface RedisServer {
 const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking', 'swapdb', 'debug'];
 
 /**
- * Asks the server of the connection.
  * @param slots those of a cluster that it holds: with others it counts as another server.
  * @throws {StoreDataError} `environment_unavailable` where what answers is no Redis, or does not tell which.
  */
@@ -141,8 +134,7 @@ export function evictionProblem({ evictionPolicy }: RedisServer): string | null 
 }
 
 /**
- * Checks at startup that Redis evicts nothing. The service starts although Redis cannot be reached.
- * @returns why it could not be checked, `null` where it is suitable.
+ * Checks that Redis evicts nothing. The service starts although Redis cannot be reached. @returns why it could not be checked.
  * @throws {StoreDataError} `server_unsuitable`, saying what to do.
  */
 export async function checkRedisAtStart(masters: RedisMasters, waitMs: number): Promise<string | null> {

@@ -12,7 +12,6 @@ import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';
 import { withTimeLimit } from './waiting.ts';
 
-/** Makes the metric of how long Redis takes to answer. */
 export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory>, 'histogram'>): Histogram {
   return histogram(
     'store_data_redis_seconds',
@@ -29,7 +28,6 @@ export interface RedisWatcher {
   back?: () => void;
 }
 
-/** Logs what happens to the connection of a service. */
 export function logRedis(logger: Logger): Required<RedisWatcher> {
   return {
     away: (error) =>
@@ -39,10 +37,7 @@ export function logRedis(logger: Logger): Required<RedisWatcher> {
   };
 }
 
-/**
- * Connects to what the configuration names: one server, the master that sentinels know, or the masters of a cluster.
- * @param seconds measures how long Redis takes to answer.
- */
+/** One server, the master that sentinels know, or the masters of a cluster. @param seconds measures how long Redis takes to answer. */
 export function createRedis(config: Config, watcher: RedisWatcher, seconds?: Histogram): RedisMasters {
   const address = addressOf(config);
   if (address.kind === 'cluster') {
@@ -85,10 +80,7 @@ function addressOf({ redis }: Config): RedisAddress {
   return address;
 }
 
-/**
- * Connects at once and keeps trying. Commands fail while it is not connected (`enableOfflineQueue: false`) and after
- * `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen.
- */
+/** Keeps trying. Commands fail while it is not connected, and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. */
 function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisConnection {
   const { commandTimeoutMs } = config.redis;
   const address = addressOf(config);
@@ -108,7 +100,6 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
   return new RedisConnection(address.urlOf(node), options, (took) => seconds?.observe(took));
 }
 
-/** Resolves when the client is ready for commands; rejects after `timeoutMs`. */
 async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   const late = () => new Error('Redis connection is not ready');
@@ -133,7 +124,6 @@ function sentinelsOf(
   };
 }
 
-/** User, password and TLS, where the address has none. */
 function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
   const { username, tls } = settings;
   const password = readPassword(settings);

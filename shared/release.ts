@@ -1,4 +1,3 @@
-/** Which release this is: its version, and the version of what it stores. */
 import project from '../package.json' with { type: 'json' };
 import { PROJECTION_VERSION } from './read-models/generation.ts';
 

@@ -22,7 +22,6 @@ export interface ServiceOptions {
   start: (process: ServiceProcess) => Promise<void>;
 }
 
-/** Starts a service; ends the process when it fails. */
 export async function runService({ service, title, endMs, start }: ServiceOptions): Promise<void> {
   let logger: Logger | null = null;
   try {

@@ -1,6 +1,6 @@
 /**
- * Traces: how a request or a slice of messages spends its time. Without a collector's address nothing of
- * OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced only reads the active span (docs/tracing.md).
+ * Traces. Without a collector's address nothing of OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced
+ * only reads the active span (docs/tracing.md).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';
@@ -12,12 +12,10 @@ export type Kind = 'internal' | 'server' | 'client' | 'consumer';
 /** Attributes of a span: our own names and numbers, never text of a client, a publisher or a person. */
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** A span that is recorded, until it is ended. */
 export interface Span {
   readonly traceId: string;
   readonly isEnded: boolean;
   child: (name: string, kind: Kind, attributes?: Attributes) => Span;
-  /** Adds a link to another span. */
   link: (other: Span) => void;
   set: (attributes: Attributes) => void;
   /** @param failure what kind of error ended it. */
@@ -48,7 +46,6 @@ export const MAX_LINKS = 32;
 
 const active = new AsyncLocalStorage<Span | undefined>();
 
-/** Begins to trace; `null` where no collector is configured. */
 export async function startTracing(
   { tracing }: Config,
   service: string,

@@ -1,10 +1,7 @@
 /** Waiting: for a time that is handed in, with an end or a limit, for work side by side, for enough to make a batch. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Returns the result of the work; throws `late()` if it has not ended after `milliseconds`, and ignores its later result.
- * @param work receives a signal that is aborted when the caller no longer waits.
- */
+/** Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. */
 export function withTimeLimit<T>(
   milliseconds: number,
   late: () => Error,
@@ -31,7 +28,6 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<boolea
 
 /** Time as a thing that is handed in: code that waits by it can also run in virtual time. */
 export interface Clock {
-  /** Milliseconds since some moment. Never goes back. */
   now: () => number;
   /** What the wall clock shows: milliseconds since 1970. */
   wall: () => number;
@@ -45,10 +41,7 @@ export const systemClock: Clock = {
   sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
 };
 
-/**
- * Waits until all have ended, also where one fails: otherwise the rest would keep running unnoticed.
- * @throws the first failure.
- */
+/** Also where one fails: otherwise the rest would keep running unnoticed. @throws the first failure. */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const outcomes = await Promise.allSettled(work);
   return outcomes.map((outcome) => {

@@ -1,7 +1,4 @@
-/**
- * Access keys and the blocking of stores: their truth in the control database, and how a change reaches it.
- * Projector and command line share this code, so that both obey the same rules.
- */
+/** Access keys and the blocking of stores in the control database. Projector and command line share this code: one set of rules. */
 import { isDeepStrictEqual } from 'node:util';
 import type {
   ClientSession,
@@ -48,7 +45,6 @@ export interface AccessKey {
   updated_at: Date;
 }
 
-/** What a key may do, and by which secrets. */
 export type KeyRights = Pick<AccessKey, 'scopes' | 'secret_hashes'>;
 
 export interface StoreAccess {
@@ -100,7 +96,6 @@ export interface PartitionEnd {
 }
 
 export interface RevokedSession {
-  /** The session's id. */
   _id: string;
   environment: string;
   store_id: string;
@@ -112,7 +107,6 @@ export interface RevokedSession {
   publish_pending?: true;
 }
 
-/** What access is decided by: a key's record or a store's. */
 export type AccessRecord = AccessKey | StoreAccess;
 
 export interface ControlCollections {
@@ -126,13 +120,9 @@ const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending
   (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
 ) as [IndexDescription, IndexDescription];
 
-/** The mark that a command sets with its change until the log has the event. */
 type Marks = Pick<AccessKey, 'event_pending'>;
 
-/**
- * The collections of the control database that access is decided by. Read from the primary and from what a majority
- * has, whatever the connection string says: a secondary may not know yet what was revoked.
- */
+/** Read from the primary and a majority, whatever the connection string says: a secondary may not know yet what was revoked. */
 export function controlCollections(control: Db): ControlCollections {
   const current = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
   return {
@@ -142,7 +132,6 @@ export function controlCollections(control: Db): ControlCollections {
   };
 }
 
-/** The collection of a record. */
 export function collectionOf(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
   record: AccessRecord,
@@ -165,7 +154,6 @@ export async function createControlIndexes(control: Db): Promise<void> {
   ]);
 }
 
-/** `_id` of a store's access record. */
 export function storeAccessId(environment: string, storeId: string): string {
   return `${environment}/${storeId}`;
 }
@@ -175,20 +163,14 @@ export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_sta
   return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
 }
 
-/**
- * The version after `version`: above it, and not below the time in milliseconds. So a change is newer than all that
- * were ever made, also when MongoDB was restored from a backup and has forgotten some that Redis still knows.
- */
+/** Above `version`, and not below the time: so a change is newer than those that a restored MongoDB has forgotten and Redis still knows. */
 export function nextVersion(version: number): number {
   return Math.max(version + 1, Date.now());
 }
 
 /**
- * Applies a key's change to its record, in a transaction if a session is given.
- * A revocation is final and applies whatever its sequence; anything else only above the one last applied, and at the
- * last sequence also where it only takes away.
- * @returns the record as it is now if it changed, else `null`.
- * @throws {EventRejected} `bound_elsewhere` when the `client_id` belongs to another store or environment.
+ * A revocation is final and applies whatever its sequence; anything else only above the one last applied, and at the last sequence also
+ * where it only takes away. @returns the record as it is now if it changed. @throws {EventRejected} `bound_elsewhere`.
  */
 export async function applyKeyChange(
   keys: Collection<AccessKey>,
@@ -218,8 +200,8 @@ export async function applyKeyChange(
 }
 
 /**
- * Replaces a record by the result of `next`. If another process writes it meanwhile, outside of a transaction, it is read again.
- * @param next answers `null` where the record stays as it is.
+ * Replaces a record by the result of `next`, `null` leaves it. Outside of a transaction a record that others
+ * write meanwhile is read again.
  */
 async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
@@ -247,7 +229,6 @@ async function changeRecord<R extends AccessRecord>(
   }
 }
 
-/** The same of a store's record, which begins as that of a store about which nothing was said yet. */
 function changeStore(
   stores: Collection<StoreAccess>,
   environment: string,
@@ -262,7 +243,6 @@ function changeStore(
   });
 }
 
-/** An event's, or a command's. */
 type KeyChange = Omit<AccessKeyChange, 'kind' | 'source' | 'eventId'>;
 type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
 
@@ -284,9 +264,8 @@ function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent |
 }
 
 /**
- * A key at the last sequence after an event with the same sequence. It keeps the rights that both have, so that the order of such events
- * does not matter. An active event with more rights than the first one gave does not apply.
- * @returns `null` where nothing is taken away.
+ * An event with the last sequence too: the key keeps the rights that both have, so that their order does not matter. An active event with
+ * more rights than the first one gave does not apply. @returns `null` where nothing is taken away.
  */
 function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   const scopes = change.scopes ?? [];
@@ -311,7 +290,6 @@ function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   return { ...remaining, ...(Object.keys(ends).length > 0 ? { secret_expires_at: ends } : {}), widest };
 }
 
-/** When secrets end, by hash, where two sources say so. */
 function earliestEnds(
   some: Readonly<Record<string, string>>,
   others: Readonly<Record<string, string>>,
@@ -329,10 +307,7 @@ function byTime(one: string, other: string): number {
   return Date.parse(one) - Date.parse(other);
 }
 
-/**
- * A key's secrets after a change. A deadline stays with its secret until the secret is gone or gets another one:
- * a publisher that sends the whole key again does not know the deadline.
- */
+/** A deadline stays with its secret: a publisher that sends the whole key again does not know it. */
 function secretsAfter(
   stored: AccessKey | null,
   change: Pick<KeyChange, 'secretHashes' | 'secretExpiry'> | null,
@@ -362,7 +337,6 @@ export function validSecrets(
   });
 }
 
-/** Where a store's blocking comes from: events of the access topic, or the store's own record. */
 export type BlockSource = 'access' | 'record';
 
 /** Applies what one source says of a store's blocking. @returns the record as it is now if it changed, else `null`. */
@@ -382,7 +356,6 @@ export async function applyStoreStatus(
   });
 }
 
-/** The record of a store about which nothing was said yet. */
 function unknownStore(environment: string, storeId: string): StoreAccess {
   return {
     _id: storeAccessId(environment, storeId),
@@ -397,7 +370,6 @@ function unknownStore(environment: string, storeId: string): StoreAccess {
   };
 }
 
-/** Applies a store's quota. @returns the record as it is now if it changed, else `null`. */
 export async function applyQuota(
   stores: Collection<StoreAccess>,
   environment: string,
@@ -412,8 +384,8 @@ export async function applyQuota(
 }
 
 /**
- * Restores the note of a store's erasure from the log, where MongoDB lost it. Stored documents of the store stay: the note prevents older
- * events of the log from being applied. @returns the record as it is now if it changed, else `null`.
+ * Restores the note of a store's erasure from the log, where MongoDB lost it. It prevents older events from being applied; stored
+ * documents stay. @returns the record as it is now if it changed.
  */
 export async function applyErasure(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,

@@ -1,7 +1,4 @@
-/**
- * The audit: who changed access, and when. Records are only inserted, so a user with the right to insert can write them and
- * cannot change those that exist. They hold no secret and no hash.
- */
+/** The audit: who changed access, and when. Records are only inserted, so a user with the right to insert cannot change them. */
 import type { ClientSession, Collection, Db, IndexDescription, ObjectId } from 'mongodb';
 
 export const AUDIT_ACTIONS = [
@@ -30,13 +27,11 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What a record is about; fields that do not apply are absent. */
 export interface AuditSubject {
   environment?: string;
   store_id?: string;
   client_id?: string;
   session_id?: string;
-  /** Of a signing key. */
   kid?: string;
 }
 
@@ -49,10 +44,7 @@ export interface AuditRecord extends AuditSubject {
   /** An operator, or the source of an event. */
   actor: string;
   action: AuditAction;
-  /**
-   * A command writes `begun` before it changes anything, and `done` or `failed` when it ends; an event `applied`, in
-   * the transaction that applies it.
-   */
+  /** A command writes `begun` before it changes anything, then `done` or `failed`; an event `applied`, in its transaction. */
   phase: 'begun' | 'done' | 'failed' | 'applied';
   /** Of `done` and `failed`: the record with which it began. */
   began?: ObjectId;
@@ -66,7 +58,6 @@ const INDEXES: IndexDescription[] = [
   { name: 'by_beginning', key: { began: 1 }, partialFilterExpression: { began: { $exists: true } } },
 ];
 
-/** The audit, in the control database. */
 export function auditIn(control: Db): Collection<AuditRecord> {
   return control.collection('audit', {
     readPreference: 'primary',
@@ -80,7 +71,6 @@ export async function createAuditIndexes(control: Db): Promise<void> {
   await auditIn(control).createIndexes(INDEXES);
 }
 
-/** Writes records in a transaction. */
 export async function writeAudit(
   control: Db,
   session: ClientSession,

@@ -1,6 +1,6 @@
 /**
- * Stores that were erased. Kafka keeps their events, so a process that applies a log, for the first time or again, skips what
- * the log held when the erasure ended (rule R14.8). Later events begin the store anew.
+ * Erased stores. Kafka keeps their events, so whoever applies a log skips what it held when the erasure ended (rule R14.8).
+ * Later events begin the store anew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LogMessage, unreadableBatch } from '../kafka/message.ts';
@@ -15,7 +15,6 @@ import {
 import type { LogReader } from '../kafka/log-reader.ts';
 import { identityOf, isSameMessage, type LastMessage } from '../projection/slice/checkpoint.ts';
 
-/** A message in its partition, with the time that its publisher gave it. */
 type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
 
 /** The ends of an erasure must be noted within this time after it began to close; else it closes anew. */
@@ -27,15 +26,12 @@ const POLL_MS = 10;
 /** In erasures of earlier releases, what is as much younger than the end, though its offset lies before it, is of another log. */
 const OTHER_LOG_MS = 86_400_000;
 
-/** Asks which of some stores were erased. */
 export type FindErased = (storeIds: Iterable<string>) => Promise<ErasedStores>;
 
-/** Asks the control database about the stores of an environment. */
 export function findErasedIn(control: Db, environment: string): FindErased {
   return (storeIds) => ErasedStores.among(control, environment, storeIds);
 }
 
-/** The erasures of some stores. */
 export class ErasedStores {
   readonly #erasures: ReadonlyMap<string, StoreErasure>;
 
@@ -43,7 +39,6 @@ export class ErasedStores {
     this.#erasures = erasures;
   }
 
-  /** Those among some stores, as they are now. */
   static async among(control: Db, environment: string, storeIds: Iterable<string>): Promise<ErasedStores> {
     const ids = [...new Set(storeIds)].map((storeId) => storeAccessId(environment, storeId));
     if (ids.length === 0) return new ErasedStores(new Map());
@@ -58,7 +53,6 @@ export class ErasedStores {
     }
   }
 
-  /** When each store was erased. */
   get times(): ReadonlyMap<string, Date> {
     return new Map([...this.#erasures].map(([storeId, { at }]) => [storeId, at]));
   }
@@ -111,8 +105,7 @@ const READ_BACK = 16;
 
 /**
  * Marks the ends of erased stores that belong to another log than the topic holds now, and unmarks those whose log is back.
- * @param readLog opens the topic's log; not called where no store was erased.
- * @returns the stores with an end that does not count.
+ * @param readLog not called where no store was erased. @returns the stores with an end that does not count.
  */
 export async function judgeErasures(
   { stores }: Pick<ControlCollections, 'stores'>,

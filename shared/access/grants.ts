@@ -1,9 +1,6 @@
 /**
- * What Redis holds of access: grants, which are the present rights of a key, whether its store is blocked, and sessions, one for each
- * issued token, until it expires or is revoked.
- *
- * Each of the first two is a sorted set that holds one member, scored by its version. Writing adds the member and drops all but
- * the highest score: a late write with an older version removes itself.
+ * What Redis holds of access: a key's rights (grant), a store's state, and a session for each issued token. Grants and states are sorted
+ * sets of one member, scored by its version: a late write with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
 import { type KeyStatus, type Scope, SCOPES } from '../events/access-event.ts';
@@ -31,7 +28,6 @@ export function encodeGrant(grant: Grant): string {
   return [grant.status, ...grant.scopes].join(' ');
 }
 
-/** The grant of a member; `null` where there is none. */
 export function decodeGrant(member: string | undefined): Grant | null {
   if (member === undefined) return null;
   const [status, ...scopes] = member.split(' ');
@@ -40,8 +36,8 @@ export function decodeGrant(member: string | undefined): Grant | null {
 }
 
 /**
- * Adds the writing of a version to a MULTI or a pipeline. Readers take the highest version, which no order of these commands
- * lowers, however many writers are late (decision 0041). `GT` protects a member whose words came back with a newer version.
+ * Readers take the highest version, which no order of these commands lowers, however many writers are late (decision 0041). `GT`
+ * protects a member whose words came back with a newer version.
  */
 export function setVersioned(
   multi: ChainableCommander,
@@ -52,10 +48,7 @@ export function setVersioned(
   return multi.zadd(key, 'GT', version, member).zremrangebyrank(key, 0, -2);
 }
 
-/**
- * Adds the writing of a version to a MULTI where Redis has that version with another member, which none of our processes wrote: of
- * two members with one version the wrong one could win. A newer version stays.
- */
+/** For a member that none of our processes wrote: of two members with one version the wrong one could win. A newer version stays. */
 export function replaceVersioned(
   multi: ChainableCommander,
   key: string,
@@ -74,20 +67,17 @@ export interface Published {
 /** Above every version: no later write can give a revoked key its rights back. */
 const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 
-/** What of a key Redis is to hold. */
 export type GrantedKey = Pick<
   AccessKey,
   '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
 >;
 
-/** A key's grant as Redis is to hold it. */
 export function publishedKey(prefix: string, key: GrantedKey): Published {
   const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
   const { grant } = redisKeys(prefix, key.environment, key.store_id);
   return { redisKey: grant(key._id), version, member: encodeGrant(key) };
 }
 
-/** A record as Redis is to hold it. */
 export function publishedRecord(prefix: string, record: AccessRecord): Published {
   if ('secret_hashes' in record) return publishedKey(prefix, record);
   return publishedState(prefix, record.environment, record.store_id, record);
@@ -107,7 +97,6 @@ export function publishedState(
   };
 }
 
-/** Publishes several records. */
 export async function publishAll(holders: RedisRouter, records: readonly Published[]): Promise<void> {
   await pipelined(
     holders,
@@ -129,7 +118,6 @@ export async function publishAccess(
   await collectionOf(collections, record).updateOne({ _id, version }, { $unset: { publish_pending: '' } });
 }
 
-/** The keys of one store in one environment. */
 export function redisKeys(prefix: string, environment: string, storeId: string) {
   const tag = `${prefix}:{${storeId}:${environment}}`;
   return {
@@ -156,14 +144,12 @@ export interface StoreState {
   quota: StoreQuota | null;
 }
 
-/** A quota of a store's own. */
 export interface StoreQuota {
   requests: number;
   /** `null` where the configured window holds. */
   windowSeconds: number | null;
 }
 
-/** What the control database says of a store; `null` is a store about which nothing was said yet. */
 export function storeStateOf(store: StoreAccess | null): StoreState {
   const { quota } = store ?? {};
   return {
@@ -173,7 +159,6 @@ export function storeStateOf(store: StoreAccess | null): StoreState {
   };
 }
 
-/** A store's state as the member of its sorted set. */
 export function encodeStoreState({ blocked, quota }: StoreState): string {
   const words: (string | number)[] = [blocked ? 'blocked' : 'active'];
   if (quota !== null) {
@@ -185,7 +170,6 @@ export function encodeStoreState({ blocked, quota }: StoreState): string {
 
 const MEMBER = /^(?<status>active|blocked)(?: (?<requests>\d{1,15})(?: (?<window>\d{1,15}))?)?$/;
 
-/** The state of a member; `null` where there is none that can be read. */
 export function decodeStoreState(member: string | undefined): StoreState | null {
   const groups = member === undefined ? undefined : MEMBER.exec(member)?.groups;
   if (groups === undefined) return null;
@@ -199,7 +183,6 @@ export function decodeStoreState(member: string | undefined): StoreState | null 
   };
 }
 
-/** A new session id: 128 random bits in hex. */
 export function newSessionId(): string {
   return randomBytes(16).toString('hex');
 }
@@ -211,11 +194,7 @@ export interface SessionOwner {
   clientId: string;
 }
 
-/**
- * Notes in MongoDB that a session is revoked. From then on the revocation reaches Redis even if this process is killed.
- * @param expiresAt when the session's token expires at the latest.
- * @returns whether it was noted before.
- */
+/** From then on the revocation reaches Redis even if this process is killed. @returns whether it was noted before. */
 export async function noteRevocation(
   revoked: Collection<RevokedSession>,
   session: SessionOwner,
@@ -238,7 +217,6 @@ export async function noteRevocation(
   return matchedCount > 0;
 }
 
-/** What of a revoked session says where it is in Redis. */
 type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
 
 function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessionId): string {
@@ -263,7 +241,6 @@ async function endSessions(
   return removed.filter((count) => count === 1).length;
 }
 
-/** Ends revoked sessions that one server has or had. */
 export function endOwnSessions(
   master: OwnerOfKeys,
   prefix: string,

@@ -1,7 +1,6 @@
 /**
- * Reconciles a server of Redis with MongoDB: afterwards no key has more rights than MongoDB says, even if Redis restarted from an old
- * snapshot. Only differences are written, by version, so that several processes may reconcile at once while access changes: each change
- * is published after MongoDB has it.
+ * Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says, also after Redis restarted from an old snapshot.
+ * Only differences are written, by version, so that several processes may reconcile while access changes.
  */
 import type { Collection, Filter } from 'mongodb';
 import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
@@ -29,11 +28,9 @@ export interface ReconcileOptions {
 }
 
 export interface Reconciliation {
-  /** Keys and stores that were compared. */
   compared: number;
   /** Of these, how many Redis had older or not at all. */
   repaired: number;
-  /** Revoked sessions that were live in Redis. */
   sessionsEnded: number;
   /** What Redis knows newer than MongoDB, which then was restored from a backup; it stays as it is. */
   ahead: number;
@@ -41,7 +38,6 @@ export interface Reconciliation {
   revokedInRedis: GrantedKey[];
 }
 
-/** Compares everything and repairs what Redis has older than MongoDB, or not at all. */
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
   const { control, prefix, environments } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };

@@ -4,12 +4,10 @@ import { crc32 } from 'node:zlib';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Random letters and digits, each drawn evenly. */
 function randomText(length: number): string {
   return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
 
-/** A new `client_id`: 24 letters and digits. */
 export function newClientId(): string {
   return randomText(24);
 }
@@ -17,7 +15,6 @@ export function newClientId(): string {
 const SECRET_PREFIX = 'storedata';
 const CHECKSUM_LENGTH = 6;
 
-/** A new client secret, of 43 random letters and digits (256 bits). */
 export function newClientSecret(): string {
   return clientSecretOf(randomText(43));
 }
@@ -44,8 +41,8 @@ export function hashSecret(secret: string): string {
 const DECOY = hashSecret(newClientSecret());
 
 /**
- * Whether one of the candidates is a secret with one of the hashes. Every candidate is compared with two hashes
- * in constant time, also where the key has fewer, so that the time reveals nothing about a key.
+ * Every candidate is compared with two hashes in constant time, also where the key has fewer, so that the time
+ * reveals nothing about a key.
  */
 export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
   let matches = false;

@@ -1,6 +1,6 @@
 /**
- * The set of keys that sign tokens, as its file or variable holds it: an ordered JWK set of private ES256 keys. All
- * verify; the first whose time has come signs. A new key is put first with a time at which every instance knows it.
+ * The keys that sign tokens: an ordered JWK set of private ES256 keys. All verify; the first whose time has come signs. A new key is put
+ * first, with a time at which every instance knows it.
  */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { StoreDataError } from '../errors.ts';
@@ -26,16 +26,11 @@ export async function newSigningKey(): Promise<SigningJwk> {
   }
 }
 
-/** The text of a set. */
 export function printKeySet(keys: readonly SigningJwk[]): string {
   return `${JSON.stringify({ keys })}\n`;
 }
 
-/**
- * Reads a set; a key without `kid` gets its thumbprint.
- * @param origin names in messages where the text is from.
- * @throws {StoreDataError} `config_invalid` when it is no set of private ES256 keys. No message quotes a key.
- */
+/** @param origin names the text in messages, none of which quotes a key. @throws {StoreDataError} `config_invalid`. */
 export async function parseKeySet(text: string, origin: string): Promise<SigningJwk[]> {
   const wrong = (what: string) => new StoreDataError('config_invalid', `${origin} ${what}`);
   const jwks = keysIn(text);
@@ -59,10 +54,7 @@ export async function parseKeySet(text: string, origin: string): Promise<Signing
   return set;
 }
 
-/**
- * The index of the key that signs: the first whose `nbf` has passed, else the one with the earliest `nbf`.
- * @param now in milliseconds.
- */
+/** The index of the key that signs: the first whose `nbf` has passed, else the one with the earliest `nbf`. */
 export function signingIndex(keys: readonly Pick<SigningJwk, 'nbf'>[], now: number): number {
   const times = keys.map(({ nbf = 0 }) => nbf * 1_000);
   const first = times.findIndex((time) => time <= now);

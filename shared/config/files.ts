@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { StoreDataError } from '../errors.ts';
 
-/** The files of one side of TLS; absent is what its setting leaves out. */
 export interface TlsFiles {
   caFile?: string | null;
   certFile: string | null;
@@ -24,10 +23,6 @@ export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles): Tl
   };
 }
 
-/**
- * The password of a setting, or of the file that a setting names, without its last line break; `null` without either.
- * @throws {StoreDataError} `config_invalid`, naming the file.
- */
 export function readPassword(settings: {
   password: string | null;
   passwordFile: string | null;

@@ -1,7 +1,4 @@
-/**
- * What a setting is: a TypeBox schema that also names its variable. From one tree of them come the configuration's type, its reading
- * and its table.
- */
+/** A setting: a TypeBox schema that also names its variable. One tree of them gives the configuration's type, its reading and its table. */
 import { isIP } from 'node:net';
 import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
@@ -69,7 +66,6 @@ Format.Set('address', (text) => readAddress(text) !== null);
 
 Format.Set('web-address', (text) => URL.canParse(text));
 
-/** An address that is asked by HTTP. */
 export const webAddress = Type.String({
   pattern: '^https?://',
   format: 'web-address',
@@ -96,7 +92,6 @@ export const redisAddress = Type.String({
     'must be a URI: redis://host:port, redis+sentinel://host:port,host:port/name-of-the-master or redis+cluster://host:port,host:port (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
 });
 
-/** Names separated by commas, without repetition. */
 export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 } = {}) {
   return Type.Array(item, { minItems: least, uniqueItems: true, ...wordsOf(item) });
 }
@@ -119,7 +114,6 @@ function wordsOf(schema: TSchema): Partial<InWords> {
   return 'words' in schema && typeof schema.words === 'string' ? { words: schema.words } : {};
 }
 
-/** Every setting of a tree, in its order. */
 export function settingsOf(tree: TSchema): Setting[] {
   if (isSetting(tree)) return [tree.setting];
   return Object.values(membersOf(tree)).flatMap(settingsOf);

@@ -45,7 +45,6 @@ export const StoreErasureData = Type.Object({
   ),
 });
 
-/** The entities of the access topic, each with the schema of its data. */
 export const ACCESS_SCHEMAS = {
   access_key: AccessKeyData,
   store_access: StoreAccessData,
@@ -62,11 +61,9 @@ const checkStoreErasure = schemaCheck(StoreErasureData);
 /** 1 to 128 printable ASCII characters without `:`. */
 export const CLIENT_ID_PATTERN = /^[\x20-\x39\x3b-\x7e]{1,128}$/;
 
-/** What an event is about. */
 interface About {
   storeId: string;
   sequence: number;
-  /** Of the event. */
   source: string;
   eventId: string;
 }
@@ -105,7 +102,6 @@ export interface StoreErasureChange extends About {
 
 export type AccessChange = AccessKeyChange | StoreAccessChange | StoreQuotaChange | StoreErasureChange;
 
-/** Reads a message of the access topic. @throws {EventRejected} when it is poison. */
 export function readAccessChange(message: EventMessage): AccessChange {
   const event = readCloudEvent(message);
   const { action, entity, data, subject } = event;

@@ -1,7 +1,4 @@
-/**
- * A change of one entity: the checked form in which the projector takes events of the changes topic. Data of an older schema becomes data
- * of the newest first (docs/evolve-an-event.md).
- */
+/** A change of one entity, checked. Data of an older schema becomes data of the newest first (docs/evolve-an-event.md). */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities.ts';
 import { isId } from './fields.ts';
@@ -10,12 +7,9 @@ import { EventRejected, invalidAttribute, schemaCheck } from './rejection.ts';
 interface ChangeOf<E extends EntityName> {
   entity: E;
   storeId: string;
-  /** The entity's id. */
   id: string;
   sequence: number;
-  /** When it happened, milliseconds since 1970. */
   time: number;
-  /** The CloudEvent's own id. */
   eventId: string;
   /** The whole state, in the newest version of its schema; `null` for a deletion. */
   state: EntityStates[E] | null;
@@ -23,7 +17,6 @@ interface ChangeOf<E extends EntityName> {
   newerVersion?: number;
 }
 
-/** Entities as a union that TypeScript narrows by `entity`. */
 export type Change = { [E in EntityName]: ChangeOf<E> }[EntityName];
 export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
@@ -31,11 +24,7 @@ const checks = Object.fromEntries(
   Object.entries(entitySchemas).map(([entity, schema]) => [entity, schemaCheck(schema)]),
 ) as { [E in EntityName]: (value: unknown) => EntityStates[E] };
 
-/**
- * Reads a message of the changes topic.
- * @param steps how schemas evolved: the release's, unless a test plays another one.
- * @throws {EventRejected} when it is poison.
- */
+/** @param steps how schemas evolved: the release's, unless a test plays another one. @throws {EventRejected} when it is poison. */
 export function readChange(message: EventMessage, steps = STEPS): Change {
   return toChange(readCloudEvent(message), steps);
 }
@@ -90,7 +79,6 @@ function isEntityName(name: string): name is EntityName {
   return Object.hasOwn(entitySchemas, name);
 }
 
-/** Data as it came: an object of which nothing is checked yet. */
 type Data = Readonly<Record<string, unknown>>;
 
 /** From one version to the next. Pure, and it throws for nothing: what is wrong stays wrong, and the schema says so. */
@@ -102,15 +90,11 @@ export type Steps = { readonly [E in EntityName]?: readonly Step[] };
 /** The steps of this release: every schema is still what version 1 was. */
 export const STEPS: Steps = {};
 
-/** The newest known version of an entity's schema. */
 export function newestVersion(entity: EntityName, steps: Steps): number {
   return 1 + (steps[entity]?.length ?? 0);
 }
 
-/**
- * Data of any version as data of the newest; a version that is newer still is read as the newest.
- * @param version as the event's `dataschema` names it, from 1.
- */
+/** Data of any version as data of the newest; a version that is newer still is read as the newest. */
 export function upcast(entity: EntityName, data: unknown, version: number, steps: Steps): unknown {
   const ahead = steps[entity]?.slice(version - 1) ?? [];
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;

@@ -13,7 +13,6 @@ import { isId } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected, invalidAttribute } from './rejection.ts';
 
-/** The highest `sequence` there is. */
 export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
 
 /** A larger message is poison, whatever it holds. */
@@ -21,7 +20,6 @@ export const MAX_MESSAGE_BYTES = 1_048_576;
 
 const TYPE_PREFIX = 'store-data.';
 
-/** The parts of a Kafka message that make an event. */
 export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers'>;
 
 export interface CloudEvent {
@@ -30,18 +28,14 @@ export interface CloudEvent {
   /** What the event is about: `order`, `access_key` … */
   entity: string;
   action: 'changed' | 'deleted';
-  /** The entity's id. */
   subject: string;
   storeId: string;
   sequence: number;
-  /** When it happened, milliseconds since 1970. */
   time: number;
-  /** Version of the schema of `data`. */
   schemaVersion: number;
   data: unknown;
 }
 
-/** Reads one message. @throws {EventRejected} naming the first thing that makes it no event. */
 export function readCloudEvent(message: EventMessage): CloudEvent {
   const { key, value } = message;
   const unreadable = unreadableBatch(message);

@@ -82,7 +82,6 @@ function quoted(words: readonly unknown[]): string {
   return words.map((word) => `\`${String(word)}\``).join(' ');
 }
 
-/** The event that carries an entity's example. */
 export function exampleEvent(entity: EntityName | AccessEntity) {
   const { subject, data } = examples[entity];
   return {

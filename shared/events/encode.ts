@@ -6,21 +6,16 @@ export interface EventToEncode {
   entity: string;
   action?: 'changed' | 'deleted';
   storeId: string;
-  /** The entity's id. */
   subject: string;
   sequence: number;
-  /** Absent in a deletion. */
   data?: unknown;
   source: string;
-  /** Now when absent. */
   time?: Date;
-  /** A new UUID when absent. */
   id?: string;
   /** Where the schema of the data lies; its last path segment is the version. Version 1 when absent. */
   dataschema?: string;
 }
 
-/** A message as a kafkajs producer takes it. */
 export interface EncodedMessage {
   key: string;
   value: string;

@@ -1,6 +1,4 @@
-/**
- * The state of each entity of the changes topic, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13, R12.3).
- */
+/** The state of each entity, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13, R12.3). */
 import { Type } from 'typebox';
 import {
   LIST_BOUNDS,
@@ -274,7 +272,6 @@ export const entitySchemas = {
   option_group: OptionGroupState,
 } as const;
 
-/** The state type of each entity. */
 export type EntityStates = { [E in keyof typeof entitySchemas]: Type.Static<(typeof entitySchemas)[E]> };
 
 export type EntityName = keyof EntityStates;

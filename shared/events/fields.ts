@@ -1,26 +1,18 @@
-/**
- * The field types of event data (rule R12.1), from which entity schemas are made, and what of a value a schema knows (rule R12.2). Titles
- * and defaults are for documents alone: nothing is checked or filled in by them.
- */
+/** The field types of event data (rules R12.1 and R12.2). Titles and defaults are for documents alone: nothing is filled in by them. */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { isCalendarDate, parseInstant } from './instant.ts';
 
-/**
- * The bounds of texts, in Unicode code points, and of lists (rules R12.5 to R12.8). An event beyond a bound is poison, so every stored
- * document has a bound.
- */
+/** In Unicode code points, of lists in entries (rules R12.5 to R12.8). An event beyond a bound is poison. */
 export const TEXT_BOUNDS = {
   /** `name`, `legal_name` and `customer_name`, wherever they stand. */
   name: 200,
   /** `description`, `message`, `audience`, `comment`, `reply`, `notes`, `reason` and `reference`, wherever they stand. */
   prose: 5_000,
   image_url: 2_000,
-  /** Every other text. */
   other: 255,
 } as const;
 
-/** Lists, in entries. */
 export const LIST_BOUNDS = {
   addresses: 50,
   opening_hours: 50,
@@ -46,7 +38,6 @@ Format.Set('calendar-date', isCalendarDate);
 /** The shape of every id: 1 to 64 of `A-Z a-z 0-9 _ -`. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Whether a text has the shape of an id. */
 export function isId(text: string): boolean {
   return ID_PATTERN.test(text);
 }
@@ -60,21 +51,16 @@ export const Name = textOf(TEXT_BOUNDS.name);
 /** What people write at length. */
 export const Prose = textOf(TEXT_BOUNDS.prose);
 export const ImageUrl = textOf(TEXT_BOUNDS.image_url);
-/** Every other text. */
 export const Text = textOf(TEXT_BOUNDS.other);
 export const Id = Type.String({ title: 'id', pattern: ID_PATTERN.source });
-/** Decimals in BRL as a string with two decimal places. */
 export const Money = Type.String({ title: 'money', pattern: '^[0-9]{1,12}\\.[0-9]{2}$' });
 /** RFC 3339 with a zone. A fraction has as many digits as it likes, but the text is one like others. */
 export const Instant = Type.String({ title: 'date-time', format: 'instant', maxLength: TEXT_BOUNDS.other });
 export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date' });
-/** A whole number from 0 to 2^53−1. */
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-/** A whole number from 1 to 2^53−1. */
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
 export const Coordinate = Type.Number();
-/** The distance of local time from UTC, such as `-03:00`. */
 export const TimezoneOffset = Type.String({
   title: 'offset',
   pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$',
@@ -85,7 +71,6 @@ export const ClockTime = Type.String({
   pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$',
 });
 
-/** A list with a bound. */
 export function listOf<T extends TSchema>(entry: T, maxItems: number) {
   return Type.Array(entry, { maxItems });
 }
@@ -131,12 +116,9 @@ export function knownFields(schema: TSchema, value: unknown): unknown {
   return known;
 }
 
-/** A field that a schema does not name. */
 interface UnknownField {
-  /** Of the object that has it. */
   path: string;
   name: string;
-  /** What the schema names there. */
   known: string[];
 }
 
@@ -158,7 +140,6 @@ export function* unknownFields(schema: TSchema, value: unknown, path: string): G
   }
 }
 
-/** Bytes of the known fields of a value, in UTF-8 of `JSON.stringify`. */
 export function knownBytes(schema: TSchema, value: unknown): number {
   return Buffer.byteLength(JSON.stringify(knownFields(schema, value)));
 }

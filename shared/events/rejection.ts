@@ -3,7 +3,6 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
 
-/** The closed list of reasons, with what each means. */
 export const REJECTION_MEANINGS = {
   too_large: 'the message has more than 1 MiB or more than 10,000 headers',
   malformed: 'not UTF-8, not JSON, or JSON that is not an object',
@@ -45,7 +44,6 @@ interface SchemaError {
   params: object;
 }
 
-/** What a format asks for, in words. */
 const FORMATS: Record<string, string> = {
   text: 'must be text without NUL and lone surrogates',
   instant: 'must be an RFC 3339 date-time with a zone that is on the calendar',
@@ -63,12 +61,10 @@ export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => S
   };
 }
 
-/** Every mistake of a value, a sentence for each; none where it is as its schema says. */
 export function findMistakes(schema: TSchema, value: unknown): string[] {
   return [...new Set(tellingOf(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
 }
 
-/** The first list with too many entries. */
 function beyondBound(schema: TSchema, value: unknown, instancePath: string): SchemaError[] | null {
   if (typeof value !== 'object' || value === null) return null;
   if (Type.IsUnion(schema)) {

@@ -1,6 +1,6 @@
 /**
- * The Kafka client, whose logs go into ours, one for each Kafka, and kafkajs's types: nothing outside this folder imports kafkajs. Every
- * client is made here, after all codecs are registered and fetches are read by our own code.
+ * The Kafka client. Every client is made here, after all codecs are registered and fetches are read by our own code. Nothing outside this
+ * folder imports kafkajs.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
@@ -99,8 +99,8 @@ export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'session
 const SEND_ATTEMPTS = 10;
 
 /**
- * Makes a producer that sends everything or fails. On its second attempt kafkajs omits messages for partitions whose new leader already
- * answered for others, and reports them as sent. So kafkajs gets one attempt, and all messages are sent again here.
+ * Sends everything or fails. On its second attempt kafkajs omits messages for partitions whose new leader already answered for others,
+ * and reports them as sent. So kafkajs gets one attempt, and all messages are sent again here.
  */
 export function createProducer(kafka: Kafka): Producer {
   const producer = kafka.producer({
@@ -129,12 +129,9 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
 
 /** Something that there is for each Kafka, such as a client. */
 export class PerKafka<T> {
-  /** That of the installation's. */
   readonly common: T;
-  /** By topic. */
   readonly #own: ReadonlyMap<string, T>;
 
-  /** Makes it for each Kafka that the configuration names. */
   constructor(config: Config, make: (config: Pick<Config, 'kafka'>) => T) {
     this.common = make(config);
     this.#own = new Map(
@@ -144,12 +141,10 @@ export class PerKafka<T> {
     );
   }
 
-  /** That of the Kafka that has a topic. */
   of(topic: string): T {
     return this.#own.get(topic) ?? this.common;
   }
 
-  /** Topics by the Kafka that has them. */
   group(topics: readonly string[]): Map<T, string[]> {
     return Map.groupBy(topics, (topic) => this.of(topic));
   }

@@ -8,7 +8,6 @@ import { compressSync, uncompress, uncompressSync } from 'snappy';
 /** The most that a compressed batch may unpack to: 64 times the largest message that can be applied. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
 
-/** Thrown instead of unpacking more than is allowed. */
 export class UnpacksTooLarge extends Error {
   override readonly name = 'UnpacksTooLarge';
 
@@ -21,7 +20,6 @@ export interface Codec {
   pack: (bytes: Buffer) => Buffer;
   /** @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes. */
   unpack: (packed: Buffer, most: number) => Buffer;
-  /** The same, in a thread. */
   unpackInThread: (packed: Buffer, most: number) => Promise<Buffer>;
 }
 
@@ -91,7 +89,6 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-/** The codec of a number; `undefined` for one that Kafka does not have. */
 export function codecOf(number: number): Codec | undefined {
   return CODECS.get(number);
 }
@@ -119,10 +116,9 @@ const CHECKSUM_BYTES = 4;
 const MIN_MATCH = 4;
 
 /**
- * How large an LZ4 frame is unpacked, without unpacking it: sequences say how long they are
+ * The size of an LZ4 frame unpacked: sequences say how long they are
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md).
- * @returns the size of what the frame holds, or something above `most` as soon as it is known to be above.
- * @throws {RangeError} where it is no whole frame.
+ * @returns something above `most` as soon as it is known to be above. @throws {RangeError} where it is no whole frame.
  */
 export function lz4FrameSize(frame: Buffer, most: number): number {
   if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new RangeError('no LZ4 frame');
@@ -194,7 +190,6 @@ export function snappySize(packed: Buffer): number {
   return blocksOf(packed).reduce((size, block) => size + declaredSize(block), 0);
 }
 
-/** Unpacks either kind. */
 export function unpackSnappy(packed: Buffer): Buffer {
   const parts = blocksOf(packed).map((block) => Buffer.from(uncompressSync(block)));
   const [only] = parts;

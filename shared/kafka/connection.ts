@@ -1,9 +1,7 @@
 /**
- * Connections to Kafka: which of the given brokers is asked first, TLS and SASL, and sockets that end when the broker is silent. A
- * NAT may drop a connection unnoticed, and kafkajs keeps using it: a request that times out does not end its connection.
- *
- * Requests and answers are preceded by their length, and a broker answers the requests of a connection in their order
- * (https://kafka.apache.org/protocol.html): the oldest unanswered request shows whether the broker is still there.
+ * Connections to Kafka: which broker is asked first, TLS and SASL, and sockets that end when the broker is silent, since kafkajs keeps a
+ * connection that a NAT dropped. Messages are preceded by their length, and a broker answers in order
+ * (https://kafka.apache.org/protocol.html): the oldest unanswered request shows whether it is still there.
  */
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
@@ -43,10 +41,7 @@ interface Connection {
   heardAt: number;
 }
 
-/**
- * Makes connections that end when a request is not answered in time. A NAT that dropped one connection dropped others; every equally
- * silent one to that broker ends with it.
- */
+/** Ends a connection with an overdue answer, and every equally silent one to that broker: a NAT that dropped one dropped others. */
 export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
   const brokers = new Map<string, Set<Connection>>();
   return ({ host, port, ssl, onConnect }) => {
@@ -151,8 +146,8 @@ const ANSWER_MS = 3_000;
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
 /**
- * The brokers to begin with: the one that answers first, or all if none does, so that kafkajs reports why. kafkajs itself tries one after
- * the other in a fixed order, and waits seconds for each frozen one, which accepts connections and never answers.
+ * The broker that answers first, or all if none does, so that kafkajs reports why. kafkajs itself tries one after the other, and waits
+ * seconds for each frozen one, which accepts connections and never answers.
  */
 export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
   if (brokers.length === 1) return [...brokers];
@@ -194,7 +189,6 @@ function ask(broker: string, ssl: KafkaConfig['ssl']): { socket: Socket; answere
 
 const TOKEN_TIMEOUT_MS = 5_000;
 
-/** kafkajs options for TLS and SASL; empty where neither is set. */
 export function kafkaSecurity({ tls, sasl }: Config['kafka']): Pick<KafkaConfig, 'ssl' | 'sasl'> {
   return {
     ...(tls.enabled ? { ssl: readTlsFiles(tls) } : {}),
@@ -235,7 +229,6 @@ async function fetchToken(
   return { value: token };
 }
 
-/** What kafkajs keeps of the requests of one connection. */
 interface RequestQueue {
   pending: readonly unknown[];
   /** Until when the broker wants nothing, in milliseconds since 1970. */

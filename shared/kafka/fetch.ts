@@ -1,6 +1,6 @@
 /**
- * Decodes answers to Fetch requests instead of kafkajs. It checks no checksum, unpacks without a bound, and one unreadable batch ends the
- * consumer. Here such a batch becomes a placeholder (`message.ts`), and everything else is read.
+ * Decodes answers to Fetch requests instead of kafkajs, which checks no checksum, unpacks without a bound, and ends the consumer at one
+ * unreadable batch. Here such a batch becomes a placeholder (`message.ts`).
  *
  * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
  */
@@ -41,12 +41,10 @@ interface Protocol {
   response: { decode: (raw: Buffer) => Promise<unknown> };
 }
 
-/** What kafkajs keeps of an API: how it asks, and how it reads the answer, by version. */
 interface Definition {
   protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
 }
 
-/** What reads the fields of an answer, one after the other. */
 interface Fields {
   readInt16: () => number;
   readInt32: () => number;
@@ -80,10 +78,7 @@ export function replaceFetches(): void {
   };
 }
 
-/**
- * Decodes an answer until its budget is spent; the next fetch brings the rest. An unreadable batch becomes a placeholder message;
- * errors of partitions are kept.
- */
+/** Decodes an answer until its budget is spent; the next fetch brings the rest. */
 export async function decodeFetch(
   raw: Buffer,
   version: number,
@@ -181,7 +176,6 @@ export function withRoomForLastBatches(topics: FetchRequest['topics']): FetchReq
   }));
 }
 
-/** The fields of a partition before its messages. */
 function partitionHeader(fields: Fields, version: number): FetchedPartition {
   const int64 = () => String(fields.readInt64());
   return {
@@ -200,9 +194,8 @@ function partitionHeader(fields: Fields, version: number): FetchedPartition {
 const waits = new Map<string, Set<() => number>>();
 
 /**
- * Lets empty fetches of a topic wait as long as the least patient consumer of this process allows. A broker answers at once when a message
- * comes; only a partition that is resumed meanwhile waits. With kafkajs's single short wait, fetches are most of an idle consumer's cost.
- * @returns a function that ends it.
+ * Lets empty fetches of a topic wait as long as its least patient consumer here allows. A broker answers at once when a message comes.
+ * With kafkajs's single short wait, fetches are most of an idle consumer's cost. @returns a function that ends it.
  */
 export function setFetchMaxWait(topic: string, waitMs: () => number): () => void {
   const ofTopic = waits.get(topic) ?? new Set();

@@ -1,6 +1,6 @@
 /**
- * Reads parts of a topic again, one partition at a time, between given offsets. Its consumer has a group of its
- * own and is deleted with it, so that no other group's position moves. Placeholders of unreadable batches are among the messages.
+ * Reads parts of a topic again, one partition at a time. Its consumer has a group of its own, deleted with it, so that no other position
+ * moves. Placeholders of unreadable batches are among the messages.
  */
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs';
@@ -28,13 +28,11 @@ interface LogServers {
 
 interface Task {
   partition: number;
-  /** The offset that comes next. */
   next: number;
   to: number;
   take: (messages: readonly LogMessage[]) => Promise<void> | void;
   done: () => void;
   failed: (error: unknown) => void;
-  /** Ends it when nothing comes for long. */
   silence?: NodeJS.Timeout;
 }
 
@@ -108,15 +106,14 @@ export class LogReader {
     await withTimeLimit(JOIN_MS, late, () => joined.promise);
   }
 
-  /** Start and end of each partition's log. */
   bounds(): Promise<LogBounds> {
     return readLogBounds(this.#admin, this.#topic);
   }
 
   /**
-   * Hands out a partition's messages from offset `from` up to, but without, `to`, in order, in batches. One part at a time.
-   * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it
-   * brings nothing for long, `batch_unreadable` for an unreadable batch whose end is unknown; and what `take` throws.
+   * Hands out a partition's messages from `from` up to, but without, `to`, in batches. One part at a time.
+   * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it brings nothing for
+   * long, `batch_unreadable` for an unreadable batch whose end is unknown; and what `take` throws.
    */
   async read(
     { partition, from, to }: { partition: number; from: number; to: number },

@@ -23,7 +23,6 @@ export function valuesOf(header: MessageHeaders[string]): (Buffer | string)[] {
   return [header].flat().filter((value) => value !== null && value !== undefined);
 }
 
-/** How large the value of a message is, cut or not. */
 export function valueBytesOf({ value, valueBytes }: Pick<LogMessage, 'value' | 'valueBytes'>): number {
   return valueBytes ?? value?.length ?? 0;
 }
@@ -50,7 +49,6 @@ type PoisonReason =
   /** It unpacks to more than is allowed. */
   | 'unpacks_too_large';
 
-/** Why a batch cannot be read. */
 export type UnreadableReason = DamageReason | PoisonReason;
 
 export interface UnreadableBatch {
@@ -81,12 +79,10 @@ export function damagedBatch(message: object): UnreadableBatch | undefined {
   return batch !== undefined && isDamaged(batch) ? batch : undefined;
 }
 
-/** Whether it stands for offsets that no message has. */
 export function isGap(message: object): boolean {
   return 'gapFrom' in message;
 }
 
-/** The first offset that a message has or stands for. */
 export function firstOffsetOf(message: { offset: string }): number {
   if ('gapFrom' in message) return message.gapFrom as number;
   return unreadableBatch(message)?.from ?? Number(message.offset);

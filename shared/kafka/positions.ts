@@ -13,7 +13,6 @@ export type LogBounds = ReadonlyMap<number, PartitionBounds>;
 /** By partition: the offset that is applied next. */
 export type Positions = ReadonlyMap<number, number>;
 
-/** Asks Kafka for the bounds of a topic's partitions, in their order. */
 export async function readLogBounds(
   kafka: Pick<Admin, 'fetchTopicOffsets'>,
   topic: string,
@@ -26,12 +25,10 @@ export async function readLogBounds(
   );
 }
 
-/** The positions behind everything that is in the log. */
 export function endsOf(bounds: LogBounds): Positions {
   return new Map([...bounds].map(([partition, { end }]) => [partition, end]));
 }
 
-/** Whether positions are nowhere before others. */
 export function hasReached(positions: Positions, others: Positions): boolean {
   return missingBetween(positions, others) === 0;
 }
@@ -44,10 +41,7 @@ export function missingBetween(positions: Positions, others: Positions): number 
   );
 }
 
-/**
- * What a generation must have reached to take another's place: the other's positions, where the log holds them. A generation
- * that was made from another log may stand behind the end of this one.
- */
+/** The other's positions, where the log holds them: a generation that was made from another log may stand behind the end of this one. */
 export function reachable(positions: Positions, bounds: LogBounds): Positions {
   return new Map(
     [...positions].map(([partition, position]) => [
@@ -57,7 +51,6 @@ export function reachable(positions: Positions, bounds: LogBounds): Positions {
   );
 }
 
-/** How many messages of a log are applied, and how many there are. */
 export function countApplied(positions: Positions, bounds: LogBounds): { applied: number; total: number } {
   let applied = 0;
   let total = 0;
@@ -74,7 +67,6 @@ export function lagOf(position: number | null, { start, end }: PartitionBounds):
   return next <= end ? end - next : null;
 }
 
-/** The sum of all positions. */
 export function sumOf(positions: Positions): number {
   return positions.values().reduce((sum, position) => sum + position, 0);
 }

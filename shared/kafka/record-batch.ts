@@ -32,7 +32,6 @@ const MAX_KEPT_BYTES = 1_048_576 + 1;
 /** No header that is read has a longer name. */
 const MAX_NAME_BYTES = 1_024;
 
-/** Thrown for a batch that cannot be read. */
 export class BatchRejected extends Error {
   override readonly name = 'BatchRejected';
   readonly reason: UnreadableReason;
@@ -43,7 +42,6 @@ export class BatchRejected extends Error {
   }
 }
 
-/** What a batch says of itself, its records left aside. */
 export interface BatchHeader {
   baseOffset: number;
   bytes: number;
@@ -85,12 +83,10 @@ export function batchHeader(set: Buffer, at: number): BatchHeader | null {
   };
 }
 
-/** Whether a whole batch is what was written. */
 export function isIntact(batch: Buffer): boolean {
   return crc32c(batch.subarray(ATTRIBUTES_AT)) === batch.readUInt32BE(CRC_AT);
 }
 
-/** Whether a control batch says that a transaction was aborted. */
 export function isAbortMarker(batch: Buffer): boolean {
   const reader = new RecordReader(batch.subarray(HEADER_BYTES));
   try {
@@ -127,7 +123,6 @@ export interface DecodedMessage {
 
 /** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
 export interface Wanted {
-  /** The first offset. */
   from: number;
   /** How many, each header counted as well; two are read in any case. The others come with the next fetch. */
   most: number;
@@ -145,16 +140,12 @@ export interface DecodedBatch {
   isWhole: boolean;
 }
 
-/** What decoding works with. */
 export interface Decoding {
   unpacking: Unpacking;
   budget: DecodingBudget;
 }
 
-/**
- * Decodes the wanted records of an intact batch. It checks all records, so that every reader gets the same result.
- * @throws {BatchRejected} with a reason that makes the batch poison.
- */
+/** Checks all records, so that every reader gets the same result. @throws {BatchRejected} with a reason that makes the batch poison. */
 export async function decodeBatch(
   batch: Buffer,
   header: BatchHeader,
@@ -260,7 +251,6 @@ async function decodeRecords(
   return result;
 }
 
-/** What a record begins with. */
 interface RecordStart {
   /** Where the record ends, as it says. */
   end: number;
@@ -356,11 +346,7 @@ class RecordReader {
     this.at = end;
   }
 
-  /**
-   * The headers of a record, one more than a message may have at most, and how many those are.
-   * @param end where the record ends.
-   * @param keep what is kept of a value.
-   */
+  /** One more header than a message may have at most. @param end where the record ends. @param keep what is kept of a value. */
   headers(
     end: number,
     keep: (value: Buffer | null) => Buffer | null,

@@ -1,6 +1,6 @@
 /**
- * Reads the record set of one partition: record batches one after the other, of which the last may be cut. An intact batch
- * that cannot be read is followed by those behind it. Reading ends at a damaged one.
+ * Reads the record set of a partition: record batches, of which the last may be cut. An intact batch that cannot be read is followed by
+ * those behind it. Reading ends at a damaged one.
  */
 import {
   type BatchHeader,
@@ -25,7 +25,6 @@ interface RecordSet {
 }
 
 export interface Fetched {
-  /** From which offset on was asked. */
   fetchOffset: number;
   abortedTransactions: readonly AbortedTransaction[];
   /** So many messages are read, headers counted as well, and two in any case. The rest comes with the next fetch. */
@@ -35,8 +34,8 @@ export interface Fetched {
 }
 
 /**
- * Reads a partition's record set. Never throws: unreadable batches become placeholders, and so do offsets without messages at either end,
- * as of aborted transactions, since kafkajs drops a fetch without messages.
+ * Never throws: unreadable batches become placeholders, and so do offsets without messages at either end, as of aborted transactions,
+ * since kafkajs drops a fetch without messages.
  */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding): Promise<RecordSet> {
   const { fetchOffset, most, mostBytes } = fetched;
@@ -77,7 +76,6 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   return { messages: withGaps(messages, begin, behind), parts };
 }
 
-/** Reads an intact batch; an unreadable one becomes a placeholder. */
 async function readBatch(
   batch: Buffer,
   header: BatchHeader,

@@ -1,6 +1,6 @@
 /**
- * A sticky assignor: when members come and go, as many partitions as possible stay with theirs, since a new owner has to claim and
- * to fetch anew. kafkajs assigns by the order of member ids, so that one new id moves most of them.
+ * A sticky assignor: as many partitions as possible stay with their members, since a new owner has to claim and to fetch anew. kafkajs
+ * assigns by the order of member ids, so that one new id moves most of them.
  */
 import kafkajs, { type PartitionAssigner } from 'kafkajs';
 
@@ -10,11 +10,7 @@ const { MemberAssignment, MemberMetadata } = AssignerProtocol;
 /** The partitions that a member has, each with how far it is applied; -1 where the member does not know yet. */
 export type Owned = ReadonlyMap<number, number>;
 
-/**
- * The ways to deal partitions out that a member offers. A group takes the first one that all its members know: those of earlier
- * releases know only the second.
- * @param owned what this member has of a topic at the moment.
- */
+/** A group takes the first way that all its members know. @param owned what this member has of a topic at the moment. */
 export function assigners(owned: () => Owned): PartitionAssigner[] {
   const sticky: PartitionAssigner = ({ cluster }) => ({
     name: 'StoreDataSticky',
@@ -52,8 +48,8 @@ function ownedIn(metadata: Buffer): Owned {
 }
 
 /**
- * Deals partitions out so that no member has two more than another, and each partition stays with the member that has it while that
- * one has room. Where two say that they have it, the one who applied more of it has it: the other one lost it without knowing.
+ * No member gets two more than another, and each partition stays with its member while that has room. Where two say that they have it,
+ * the one who applied more of it has it: the other one lost it without knowing.
  */
 export function dealOut(
   partitions: readonly number[],

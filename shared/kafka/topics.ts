@@ -58,9 +58,8 @@ async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
 }
 
 /**
- * Checks that topics exist and keep every event (rule R11.4).
  * @param unseen is called with a topic whose settings our user may not read.
- * @throws {StoreDataError} `topic_unsuitable`, naming each topic, what is wrong and the command that mends it.
+ * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), naming each topic, what is wrong and the command that mends it.
  */
 export async function checkTopics(
   admin: Admin,

@@ -1,7 +1,6 @@
 /**
- * Unpacks record batches without blocking the event loop. Small ones are unpacked at once, which is quickest. Large ones are unpacked in a
- * thread, one at a time in the process, so that they take the memory of one. The last one is cached: several fetches read a large batch
- * piece by piece, and each would unpack it again.
+ * Unpacks small record batches at once, large ones in a thread, one at a time in the process, so that they take the memory of one. The
+ * last large one is cached: several fetches read it piece by piece.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, codecOf, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
@@ -12,7 +11,6 @@ const MAX_AT_ONCE_BYTES = 2 * 1_048_576;
 /** How long a large batch is remembered without a fetch that brings it again. */
 const REMEMBERED_MS = 5_000;
 
-/** The records of a batch. */
 export interface Unpacked {
   records: Buffer;
   /** Whether it was compressed and is large, and therefore remembered. */
@@ -21,7 +19,6 @@ export interface Unpacked {
   places: RecordPlace[] | null;
 }
 
-/** The beginning of a record. */
 export interface RecordPlace {
   index: number;
   at: number;
@@ -31,7 +28,6 @@ export interface RecordPlace {
 
 interface Remembered {
   batch: Buffer;
-  /** The result of unpacking it, or its failure. */
   outcome: Promise<Unpacked>;
 }
 
@@ -41,10 +37,7 @@ export class Unpacking {
   #isFree: Promise<unknown> = Promise.resolve();
   #forgetting: NodeJS.Timeout | null = null;
 
-  /**
-   * Reads the records of a batch; `null` where Kafka has no such codec.
-   * @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes, beside what `read` throws.
-   */
+  /** @returns `null` where Kafka has no such codec. @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
   async read<T>(batch: Buffer, number: number, read: (unpacked: Unpacked) => Promise<T>): Promise<T | null> {
     const codec = codecOf(number);
     if (codec === undefined) return null;
@@ -98,8 +91,8 @@ const MAX_TURN_MS = 10;
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
 /**
- * The budget for decoding one answer to a fetch: unpacked bytes, those of rejected batches included, and time. The next fetch brings the
- * rest. Decoding yields the event loop meanwhile.
+ * What decoding one answer may cost, in unpacked bytes (those of rejected batches included) and in time. The
+ * next fetch brings the rest.
  */
 export class DecodingBudget {
   readonly #limits: typeof LIMITS;
@@ -111,7 +104,6 @@ export class DecodingBudget {
     this.#limits = limits;
   }
 
-  /** Notes what a batch cost. */
   spend(bytes: number): void {
     this.#bytes += bytes;
   }

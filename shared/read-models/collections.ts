@@ -1,19 +1,16 @@
 /**
- * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the
- * store's id, and every filter names the store or a range of such `_id`s, so that no query can cross stores and each is
- * targeted where collections are sharded (`sharding.ts`).
+ * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the store's id, and every filter
+ * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
 import type { Binary, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import type { Root, TreeName } from './rank-tree/nodes.ts';
 
-/** What the documents of all entities have in common. */
 export interface ReadModelDocument {
   /** `<store id>/<entity id>`: ordered by id within a store. */
   _id: string;
   store_id: string;
-  /** The entity's version that this document shows. */
   sequence: number;
   /** The offset for which the date-times in the JSON were made. */
   offset: string;
@@ -130,10 +127,7 @@ export interface CategoryProducts {
   products: number;
 }
 
-/**
- * What remains of a deleted entity: its version, so that an older event does not bring it back, and its place in the
- * change feed. It goes when the entity comes back.
- */
+/** A deleted entity: its version, so that an older event does not bring it back, and its place in the change feed. */
 export interface Tombstone {
   /** `<entity>/<store id>/<entity id>` */
   _id: string;
@@ -144,12 +138,8 @@ export interface Tombstone {
   feed_position: number;
 }
 
-/**
- * One document for each store: how many events of each entity were applied, and the present offset.
- * It moves with every applied event, so ETags are made from it.
- */
+/** One for each store: how many events of each entity were applied. It moves with every applied event, so ETags are made from it. */
 export type Stamp = {
-  /** The store's id. */
   _id: string;
   store_id: string;
   /** Absent until the store's own record arrives. */
@@ -158,7 +148,6 @@ export type Stamp = {
   counts?: { [E in EntityName]?: number };
   /** How many tombstones of each entity there are. Without any a slice does not read them. */
   tombstones?: { [E in EntityName]?: number };
-  /** The roots of the rank trees. */
   ranks?: { [T in TreeName]?: Root };
   /** Whether customers of the store are being erased (`erasures.ts`). */
   erasing?: true;
@@ -171,18 +160,13 @@ export type Stamp = {
   /** The partition of the slice that wrote it last, and that slice's end: so that what slices changed is found at once. */
   slice_partition?: number;
   slice_end?: number;
-  /**
-   * The version of the product list's layout, never the same twice: it changes whenever a category comes, goes or moves, or has
-   * more or fewer products. A cached layout is valid while this is the same.
-   */
+  /** The version of the product list's layout, never the same twice: cached layouts are valid while it is the same. */
   layout?: string;
-  /** When the store was erased, before it began anew: the log holds events that are skipped. */
   erased_at?: Date;
 } & { [E in EntityName]?: number };
 
 /** A message that could not be applied, kept until someone decides or its time is over. */
 export interface DeadLetter {
-  /** `<topic>/<partition>/<offset>` */
   _id: string;
   topic: string;
   partition: number;
@@ -213,7 +197,6 @@ export interface DeadLetter {
   dead_at: Date;
 }
 
-/** The collection of each entity. */
 export const COLLECTIONS = {
   store: 'stores',
   coupon: 'coupons',
@@ -230,23 +213,20 @@ export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
 /**
- * Stores whose own records have changed, until the control database has their status. Not in the stamps: removing a mark there
- * would conflict with the store's next slice.
+ * Stores whose own records changed, until the control database has their status. A mark in the stamp would
+ * conflict with the next slice.
  */
 export const STORE_RECORDS_PENDING = 'store_records_pending';
-/** Customers whose erasure is under way (`erasures.ts`). */
 export const ERASURES = 'erasures';
 /** Stores that have erasures under way (`shared/projection/erasure/queue.ts`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
 
-/** `_id` of an entity's document. */
 export function documentId(storeId: string, id: string): string {
   return `${storeId}/${id}`;
 }
 
-/** `_id` of a deleted entity's tombstone. */
 export function tombstoneId(entity: EntityName, storeId: string, id: string): string {
   return `${entity}/${storeId}/${id}`;
 }
@@ -318,7 +298,6 @@ export type CollectionName =
   | typeof DEAD_LETTERS
   | typeof CHECKPOINTS;
 
-/** The indexes of each collection, by name. */
 export const INDEXES: Record<CollectionName, Index[]> = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
@@ -381,10 +360,7 @@ function isNamespaceExists(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 48;
 }
 
-/**
- * Checks that every index is there as this release describes it.
- * @throws {StoreDataError} `generation_unsuitable`, naming each that is missing or different.
- */
+/** @throws {StoreDataError} `generation_unsuitable`, naming each index that is missing or different. */
 export async function checkReadModels(db: Db): Promise<void> {
   const mistakes: string[] = [];
   for (const [name, wanted] of Object.entries(INDEXES)) {

@@ -1,7 +1,4 @@
-/**
- * The one place that knows which MongoDB has what. The installation's has what all environments share (keys, revocations, pointers,
- * operators' decisions); an environment may have one of its own for its generations.
- */
+/** The one place that knows which MongoDB has what: the one that all share, or that of an environment for its generations. */
 import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '../config.ts';
 
@@ -9,7 +6,6 @@ export class Databases {
   /** The database that is common to all environments, which no rebuild touches. */
   readonly control: Db;
   readonly common: MongoClient;
-  /** The clients of environments that have a MongoDB of their own. */
   readonly own: ReadonlyMap<string, MongoClient>;
   readonly #prefix: string;
 
@@ -20,7 +16,6 @@ export class Databases {
     this.control = controlDatabase(common, prefix);
   }
 
-  /** Makes a client for each MongoDB that the configuration names. */
   static of(config: Config, create: (config: Pick<Config, 'mongodb'>) => MongoClient): Databases {
     const own = [...config.own].flatMap(([environment, { mongodb }]): [string, MongoClient][] =>
       mongodb === undefined ? [] : [[environment, create({ mongodb })]],
@@ -28,7 +23,6 @@ export class Databases {
     return new Databases(config.namePrefix, create(config), new Map(own));
   }
 
-  /** The client for an environment's generations. */
   clientOf(environment: string): MongoClient {
     return this.own.get(environment) ?? this.common;
   }

@@ -1,13 +1,12 @@
 /**
- * Erasures under way: of deleted customers whom more orders and reviews name than one transaction rewrites. Readers mask such a
- * customer in records up to the erasure's position; later records are right as they are. A store's stamp says whether it has any.
+ * Erasures under way: of customers whom more records name than one transaction rewrites. Readers mask such a customer in records up to
+ * the erasure's position; later records are right as they are. A store's stamp says whether it has any.
  */
 import type { ClientSession, Db } from 'mongodb';
 import type { EntityName } from '../events/entities.ts';
 import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';
 
 export interface Erasure {
-  /** `<store id>/<customer id>` */
   _id: string;
   store_id: string;
   /** The last position that the store had given before the deletion. */
@@ -25,7 +24,6 @@ export interface ErasureProgress {
   after: string;
 }
 
-/** Kinds of records that name customers. */
 export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
 
 export type NamingDocument = OrderDocument | ReviewDocument;

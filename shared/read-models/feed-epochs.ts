@@ -1,14 +1,12 @@
 /**
- * Epochs: which process gave which of a store's positions. A position alone proves nothing: a restored backup gives positions again,
- * for other changes. So a process gives positions under a random epoch, which it continues only from the position that it gave last.
- * The stamp lists epochs with their first positions, and a cursor names its epoch: up to the end of that epoch in the list, the
- * cursor has seen these very changes.
+ * Epochs: which process gave which of a store's positions. A position alone proves nothing: a restored backup gives it again. So a
+ * process gives positions under a random epoch, which it continues only from the position that it gave last. The stamp lists epochs with
+ * their first positions, and a cursor names its epoch: up to the end of that epoch in the list, the cursor has seen these very changes.
  */
 import { randomBytes } from 'node:crypto';
 
 export interface Epoch {
   id: string;
-  /** The first position that was given under it. */
   from: number;
 }
 
@@ -18,7 +16,6 @@ export const EPOCH_BYTES = 6;
 /** Older ones are forgotten: a cursor of one that is not known begins anew. */
 const MAX_EPOCHS = 64;
 
-/** A new epoch's id. */
 export function newEpoch(): string {
   return randomBytes(EPOCH_BYTES).toString('base64url');
 }
@@ -32,7 +29,6 @@ export function epochsIn(text: string | undefined): Epoch[] {
   });
 }
 
-/** The list with one more epoch. */
 export function withEpoch(text: string | undefined, { id, from }: Epoch): string {
   const item = `${id}:${from.toString(36)}`;
   if (text === undefined) return item;

@@ -1,17 +1,14 @@
 /**
- * Generations: one complete set of an environment's read models, in a database of its own, with a marker
- * that distinguishes it from a dropped database. A pointer in the control database says which is live and what becomes of the others. It is
- * one document, so that a flip is one write; every change is a compare-and-set of its revision.
+ * Generations: one complete set of an environment's read models, in a database of its own, with a marker that a dropped database lacks.
+ * A pointer in the control database says which is live. It is one document, so that a flip is one write; every change is a
+ * compare-and-set of its revision.
  */
 import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { Databases } from './databases.ts';
 
-/**
- * The version of what the projections write. Raise it with every change of a response, a read model or an index; this release leaves
- * generations of other versions alone.
- */
+/** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
 export const PROJECTION_VERSION = 6;
 
 export interface GenerationMarker {
@@ -27,7 +24,6 @@ export interface GenerationMarker {
 /** By what metrics of both services name a generation, so that an alert can compare them. */
 export const GENERATION_LABELS = ['environment', 'generation', 'projection_version', 'marker'] as const;
 
-/** What these labels are of a generation. */
 export function generationLabels(
   marker: GenerationMarker,
 ): Record<(typeof GENERATION_LABELS)[number], string> {
@@ -39,7 +35,6 @@ export function generationLabels(
   };
 }
 
-/** A generation's number as metrics name it. */
 export function generationLabel({ number }: GenerationMarker): string {
   return `g${number}`;
 }
@@ -52,14 +47,12 @@ export interface Generation {
 export interface KnownGeneration {
   number: number;
   state: 'live' | OtherState;
-  /** Of one that is built: as in its pointer. */
   share: number | null;
   db: Db;
   /** `null` while it is not made yet, or after its database was dropped. */
   marker: GenerationMarker | null;
 }
 
-/** Name of the consumer group that projects a generation. */
 export function generationGroup(prefix: string, environment: string, number: number): string {
   return `${prefix}.${environment}.g${number}`;
 }
@@ -80,11 +73,7 @@ export async function findGenerations(databases: Databases, environment: string)
   );
 }
 
-/**
- * The live generation of an environment.
- * @returns `null` where none was made yet.
- * @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its marker.
- */
+/** @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its marker. */
 export async function findLiveGeneration(
   databases: Databases,
   environment: string,
@@ -107,9 +96,8 @@ export function liveOf(environment: string, generations: readonly KnownGeneratio
 }
 
 /**
- * The generation from which a release answers: the live one if it made it, else the newest of its own that was live
- * before and is still kept. So an old release's services still answer after a flip to a new release's generation.
- * @returns `null` where there is none.
+ * The live generation if this release made it, else its newest that was live before and is kept. So an old release still answers after a
+ * flip to a new release's generation.
  */
 export function answeringGeneration(
   environment: string,
@@ -157,20 +145,18 @@ export async function createMarker(
 }
 
 /**
- * `building`: filled beside the live one, and never answered yet · `kept`: was live, and is still projected so that a rollback
- * loses nothing · `dropping`: no process may use it any longer, and its database is removed.
+ * `building`: filled beside the live one, never answered yet · `kept`: was live, still projected, so that a rollback loses nothing ·
+ * `dropping`: no process may use it, and its database is removed.
  */
 export type OtherState = 'building' | 'kept' | 'dropping';
 
 export interface OtherGeneration {
   number: number;
   state: OtherState;
-  /** Of one that is built: the percentage of time that filling it may take while others have events to apply. */
   share?: number;
 }
 
 export interface GenerationPointer {
-  /** The environment. */
   _id: string;
   live: number;
   /** The one that was live before, to which a rollback leads. */
@@ -184,16 +170,11 @@ export interface GenerationPointer {
 /** How often a change is tried against others that are made at the same moment. */
 const ATTEMPTS = 20;
 
-/** The pointers of all environments. */
 export function pointersIn(control: Db): Collection<GenerationPointer> {
   return control.collection('generations');
 }
 
-/**
- * Changes a pointer.
- * @param change makes the new pointer; if it throws, nothing changes.
- * @throws {StoreDataError} `not_found` when the environment has no generation.
- */
+/** @throws {StoreDataError} `not_found` when the environment has no generation; and what `change` throws. */
 export async function changePointer(
   control: Db,
   environment: string,
@@ -211,13 +192,11 @@ export async function changePointer(
   throw new StoreDataError('command_invalid', `others change the generations of ${environment}: try again`);
 }
 
-/** With a new generation that is to be built. */
 export function withNew(pointer: GenerationPointer, share: number): GenerationPointer {
   const number = Math.max(pointer.last ?? 0, pointer.live) + 1;
   return { ...pointer, last: number, others: [...others(pointer), { number, state: 'building', share }] };
 }
 
-/** With another share for one that is built. */
 export function withShare(pointer: GenerationPointer, number: number, share: number): GenerationPointer {
   return {
     ...pointer,
@@ -225,10 +204,7 @@ export function withShare(pointer: GenerationPointer, number: number, share: num
   };
 }
 
-/**
- * With another live generation; the one that was live is kept.
- * @throws {StoreDataError} `command_invalid` unless it is there and not about to be dropped.
- */
+/** The one that was live is kept. @throws {StoreDataError} `command_invalid` unless it is there and not about to be dropped. */
 export function withLive(pointer: GenerationPointer, number: number): GenerationPointer {
   const found = others(pointer).find((other) => other.number === number);
   if (found === undefined || found.state === 'dropping') {
@@ -245,10 +221,7 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
   };
 }
 
-/**
- * With a generation that is about to be dropped.
- * @throws {StoreDataError} `command_invalid` for the live one, `not_found` where there is none of this number.
- */
+/** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where there is none of this number. */
 export function withDropping(pointer: GenerationPointer, number: number): GenerationPointer {
   if (pointer.live === number) {
     throw new StoreDataError(
@@ -269,7 +242,6 @@ export function withDropping(pointer: GenerationPointer, number: number): Genera
   };
 }
 
-/** Without a generation whose database is gone. */
 export function without(pointer: GenerationPointer, number: number): GenerationPointer {
   return { ...pointer, others: others(pointer).filter((other) => other.number !== number) };
 }

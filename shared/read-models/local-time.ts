@@ -1,14 +1,11 @@
-/**
- * Local store time. Stored JSON has date-times in the offset that the store had when it was made. If the offset moved since, they are
- * shifted when they are read.
- */
+/** Local store time. Stored JSON has date-times in the offset that the store had then; if it moved since, they are shifted when read. */
 
 /** The offset of a store whose own record has not arrived yet (rule R7.7). */
 export const DEFAULT_OFFSET = '-03:00';
 
 /**
- * Stands for UTC in documents whose date-times local time may not be able to tell: years have as many digits as they need
- * there. It is no store's offset, so such JSON is shifted whenever they are read.
+ * Stands for UTC in documents whose date-times local time cannot tell: years have as many digits as they need. It is no store's offset,
+ * so such JSON is always shifted.
  */
 export const EXACT = 'exact';
 
@@ -17,17 +14,13 @@ const DAY = 86_400_000;
 const YEAR_0 = -62_167_219_200_000;
 const YEAR_9999_END = 253_402_300_799_000;
 
-/** Milliseconds of an offset such as `-03:00`. */
 export function offsetMilliseconds(offset: string): number {
   if (offset === EXACT) return 0;
   const sign = offset.startsWith('-') ? -1 : 1;
   return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))) * MINUTE;
 }
 
-/**
- * `YYYY-MM-DDTHH:MM:SS` of an instant in local time: the fraction is cut, then the offset added.
- * Instants that the shift moves out of the years 0 to 9999 become the nearest edge, except for `EXACT`.
- */
+/** The fraction is cut, then the offset added. Beyond the years 0 to 9999 it is the nearest edge, except for `EXACT`. */
 export function toLocalDateTime(instant: number, offset: string): string {
   const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);
   const kept = offset === EXACT ? shifted : Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END);
@@ -47,8 +40,8 @@ let lastDate = '';
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
 /**
- * A local date-time in JSON, by the name of its field: `created_at`, `at` of a history, `scheduled_for`. A quote inside of
- * a string has a backslash before it, so a quote, a colon and a quote stand between a name and its text and nowhere else.
+ * By the name of its field. A quote inside of a string has a backslash before it, so quote, colon, quote stand
+ * between name and text alone.
  */
 const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":.{21})/g;
 
@@ -74,10 +67,7 @@ export function isReversible(json: string): boolean {
   return !EDGES.some((edge) => json.includes(edge));
 }
 
-/**
- * The fields of all collections that hold finished JSON: a value, or members of an object. A document's `offset` is that of the date-times
- * in all of them.
- */
+/** The fields that hold finished JSON: a value, or members of an object. A document's `offset` is that of the date-times in all of them. */
 const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
 const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
 export const SHIFTED_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];

@@ -3,22 +3,16 @@
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
   names: string;
-  /**
-   * `\0d` the document's digits `p` the phone's `\0`; before the last, of a document that holds letters, `k` and its letters and
-   * digits.
-   */
+  /** `\0d` the document's digits `p` the phone's `\0`; before the last, of a document with letters, `k` and its letters and digits. */
   numbers: string;
 }
 
-/** Bytes of texts as they are stored. */
 export function bytesOfTexts({ names, numbers }: SearchTexts): number {
   return Buffer.byteLength(names) + Buffer.byteLength(numbers);
 }
 
-/** The names of the texts. */
 export const SEARCH_TEXTS = ['names', 'numbers'] as const satisfies (keyof SearchTexts)[];
 
-/** The fields of a customer that searches compare. */
 export interface Searched {
   /** The folded name, NUL and the id. */
   rank_key: string;
@@ -27,7 +21,6 @@ export interface Searched {
   phone_digits: string;
 }
 
-/** The pieces of a customer. */
 export function searchTexts({
   rank_key: key,
   document_digits: digits,

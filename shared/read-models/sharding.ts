@@ -1,7 +1,7 @@
 /**
- * How collections are cut where MongoDB is a sharded cluster (`docs/sharding.md`): the shard key of each, and whose documents lie
- * together. What one slice touches has the partition of its log in common: the partition's checkpoint and dead letters, and all
- * documents of its stores. So the zones are the partitions, and the transaction of a slice stays on one shard.
+ * How collections are cut on a sharded cluster (`docs/sharding.md`). What one slice touches has the partition of its log in common:
+ * checkpoint, dead letters, and all documents of its stores. So the zones are the partitions, and the transaction of a slice stays on
+ * one shard.
  */
 import { MaxKey, MinKey } from 'mongodb';
 import {
@@ -37,7 +37,6 @@ const BY_STORE: Sharding = { key: { store_id: 1, _id: 1 }, owner: { is: 'store',
 /** Found by their `_id`s, which begin with the store's id. */
 const BY_ID: Sharding = { key: { _id: 1 }, owner: { is: 'store', place: 0 } };
 
-/** The collections of a generation. */
 export const SHARDING: Record<CollectionName | 'generation', Sharding> = {
   [COLLECTIONS.store]: BY_ID,
   [COLLECTIONS.coupon]: BY_STORE,
@@ -65,10 +64,7 @@ export const SHARDING: Record<CollectionName | 'generation', Sharding> = {
 
 const OF_NOBODY: Sharding = { key: { _id: 1 }, owner: null };
 
-/**
- * The collections of the control database. Nothing there belongs to a zone: they are small, and as long as one has not some hundred
- * megabytes MongoDB leaves all of it on one shard.
- */
+/** The control database. Nothing there belongs to a zone: it is small, and MongoDB leaves all of it on one shard. */
 export const CONTROL_SHARDING: Record<string, Sharding> = {
   access_keys: OF_NOBODY,
   store_access: OF_NOBODY,
@@ -83,13 +79,11 @@ export const CONTROL_SHARDING: Record<string, Sharding> = {
   [CHECKPOINTS]: OF_NOBODY,
 };
 
-/** A range of a shard key, its end excluded. */
 export interface ShardRange {
   min: Record<string, unknown>;
   max: Record<string, unknown>;
 }
 
-/** The ranges of a collection in which the documents of a store lie. */
 export function rangesOfStore(name: keyof typeof SHARDING, storeId: string): ShardRange[] {
   const { key, owner } = SHARDING[name];
   if (owner?.is !== 'store') return [];
@@ -102,7 +96,6 @@ export function rangesOfStore(name: keyof typeof SHARDING, storeId: string): Sha
   return (before?.map((part) => `${part}/${storeId}`) ?? [storeId]).map(beginningWith);
 }
 
-/** The ranges of a collection in which the documents of a topic's partition lie. */
 export function rangesOfPartition(
   name: keyof typeof SHARDING,
   topic: string,

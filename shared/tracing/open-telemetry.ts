@@ -1,7 +1,4 @@
-/**
- * Makes spans by OpenTelemetry's SDK and sends them to a collector, by OTLP over HTTP: together, from a queue of bounded length,
- * and never so that a caller waits. Loaded only where a collector is configured.
- */
+/** Makes spans by OpenTelemetry and sends them by OTLP over HTTP, from a bounded queue: no caller waits. Loaded only with a collector. */
 import { hostname } from 'node:os';
 import {
   type Context,
@@ -45,7 +42,6 @@ import {
 } from '../tracing.ts';
 import { createRequire } from 'node:module';
 
-/** How long a process that ends waits for the collector. */
 const STOP_MS = 1_000;
 const SENT_TOGETHER = 512;
 

@@ -1,6 +1,6 @@
 /**
- * Applying a slice of the access topic: keys and what operators decided about stores, in one transaction on the control database. And
- * whether a store's own record says that it is blocked: marked with the record, taken over by the next sweep (decision 0041).
+ * Applies a slice of the access topic in one transaction on the control database. A store's own record that blocks it is marked with the
+ * record, and taken over by the next sweep (decision 0041).
  */
 import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import {
@@ -45,10 +45,7 @@ export interface AppliedAccess {
   deadLetters: DeadLetter[];
 }
 
-/**
- * Applies a slice in the session's transaction; what changed must be published to Redis once it is committed.
- * @param checkpoint as in `applyChanges`.
- */
+/** What changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
 export async function applyAccess(
   control: Db,
   environment: string,
@@ -101,7 +98,6 @@ export async function applyAccess(
   return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
 }
 
-/** What is said of a store. */
 type StoreChange = Exclude<AccessChange, AccessKeyChange>;
 
 /** @returns the store's record as it is now if it changed, else `null`. */
@@ -128,7 +124,6 @@ function givesRights(change: AccessChange): boolean {
 /** Publishers choose these texts and can make them long. */
 const MAX_TEXT = 200;
 
-/** The record of a key's change; `key` is what came of it. */
 export function keyRecord(change: AccessKeyChange, key: AccessKey): AuditRecord {
   const { status, scopes, sequence, environment, store_id } = key;
   return {
@@ -141,7 +136,6 @@ export function keyRecord(change: AccessKeyChange, key: AccessKey): AuditRecord 
   };
 }
 
-/** The record of what an event says about a store; `store` is what came of it. */
 export function storeRecord(change: StoreChange, { environment, store_id }: StoreAccess): AuditRecord {
   return {
     ...recordOf(change),

@@ -1,6 +1,6 @@
 /**
- * Decisions of operators: dropped messages, and damaged record batches or failing messages that a partition skips. A decision
- * outlives its dead letter and holds for every generation: one that is filled later meets the message again.
+ * Decisions of operators: dropped messages, and what a partition skips. A decision outlives its dead letter and holds for every
+ * generation: one that is filled later meets the message again.
  */
 import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
@@ -40,7 +40,6 @@ export function decisionsIn(control: Db): Collection<Decision> {
   return control.collection('dropped_letters');
 }
 
-/** Creates the index by which decisions are found. Safe to call from several processes at once. */
 export async function createDecisionIndexes(control: Db): Promise<void> {
   await decisionsIn(control).createIndexes([
     { name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } },
@@ -83,7 +82,6 @@ export async function skippedTo(
   return found?.to ?? null;
 }
 
-/** The decision to drop a letter. */
 export function decisionToDrop(
   letter: Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'reason' | 'gathered' | 'published_at'>,
 ): Decision {
@@ -119,7 +117,6 @@ export async function forgetDropped(
   }
 }
 
-/** The decisions about one topic, as a consumer asks for them slice by slice. */
 export class DropDecisions {
   readonly #decisions: Collection<Decision>;
   readonly #topic: string;

@@ -40,10 +40,7 @@ export function toDeadLetter(
   };
 }
 
-/**
- * The dead letter of a message or an unreadable batch without its content, which Kafka has. It reads nothing that a publisher chose, so
- * that no message can make it fail.
- */
+/** Without the content, which Kafka has. It reads nothing that a publisher chose, so that no message can make it fail. */
 export function toBareLetter(
   topic: string,
   partition: number,

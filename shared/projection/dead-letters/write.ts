@@ -33,7 +33,6 @@ export async function writeDeadLetters(
   await replaceLetters(db, session, admitted);
 }
 
-/** Writes letters as they are. */
 async function replaceLetters(db: Db, session: ClientSession, letters: readonly DeadLetter[]): Promise<void> {
   const operations = letters.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
@@ -114,7 +113,6 @@ const CENSUS_MS = 1_000;
 /** Counting takes a twentieth of the time at most, however many letters there are. */
 export const CENSUS_SHARE = 20;
 
-/** Counts a topic's letters, by an index alone. */
 export async function takeCensus(collection: Collection<DeadLetter>, topic: string): Promise<LetterCensus> {
   const [row] = await collection
     .aggregate<LetterCensus>(
@@ -137,10 +135,8 @@ export async function takeCensus(collection: Collection<DeadLetter>, topic: stri
 }
 
 /**
- * The limits of one topic's letters in one database: how many bytes of messages they keep, so that a flood of poison cannot fill it.
- * Beyond that only the place and the reason of a message are kept, which is less than any event takes that is applied. Kafka has the
- * messages. The limit is soft: it is compared with a count that is a second old, or a little more where there are very many, and what
- * this process added since.
+ * Bounds the bytes that a topic's letters keep in one database, so that a flood of poison cannot fill it. Beyond that a letter has the
+ * place and the reason of its message alone; Kafka has the message. The limit is soft: the count is a second old, or a little more.
  */
 export class LetterLimits {
   readonly #collection: Collection<DeadLetter>;
@@ -149,7 +145,6 @@ export class LetterLimits {
   #bytes = 0;
   #countAt = -Infinity;
 
-  /** @param limit of bytes. */
   constructor(collection: Collection<DeadLetter>, topic: string, limit: number) {
     this.#collection = collection;
     this.#topic = topic;
@@ -176,9 +171,8 @@ export class LetterLimits {
 }
 
 /**
- * Moves the checkpoint behind a slice whose message failed again and again, or that an operator skips. The letter says where the message
- * lies and why, and keeps nothing of it: nothing that a publisher chose can make this fail too.
- * @param db where the topic's letters lie.
+ * Moves the checkpoint behind a slice whose message failed again and again, or that an operator skips. The letter keeps nothing of the
+ * message: nothing that a publisher chose can make this fail too. @param db where the topic's letters lie.
  */
 export async function giveUpSlice(
   checkpoints: Collection<Checkpoint>,

@@ -1,7 +1,6 @@
 /**
- * Erases deleted customers from orders, reviews and dead letters, within the budget of one transaction. A slice erases customers whom few
- * records name. For the others an erasure begins: readers mask the customer from the commit on, and pieces follow in the background
- * (`pieces.ts`).
+ * Erases deleted customers from orders, reviews and dead letters. A slice erases customers whom few records name. For the others an
+ * erasure begins: readers mask the customer from the commit on, and pieces follow in the background (`pieces.ts`).
  */
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -28,13 +27,10 @@ import type { AnyBulkWriteOperation, ClientSession, Collection, Db, Filter } fro
 /** What a slice erases at most, of all customers that it deletes; letters may be large. */
 export const MAX_SLICE = { documents: 500, characters: 4 * 1_048_576, letters: 100 };
 
-/** The customers that a slice deletes, and the stamps of their stores. */
 interface Deleted {
   /** By store id, then by customer id. */
   customers: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
-  /** As the slice changes them. */
   stamps: ReadonlyMap<string, TakenPositions & { erasing?: true }>;
-  /** As they were before the slice. */
   before: ReadonlyMap<string, Stamp>;
 }
 
@@ -121,13 +117,11 @@ export interface Erasing {
   budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
-  /** How many were erased. */
   erased: number;
   /** Whether a customer whose records exceed the budget loses what is within it. */
   inPart: boolean;
 }
 
-/** A deleted customer. */
 interface Target {
   id: string;
   /** Records up to this position are erased. */
@@ -230,12 +224,10 @@ export function lettersUpTo(customer: string, position: number): Filter<DeadLett
 }
 
 /**
- * A store that has erasures under way. It enters the queue in the transaction in which its stamp begins to say so and leaves in the
- * one in which it ceases to; nothing else costs a write, and no index beside `_id` is needed. Entries of another kind are those of
- * earlier releases.
+ * A store with erasures under way. It enters and leaves the queue in the transactions in which its stamp begins and ceases to say so.
+ * Entries of another kind are those of earlier releases.
  */
 export interface QueuedStore {
-  /** `<store id>/erasures` */
   _id: string;
   store_id: string;
   kind: 'erasures';
@@ -271,7 +263,6 @@ export async function enqueueStores(
   await queueIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Takes a store out whose erasures are all done, in the transaction of the last one. */
 export async function dequeueStore(db: Db, session: ClientSession, storeId: string): Promise<void> {
   await queueIn(db).deleteOne({ _id: queueId(storeId) }, { session });
 }

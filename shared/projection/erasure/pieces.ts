@@ -1,6 +1,6 @@
 /**
- * A piece of a store's erasures: the next records that name the customers lose their data, and each takes a position of
- * its own as changed records do. Records with later positions stay: they were written after the deletion.
+ * A piece of a store's erasures: the next records that name the customers lose their data and take positions of their own. Records with
+ * later positions stay: they were written after the deletion.
  */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
 import {
@@ -22,7 +22,6 @@ const MAX_TOGETHER = 100;
 
 export interface ErasedPiece {
   erased: number;
-  /** Whether nothing is left of the store's erasures. */
   isLast: boolean;
   given: GivenPositions;
 }

@@ -1,6 +1,6 @@
 /**
- * Applies a slice of the changes topic in one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint comes
- * first, so that a process that lost the partition writes nothing.
+ * Applies a slice of the changes topic in one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint comes first,
+ * so that a process that lost the partition writes nothing.
  */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
@@ -20,11 +20,9 @@ interface ApplyOptions {
   limits?: Pick<LetterLimits, 'admit'> | null;
   /** Moves the partition's checkpoint behind the slice; absent where the slice is not the partition's next one. */
   checkpoint?: () => Promise<void>;
-  /** Tells which stores were erased. */
   findErased: FindErased;
   /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
   epochs?: Epochs;
-  /** Of this process and generation. */
   reader?: ChangeReader;
   trees?: TreeCache;
 }
@@ -32,11 +30,9 @@ interface ApplyOptions {
 export interface AppliedSlice {
   plan: Plan;
   deadLetters: DeadLetter[];
-  /** The positions that are given by it. */
   given: GivenPositions;
 }
 
-/** Applies a slice in the session's transaction. */
 export async function applyChanges(
   db: Db,
   session: ClientSession,

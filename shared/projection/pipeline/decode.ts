@@ -1,9 +1,6 @@
 /**
- * What the messages of a slice say: each is checked by itself, erased stores are left out, and changes are folded by entity.
- *
- * Where there is time for it messages are read ahead: while a slice's transaction waits for MongoDB, those of the next one. Their documents
- * are made at once, for the context that is expected: the state that each is made of is a hundred objects, which would outlive several
- * collections of garbage while MongoDB is asked (decision 0028).
+ * What the messages of a slice say. While a transaction waits for MongoDB, messages of the next slice are read ahead. Their documents
+ * are made at once, for the expected context: parsed states would outlive several collections of garbage (decision 0028).
  */
 import type { LogMessage } from '../../kafka/message.ts';
 import { EventRejected } from '../../events/rejection.ts';
@@ -24,20 +21,17 @@ import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
 import { customerNamedBy, projectDocument } from '../projections/index.ts';
 import type { ProjectionContext } from '../projections/fields.ts';
 
-/** A change and its place in the slice. */
 export interface Entry {
   change: ProjectedChange;
   /** Index of its message in the slice. */
   at: number;
 }
 
-/** A message that cannot take effect, and why. */
 export interface Rejected {
   at: number;
   rejection: EventRejected;
 }
 
-/** Reads messages, in their order; those that are poison apart. */
 export function decode(
   messages: readonly LogMessage[],
   reader = new ChangeReader(),
@@ -65,8 +59,8 @@ export interface Chain {
 }
 
 /**
- * Folds entries, by `Chain.key`, so that each entity is written once; what it went through is kept: no outcome depends on where slices
- * are cut. One that is not above the one before it can never take effect and is dropped.
+ * Each entity is written once; what it went through is kept: no outcome depends on where slices are cut. An entry that is not above the
+ * one before it can never take effect and is dropped.
  */
 export function fold(entries: readonly Entry[]): Map<string, Chain> {
   const chains = new Map<string, Chain>();
@@ -98,9 +92,8 @@ interface WithoutErased extends Decoded {
 }
 
 /**
- * What a slice says without what it says of stores that were erased. Only a store without a stamp can be one, or one that began anew: an
- * erasure takes the stamp away first, so that no slice of the store continues beside it, and no other store is asked about.
- * @param stamps of the stores that the slice has entries of.
+ * Leaves out what a slice says of erased stores. Only a store without a stamp can be one, or one that began anew: an erasure takes the
+ * stamp away first, so that no slice of the store continues beside it, and no other store is asked about.
  */
 export async function withoutErasedStores(
   slice: Slice,
@@ -183,7 +176,6 @@ export class ChangeReader {
     };
   }
 
-  /** A message's change, and its document. @throws {EventRejected} when it is poison. */
   read(message: EventMessage): ProjectedChange {
     const ahead = this.#ahead.get(message) ?? this.#project(message);
     this.#ahead.delete(message);

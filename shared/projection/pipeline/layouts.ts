@@ -1,7 +1,6 @@
 /**
- * The layout of a store's product list: where its categories stand, and how many products name each. The list is in the
- * order of the categories, so that with the layout a page is found without asking every product. Pure; a change costs
- * what it changes, however many products a category has.
+ * The layout of a store's product list: where its categories stand, and how many products name each. With it a page is found without
+ * asking every product. A change costs what it changes, however many products a category has.
  */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
@@ -19,7 +18,6 @@ import { nextVersion } from '../rank-tree/loaded-tree.ts';
 /** What the layout depends on: the category that a product names, empty for none, or the position of a category. */
 export type Place = { category: string } | { position: number };
 
-/** The fields of documents that `placeOf` reads. */
 export const PLACED_FIELDS = { category_id: 1, position: 1 } as const;
 
 /** A document's place, from the fields that `PLACED_FIELDS` names; `null` for what is not in the product list. */
@@ -105,7 +103,6 @@ export async function countByCategory(
   return counts;
 }
 
-/** Makes a store's counts anew, in the session's transaction. */
 export async function recountProducts(db: Db, session: ClientSession, storeId: string): Promise<void> {
   const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
   await collection.deleteMany(countsOf(storeId), { session });

@@ -1,6 +1,6 @@
 /**
- * The plan of a slice: from what its events say and what is stored, everything that its transaction writes.
- * Pure: the same events lead to the same documents and stamps, however they are cut into slices.
+ * Everything that the transaction of a slice writes. Pure: the same events lead to the same documents, however
+ * they are cut into slices.
  */
 import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
@@ -25,7 +25,6 @@ export interface StampChange extends TakenPositions {
   counters: Partial<Record<EntityName, number>>;
   /** How many records of each entity there are more, or fewer. */
   counts: Partial<Record<EntityName, number>>;
-  /** How many tombstones of each entity there are more, or fewer. */
   tombstones: Partial<Record<EntityName, number>>;
   /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
   offset?: string | null;
@@ -34,26 +33,18 @@ export interface StampChange extends TakenPositions {
 }
 
 export interface Plan {
-  /** Documents that are not stored yet. */
   inserts: Map<EntityName, ReadModelDocument[]>;
-  /** Documents that replace stored ones. */
   replacements: Map<EntityName, ReadModelDocument[]>;
   /** `_id`s of documents that go. */
   removals: Map<EntityName, string[]>;
-  /** Of entities that are deleted now. */
   tombstones: Tombstone[];
   /** `_id`s of tombstones of entities that are back. */
   restored: string[];
-  /** By store id. */
   stamps: Map<string, StampChange>;
   /** Versions of the stores' own records that changed or went, by store id. */
   storeRecords: Map<string, number>;
-  /**
-   * Customers deleted in this slice, by store id, with the index of their last deletion: documents that name them and are not
-   * written here lose their data.
-   */
+  /** By store id, with the index of the last deletion: documents that name these customers and are not written here lose their data. */
   erased: Map<string, Map<string, number>>;
-  /** What moves in rank trees. */
   trees: TreeChanges;
   /** What changes in the order of the stores' product lists. */
   layouts: LayoutChanges;
@@ -64,7 +55,6 @@ export interface Plan {
   outdated: number;
 }
 
-/** Plans a slice. */
 export function plan(chains: ReadonlyMap<string, Chain>, stored: Stored): Plan {
   const result: Plan = {
     inserts: new Map(),
@@ -128,10 +118,7 @@ function outcomeOf(
   return null;
 }
 
-/**
- * Gives each entry its position, in the order of the events. Those that another one of the same record follows count as well: so
- * a record's position does not depend on where slices are cut.
- */
+/** Events that another one of the same record follows count as well: so a record's position does not depend on where slices are cut. */
 function takePositions(
   result: Plan,
   outcomes: readonly Outcome[],
@@ -226,10 +213,7 @@ function offsetAt(
   return offset ?? DEFAULT_OFFSET;
 }
 
-/**
- * Whether a document made at index `at` must be without its customer's data (rule R13.3): the customer was deleted then, or is deleted
- * later in the slice.
- */
+/** Whether the customer was deleted before index `at`, or is deleted later in the slice (rule R13.3). */
 function isErased(
   customerEntries: readonly Entry[] | undefined,
   deletedBefore: boolean,

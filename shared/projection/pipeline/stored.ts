@@ -28,13 +28,10 @@ export interface Stored {
   placed: Map<string, Place>;
   /** Where stored documents lie in rank trees, by their keys. */
   ranked: Map<string, RankEntry[]>;
-  /** Keys of entities that are deleted now. */
   tombstones: Set<string>;
-  /** By store id. */
   stamps: Map<string, Stamp>;
 }
 
-/** Reads what is stored: stamps of the stores, versions of the entities, tombstones also of the customers named. */
 export async function readStored(
   db: Db,
   session: ClientSession,

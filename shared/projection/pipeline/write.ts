@@ -32,12 +32,7 @@ interface Marks {
   slice: Pick<Slice, 'partition' | 'next'> | null;
 }
 
-/**
- * Writes a plan in the session's transaction.
- * @param stored the stamps as they were before it.
- * @param partition whose slice it is.
- * @returns the positions that are given by it.
- */
+/** @param stored the stamps before it. @returns the positions that are given by it. */
 export async function writePlan(
   db: Db,
   session: ClientSession,
@@ -72,8 +67,8 @@ export async function writePlan(
 }
 
 /**
- * Documents that replace others are written by removing those and inserting them: MongoDB removes many by one statement,
- * while every replacement is a statement of its own, which costs it a third more (decision 0028).
+ * Replaced documents are removed and inserted: MongoDB removes many by one statement, while every replacement is a statement of its own,
+ * which costs it a third more (decision 0028).
  */
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
   const inserts = plan.inserts.get(entity) ?? [];
@@ -159,10 +154,7 @@ function under<V>(field: string, members: Record<string, V>): Record<string, V> 
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]));
 }
 
-/**
- * Characters of texts that one command holds, unless a single document has more. MongoDB takes 16 MiB, and a character may
- * take three bytes; the rest of a document is small.
- */
+/** One command has 16 MiB, and a character may take three bytes; the rest of a document is small. */
 const MAX_CHARACTERS = 3 * 1_048_576;
 
 interface Inserted {
@@ -170,8 +162,7 @@ interface Inserted {
 }
 
 /**
- * Inserts documents as a part of the command (decision 0028): the driver's own way serializes each by itself and copies it three times
- * on its way to the socket.
+ * Documents are a part of the command (decision 0028): the driver's own way serializes each by itself and copies it three times.
  * @throws {MongoServerError} of the first that cannot be inserted.
  */
 export async function insertDocuments(

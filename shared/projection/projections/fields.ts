@@ -6,11 +6,9 @@ import type { AddressState } from '../../events/fields.ts';
 import type { Documents, Unplaced } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 
-/** A change that carries a state. */
 export type Changed<E extends EntityName> = ChangeTo<E> & { state: EntityStates[E] };
 
 export interface ProjectionContext {
-  /** The store's offset when the event came. */
   offset: string;
   /** Whether the customer that the entity names was deleted: then their personal data is left out. */
   customerErased: boolean;
@@ -33,7 +31,6 @@ export function instant(text: string): number {
   return milliseconds;
 }
 
-/** A checked date-time in local time; `null` where it is absent. */
 export function local(text: string | null | undefined, offset: string): string | null {
   return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
 }
@@ -43,12 +40,10 @@ export function updatedAt({ updated_at: text }: { updated_at?: string | null }, 
   return text === null || text === undefined ? time : instant(text);
 }
 
-/** The members of an object as JSON without braces, to be joined with others. */
 export function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
 }
 
-/** An address as responses show it (rule R9.15). */
 export function address(state: AddressState | null | undefined) {
   if (state === null || state === undefined) return null;
   return {

@@ -26,15 +26,11 @@ export const projections: { [E in EntityName]: Projection<E> } = {
   option_group: optionGroupProjection,
 };
 
-/** The projection of a change's entity. */
 function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
   return projections[entity];
 }
 
-/**
- * The document that shows a change's state. Where the store's local time may not tell a date-time exactly, it is made for
- * `EXACT`: after the next move of the offset the original instants would be unknown.
- */
+/** Where local time may not tell a date-time exactly, for `EXACT`: after the next move of the offset the instants would be unknown. */
 export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   const document = documentOf(change, context);
   const fields = document as object as Record<string, unknown>;
@@ -55,7 +51,6 @@ export function documentOf(change: Change, context: ProjectionContext): Unplaced
   );
 }
 
-/** The customer whom a change's state names; `null` where it names none. */
 export function customerNamedBy(change: Change): string | null {
   if (change.state === null) return null;
   return projectionOf(change).customerOf?.(change.state) ?? null;

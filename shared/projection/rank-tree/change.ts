@@ -1,7 +1,4 @@
-/**
- * Maintains rank trees: counts a slice's changes in their nodes, and cuts leaves and nodes that outgrow their bounds. In the slice's
- * transaction, after its documents are written.
- */
+/** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
 import { RANK_NODES } from '../../read-models/collections.ts';
 import {
   nodesOf,
@@ -34,11 +31,7 @@ import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import { type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 
-/**
- * Changes a tree, whose `root` was that before, in memory.
- * @param texts gets the writes of leaves' texts.
- * @returns `null` while it has too few records for leaves.
- */
+/** @param texts gets the writes of leaves' texts. @returns `null` while it has too few records for leaves. */
 export async function changeTree(
   transaction: TreeTransaction,
   change: TreeChange,
@@ -164,7 +157,6 @@ function lower(leaf: Part, { added }: Share): void {
   }
 }
 
-/** Cuts the records of a range of leaves into leaves anew. */
 async function cutAnew(
   transaction: TreeTransaction,
   node: TreeNode,
@@ -196,11 +188,7 @@ export interface RootChange {
   nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
 }
 
-/**
- * Writes what a slice changes in nodes.
- * @param rootOf the roots as they were before the slice.
- * @returns how the roots change, which the stamps' writer adds to them.
- */
+/** @param rootOf the roots as they were before the slice. @returns how they change, which the stamps' writer adds to them. */
 export async function maintainTrees(
   db: Db,
   session: ClientSession,
@@ -242,10 +230,7 @@ function countsOf({ added, removed }: TreeChange): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 }
 
-/**
- * All in one round trip, as a rule. They are few, so that it costs less than removing them first would, as it is done with
- * documents (decision 0028).
- */
+/** They are few, so that it costs less than removing them first, as it is done with documents (decision 0028). */
 async function write(
   db: Db,
   session: ClientSession,

@@ -7,7 +7,6 @@ import { type Counts, nodeId, type RankNode, type TreeName } from '../../read-mo
 import { bytesOfTexts } from '../../read-models/search-texts.ts';
 import { divide, type Part, TreeNode } from './nodes.ts';
 
-/** One tree of one store, in one transaction. */
 export interface TreeTransaction {
   db: Db;
   session: ClientSession;
@@ -147,8 +146,8 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
 const CACHED_BYTES = 50_000_000;
 
 /**
- * A cache of rank trees, so that changes need not read them first. Each entry belongs to one version of its tree, which the stamp names:
- * after an aborted transaction or another writer's, the versions differ and nodes are read again.
+ * Trees in memory, so that changes need not read them first. An entry belongs to one version of its tree, which the stamp names: after
+ * an aborted transaction or another writer's the versions differ, and nodes are read again.
  */
 export class TreeCache {
   readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
@@ -164,7 +163,6 @@ export class TreeCache {
     return cached?.version === version ? (cached?.loaded ?? null) : null;
   }
 
-  /** Caches the tree that is stored from a version on. */
   put(transaction: TreeTransaction, version: string, loaded: LoadedTree): void {
     this.#trees.set(keyOf(transaction), { version, loaded });
   }
@@ -183,7 +181,6 @@ export function nextVersion(): string {
   return `${process}/${made}`;
 }
 
-/** What a slice changes in one tree of one store. */
 export interface TreeChange {
   tree: TreeName;
   storeId: string;

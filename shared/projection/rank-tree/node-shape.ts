@@ -40,7 +40,6 @@ const nodeShape = shapeCheck(
   ),
 );
 
-/** Which part of a leaf's texts is malformed, `null` for none. */
 export const damageOfTexts = shapeCheck(
   Type.Object(
     {
@@ -85,9 +84,8 @@ export function damageOf(node: object): string | null {
 }
 
 /**
- * How a well-formed node differs from the one that would be written: another store or place, or counts packed in another way; else `null`.
- * @param place where it begins, by its `_id`.
- * @param hasBytes whether it describes leaves that have texts.
+ * How a well-formed node differs from the one that would be written; `null` where it does not. @param place
+ * where it begins, by its `_id`.
  */
 export function deviationOf(
   { store_id, boundaries, facets, counts, bytes }: RankNode,

@@ -27,7 +27,6 @@ export class TreeNode {
     this.isChanged = isChanged;
   }
 
-  /** A node that is not stored yet. */
   static new(level: number, parts: Part[]): TreeNode {
     return new TreeNode(level, parts, true);
   }
@@ -48,7 +47,6 @@ export class TreeNode {
     return this.parts[0]?.boundary ?? '';
   }
 
-  /** The stored document without its ids. */
   content(): Omit<RankNode, '_id' | 'store_id'> {
     const hasBytes = this.parts.some(({ bytes }) => bytes !== undefined);
     return {
@@ -58,7 +56,6 @@ export class TreeNode {
     };
   }
 
-  /** Index of the part that covers a key. */
   indexOf(key: string): number {
     return indexOfKey(this.parts.length, (index) => this.parts[index]?.boundary ?? '', key);
   }
@@ -69,7 +66,6 @@ export class TreeNode {
   }
 }
 
-/** All parts together. */
 export function addUpParts(parts: readonly Counts[]): Counts {
   const sum: Counts = { total: 0, counts: {} };
   for (const { total, counts } of parts) {
@@ -84,12 +80,7 @@ export interface CutLeaf extends Part {
   texts?: SearchTexts;
 }
 
-/**
- * Cuts records into leaves.
- * @param from where the first leaf begins.
- * @param records in order of their keys.
- * @returns at least one leaf.
- */
+/** @param from where the first leaf begins. @param records in order of their keys. @returns at least one leaf. */
 export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
   const sizes = tree.searched
     ? weighedSizes(records, tree)
@@ -106,9 +97,7 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
 
 /**
  * Cuts a leaf whose new records all came before its old ones, without reading the old ones: the last of the new leaves keeps them.
- * @param leaf as it is with the new ones.
- * @param added those, in order.
- * @returns `null` where they lie among the others, or that is not known.
+ * @param leaf as it is with the new ones. @returns `null` where they lie among the others, or that is not known.
  */
 export function splitPrepended(tree: RankTree, leaf: Part, added: readonly RankEntry[]): Part[] | null {
   const [first, last] = [added[0], added.at(-1)];
@@ -133,7 +122,6 @@ export function splitPrepended(tree: RankTree, leaf: Part, added: readonly RankE
   return [...cutLeaves(tree, boundary, front), behind];
 }
 
-/** The leaf that covers some records. */
 export function leafOf(tree: RankTree, boundary: string, records: readonly RankEntry[]): CutLeaf {
   const counts: Record<string, number> = {};
   for (const { facet } of records) counts[facet] = (counts[facet] ?? 0) + 1;
@@ -179,10 +167,7 @@ export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode
 const FULL = 0.9;
 const HALF_FULL = 0.6;
 
-/**
- * Sizes of parts of at most `most`. Where new ones come in front, the parts behind are made nearly full and the front
- * one small, so that it is not cut again soon; else all are alike.
- */
+/** Where new ones come in front, the parts behind are made nearly full and the front one small, so that it is not cut again soon. */
 function partSizes(length: number, most: number, front: boolean): number[] {
   if (length <= most * HALF_FULL) return [length];
   if (front) {
@@ -197,10 +182,7 @@ function partSizes(length: number, most: number, front: boolean): number[] {
   );
 }
 
-/**
- * Sizes of leaves alike, as above, where a record counts for as many as its texts take the room of: so a leaf that is cut is within
- * both bounds.
- */
+/** As above, where a record counts for as many as its texts take the room of: so a leaf that is cut is within both bounds. */
 function weighedSizes(records: readonly RankEntry[], { leafRecords, leafBytes }: RankTree): number[] {
   const weights = records.map(({ texts }) =>
     texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),

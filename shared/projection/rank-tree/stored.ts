@@ -22,9 +22,8 @@ const ONE_BATCH = 100_000;
 const MAX_NAMED = 2_000;
 
 /**
- * The tree that is stored, with every node on the way to some keys in memory.
- * @param cached as much of it as is in memory already.
- * @returns `null` where the tree was damaged: a node is missing that another names, or cannot be read.
+ * The stored tree, with every node on the way to some keys in memory. @param cached as much of it as is in memory already.
+ * @returns `null` where the tree was damaged: a node is missing or cannot be read.
  */
 export async function loadTree(
   transaction: TreeTransaction,
@@ -107,7 +106,6 @@ export async function readRecords(
   );
 }
 
-/** All records of a tree, one after the other in order. */
 export async function* scanRecords({
   db,
   session,
@@ -181,7 +179,6 @@ export function replaceTexts(
   };
 }
 
-/** Removes the texts of a leaf whose boundary is gone. */
 export function removeTexts({ tree, storeId }: TreePlace, boundary: string): TextOperations[number] {
   return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
 }
@@ -190,10 +187,7 @@ export function removeTexts({ tree, storeId }: TreePlace, boundary: string): Tex
 const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 
-/**
- * Builds a tree whose former nodes are deleted, and writes the texts of its leaves.
- * @returns the tree, whose nodes are not written yet. It has one leaf where there are no records.
- */
+/** @returns the tree, whose nodes are not written yet; the texts of its leaves are. It has one leaf where there are no records. */
 export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {
   const { db, session, tree } = transaction;
   const stored = db.collection<LeafTexts>(RANK_NODES);

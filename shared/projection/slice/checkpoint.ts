@@ -1,8 +1,6 @@
 /**
- * Checkpoints: how far a partition is applied, stored beside the data and moved in the same transaction.
- *
- * The projector that is assigned a partition claims its checkpoint: it becomes the owner, and what the former owner may
- * have left open on the server is ended. From then on nothing of the former owner can commit.
+ * Checkpoints: how far a partition is applied, moved in the transaction that applies it. A projector that is assigned a partition claims
+ * its checkpoint. From then on nothing of the former owner can commit.
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
@@ -18,7 +16,6 @@ export interface Checkpoint {
   _id: string;
   topic: string;
   partition: number;
-  /** The offset that is applied next. */
   position: number;
   /** Changes with every claim. */
   owner: string;
@@ -82,21 +79,17 @@ export interface Claim {
   readonly owner: string;
   readonly session: ClientSession;
   position: number;
-  /** The last message applied. */
   lastMessage: LastMessage | null;
 }
 
-/** `_id` of a partition's checkpoint. */
 export function checkpointId(topic: string, partition: number): string {
   return `${topic}/${partition}`;
 }
 
 /**
- * Claims a partition's checkpoint.
- *
- * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint
- * locked; its session's id is stored before its transactions begin, so it can be ended here. Only a claim
- * at assignment may do so: a consumer that lost its partition would end its successor's session.
+ * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint locked; its session's id is
+ * stored before, so it can be ended here. Only a claim at assignment may do so: a consumer that lost its partition would end its
+ * successor's session.
  * @param former the owner's own former claim, when it claims again after a failure; `null` at assignment.
  * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
  */
@@ -137,9 +130,8 @@ export async function claimCheckpoint(
 }
 
 /**
- * Applies a slice in one transaction of its claim's session. The transaction's first write is to move the checkpoint behind the slice.
- * @param apply does all of it; what it is given moves the checkpoint, and throws `fenced` when the partition has another
- * owner, another position or another last message, as after a backup was restored.
+ * Applies a slice in one transaction of its claim's session, which first moves the checkpoint behind the slice.
+ * @param apply gets what moves the checkpoint, and throws `fenced` when the partition has another owner, position or last message.
  */
 export async function applyWithCheckpoint<T>(
   checkpoints: Collection<Checkpoint>,
@@ -177,7 +169,6 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
-/** Reads a topic's checkpoints, by partition; a partition that was never claimed has none. */
 export async function readTopicCheckpoints(
   db: Db,
   topic: string,
@@ -187,7 +178,6 @@ export async function readTopicCheckpoints(
   return new Map(found.map((one) => [one.partition, one]));
 }
 
-/** The positions of a topic's checkpoints. */
 export async function readPositions(db: Db, topic: string, options: FindOptions = {}): Promise<Positions> {
   const found = await readTopicCheckpoints(db, topic, options);
   return new Map([...found].map(([partition, { position }]) => [partition, position]));
@@ -195,10 +185,7 @@ export async function readPositions(db: Db, topic: string, options: FindOptions 
 
 export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
 
-/**
- * Where the stored checkpoint of a claim is: where the claim left it; elsewhere although no other consumer claimed it, as after a
- * restored backup; owned by another consumer; or removed.
- */
+/** Elsewhere although no other consumer claimed it: as after a restored backup. */
 export async function whereIs(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<Whereabouts> {
   const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
   if (stored === null) return 'gone';

@@ -1,7 +1,7 @@
 /**
- * The epochs that this process may continue: per store, the last position that it gave and its epoch. Where the stamp says anything
- * else, another process gave positions, the database was restored, or the outcome of a commit is unknown: then a new epoch begins.
- * So the positions of one epoch are one chain, of which a database holds a beginning or nothing.
+ * The epochs that this process may continue: per store, the last position that it gave. Where the stamp says anything else, another
+ * process gave positions, the database was restored, or a commit's outcome is unknown: then a new epoch begins. So the positions of one
+ * epoch are one chain.
  */
 import { LRUCache } from 'lru-cache';
 import type { EntityName } from '../../events/entities.ts';
@@ -30,10 +30,8 @@ export function takePosition(taken: TakenPositions, entity: EntityName): number 
   return taken.position;
 }
 
-/** By store id. */
 export type GivenPositions = ReadonlyMap<string, Given>;
 
-/** What is known of one generation. */
 export class Epochs {
   readonly #given: LRUCache<string, Given>;
   readonly #newEpoch: () => string;

@@ -7,7 +7,6 @@ export interface Slice {
   topic: string;
   partition: number;
   messages: readonly LogMessage[];
-  /** The position after it. */
   next: number;
 }
 
@@ -16,10 +15,7 @@ export interface SliceLimits {
   bytes: number;
 }
 
-/**
- * How many messages from `start` on fit into one slice: at most `limits.events`, and at most
- * `limits.bytes` of values unless the first alone is larger. What stands for a damaged batch is alone.
- */
+/** How many messages from `start` on fit into one slice. A first one that is too large alone does; a damaged batch is alone. */
 export function sliceLength(messages: readonly LogMessage[], start: number, limits: SliceLimits): number {
   let bytes = 0;
   let length = 0;
@@ -33,10 +29,7 @@ export function sliceLength(messages: readonly LogMessage[], start: number, limi
   return length;
 }
 
-/**
- * Runs `work` in a transaction and commits it. Read and write concern count only on the transaction itself.
- * @throws every error as it comes, after the transaction was aborted.
- */
+/** Read and write concern count only on the transaction itself. @throws every error as it comes, after the transaction was aborted. */
 export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
   return traced(activeSpan()?.child('transaction', 'internal'), () => attempt(session, work));
 }

@@ -1,6 +1,6 @@
 /**
- * Records and tombstones that followers of the change feed may miss: those without a position, or with one that another record of the
- * store has too (rule R10.9). A repair gives them new positions at the end of the feed.
+ * Records and tombstones that followers of the change feed may miss: without a position, or with one that another record of the store
+ * has too (rule R10.9). A repair gives them new positions at the end of the feed.
  */
 import type { ClientSession, Db, Document, Filter } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
@@ -15,7 +15,6 @@ import {
 import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 
-/** A record or a tombstone. */
 type Positioned = Pick<ReadModelDocument | Tombstone, '_id' | 'store_id' | 'feed_position'>;
 
 export interface DamagedPosition {
@@ -44,7 +43,6 @@ const IS_POSITION = {
   ],
 };
 
-/** Finds them in the session's snapshot. */
 export async function findDamagedPositions(
   db: Db,
   session: ClientSession,

@@ -1,7 +1,4 @@
-/**
- * Repairing: a store's stamp, rank trees and damaged feed positions made anew from its records, in one transaction that no slice can
- * overlap.
- */
+/** Makes a store's stamp, rank trees and damaged feed positions anew from its records, in one transaction that no slice can overlap. */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { ENTITY_NAMES } from '../../events/entities.ts';
@@ -18,8 +15,7 @@ import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
 /**
- * Makes a store's stamp and trees anew. The stamp is written, so that a slice of the same store at the same moment
- * starts again from what is stored then.
+ * The stamp is written, so that a slice of the same store at the same moment starts again.
  * @param findErased whether the store began anew after an erasure: events from before it stay skipped.
  */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
@@ -58,8 +54,8 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
 }
 
 /**
- * The stamp, once each damaged position is another behind all that were given. They are of an epoch of their own: a projector that
- * gave the last one before, or a restored database, gives the same ones again to others.
+ * Each damaged position becomes another behind all that were given, under an epoch of its own: a projector that gave the last one
+ * before, or a restored database, gives the same ones again to others.
  */
 async function positionedStamp(
   db: Db,
@@ -77,9 +73,8 @@ async function positionedStamp(
 }
 
 /**
- * The stamp as its records count it, but for the trees. Counters of events go where they never were: an answer that showed
- * something wrong must not be taken for current, also where a counter had been lowered. Positions are never given
- * twice; who wrote which of them begins anew where that cannot be read.
+ * Counters of events go where they never were: an answer that showed something wrong must not be taken for current. Positions are never
+ * given twice; who wrote which of them begins anew where that cannot be read.
  */
 function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
   const { timezoneOffset, kinds } = counted;

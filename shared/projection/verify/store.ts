@@ -1,7 +1,4 @@
-/**
- * Compares a store's counts, rank trees and feed positions with its records, counted one by one. Everything is
- * read in one snapshot, so that it can be done beside a projector at work.
- */
+/** Compares a store's counts, rank trees and feed positions with its records, in one snapshot, beside a projector at work. */
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -34,7 +31,6 @@ export interface Difference {
   counted: string;
 }
 
-/** Counts a store's records. @param session one with a snapshot. */
 export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const differences: Difference[] = [];
@@ -163,7 +159,6 @@ export interface CountedStore {
   timezoneOffset: string | null;
 }
 
-/** Counts a store's records in the session's snapshot. */
 export async function countStore(db: Db, session: ClientSession, storeId: string): Promise<CountedStore> {
   const kinds: [EntityName, CountedKind][] = [];
   for (const entity of ENTITY_NAMES) {

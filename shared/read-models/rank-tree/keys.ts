@@ -1,6 +1,6 @@
 /**
- * Sort keys and facets. Sort keys are strings whose order by code point is the order of a list, ties by id included, so that every record
- * of a list has a place of its own. MongoDB compares them byte by byte, which for UTF-8 is the same.
+ * Sort keys and facets. The order of sort keys by code point is the order of a list, ties by id included: every record has a place of
+ * its own. MongoDB compares them byte by byte, which for UTF-8 is the same.
  */
 import { ORDER_STATUSES, ORDER_TYPES } from '../../events/entities.ts';
 
@@ -14,7 +14,6 @@ export function timePrefix(instant: number): string {
   return (LATEST - instant).toString(RADIX).padStart(DIGITS, '0');
 }
 
-/** The key of a record in a list that shows the newest first. */
 export function timeKey(instant: number, id: string): string {
   return timePrefix(instant) + id;
 }
@@ -22,7 +21,6 @@ export function timeKey(instant: number, id: string): string {
 /** Names hold no NUL (rule R12.1), and nothing sorts before it: `Ana` comes before `Ana Lima` with any ids. */
 const NAME_END = '\0';
 
-/** The key of a record in a list by folded name. */
 export function nameKey(folded: string, id: string): string {
   return folded + NAME_END + id;
 }
@@ -33,11 +31,10 @@ export interface KeyRange {
   to: string | null;
 }
 
-/** All keys. */
 export const WHOLE: KeyRange = { from: '', to: null };
 
 /**
- * The keys of instants from `from` on and before `before`, in milliseconds; `null` leaves a bound open. As the newest come first, the
+ * The keys of instants from `from` on and before `before`; `null` leaves it open. As the newest come first, the
  * later bound is the lower one.
  */
 export function timeRange(from: number | null, before: number | null): KeyRange {
@@ -76,10 +73,7 @@ export function indexOfKey(length: number, boundaryAt: (index: number) => string
   return low;
 }
 
-/**
- * The shortest beginning of `right` that is above `left`, of two keys in order: a boundary between them that says as little as
- * possible about either.
- */
+/** The shortest beginning of `right` that is above `left`: a boundary that says as little as possible about either. */
 export function boundaryBetween(left: string, right: string): string {
   let at = 0;
   while (at < left.length && left.charCodeAt(at) === right.charCodeAt(at)) at += 1;
@@ -123,10 +117,7 @@ export function statusOfFacet(facet: string): (typeof ORDER_STATUSES)[number] | 
   return ORDER_STATUSES[facet.charCodeAt(0) - FIRST_LETTER] ?? null;
 }
 
-/**
- * The codes of the orders that filters let through, where an empty list lets all through; `null` when everything passes.
- * @param namesCustomer whether only orders that name a customer count.
- */
+/** An empty list lets all through; `null` when everything passes. @param namesCustomer whether only orders that name a customer count. */
 export function orderFacets(
   statuses: readonly string[],
   types: readonly string[],
@@ -144,7 +135,6 @@ export function orderFacets(
   return codes;
 }
 
-/** The code of a review. */
 export function reviewFacet(rating: number | string): string {
   return `r${rating}`;
 }

@@ -26,17 +26,13 @@ export interface RankNode {
 
 /** What a search compares: of the records of one leaf, in the tree that is searched. */
 export interface LeafTexts {
-  /** `<tree>/<store id>/leaf/<boundary>` */
   _id: string;
   store_id: string;
-  /** How many records the leaf covers. */
   total: number;
   texts: SearchTexts;
 }
 
-/** What a stamp says of a tree: its root. */
 export interface Root {
-  /** How many records there are of each facet. */
   counts?: Record<string, number>;
   /** How many leaves the tree has; none while its records are too few to need them. */
   leaves?: number;
@@ -49,28 +45,23 @@ export interface Root {
 /** 0 for the nodes whose parts are leaves; `leaf` for the texts of leaves. */
 export type Level = number | 'leaf';
 
-/** What the `_id`s of a level begin with. */
 export function levelPrefix(tree: TreeName, storeId: string, level: Level): string {
   return `${tree}/${storeId}/${level}/`;
 }
 
-/** `_id` of what begins at a boundary. */
 export function nodeId(tree: TreeName, storeId: string, level: Level, boundary: string): string {
   return levelPrefix(tree, storeId, level) + boundary;
 }
 
-/** The filter of what lies together. */
 export interface Between {
   store_id: string;
   _id: { $gte: string; $lt: string };
 }
 
-/** The filter of all of a level. */
 export function ofLevel(tree: TreeName, storeId: string, level: Level): Between {
   return beginningWith(storeId, levelPrefix(tree, storeId, level));
 }
 
-/** The filter of everything that is stored of a tree, but for its root. */
 export function nodesOf(tree: TreeName, storeId: string): Between {
   return beginningWith(storeId, `${tree}/${storeId}/`);
 }
@@ -80,7 +71,6 @@ export function anyOf(tree: TreeName, storeId: string): Pick<Between, '_id'> {
   return { _id: nodesOf(tree, storeId)._id };
 }
 
-/** The same of a level. */
 export function anyOfLevel(tree: TreeName, storeId: string, level: Level): Pick<Between, '_id'> {
   return { _id: ofLevel(tree, storeId, level)._id };
 }
@@ -91,10 +81,8 @@ function beginningWith(storeId: string, prefix: string): Between {
 }
 
 /**
- * Counts as they are stored: for each facet a row, in it a number for each part, each of as many bytes as the largest takes, least
- * significant byte first. A node of 64 parts is so two kilobytes instead of fifteen, and read without a field for each number.
- *
- * Bytes of a number, and what it is below. Signed: what was damaged may count less than nothing, until it is repaired.
+ * For each facet a row with a number for each part, of as many bytes as the largest takes, least significant byte first: a node of 64
+ * parts is two kilobytes instead of fifteen. Signed: what was damaged may count less than nothing, until it is repaired.
  */
 const WIDTHS = [
   { width: 1, limit: 2 ** 7 },
@@ -103,7 +91,6 @@ const WIDTHS = [
   { width: 6, limit: 2 ** 47 },
 ] as const;
 
-/** Packs the counts of neighbouring parts. */
 export function packCounts(parts: readonly Counts[]): { facets: string[]; counts: Binary } {
   let largest = 0;
   const present = new Set<string>();
@@ -124,7 +111,6 @@ export function packCounts(parts: readonly Counts[]): { facets: string[]; counts
   return { facets, counts: new Binary(bytes) };
 }
 
-/** Packed counts of some parts. */
 export interface Packed {
   boundaries: readonly string[];
   facets: readonly string[];
@@ -147,7 +133,6 @@ export function sumCounts(packed: Packed, facets: readonly string[] | null): rea
   return sums;
 }
 
-/** The counts of each part. */
 export function unpackCounts(packed: Packed): Counts[] {
   const parts = packed.boundaries.map((): Counts => ({ total: 0, counts: {} }));
   for (const [row, facet] of packed.facets.entries()) {

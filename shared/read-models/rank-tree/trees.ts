@@ -42,15 +42,12 @@ export interface RankTree {
   /** The documents' field that holds the sort key, and the index on store and key. */
   keyField: 'rank_key' | 'created_key';
   keyIndex: string;
-  /** Whether the documents have a facet; the index on store, facet and key is then `by_facet`. */
   faceted: boolean;
   /** Whether what a search compares is kept of its leaves. */
   searched: boolean;
-  /** A leaf with more records is cut. */
   leafRecords: number;
   /** So is one with more bytes of texts, in the tree that is searched: every change of a record writes those of its leaf. */
   leafBytes: number;
-  /** A node with more parts is divided. */
   nodeParts: number;
   /** Where new records come: before all others, as in lists that show the newest first, or anywhere. */
   grows: 'in front' | 'anywhere';
@@ -95,7 +92,6 @@ export const RANK_TREES: Record<TreeName, RankTree> = {
   },
 };
 
-/** A record's place in a tree. */
 export interface RankEntry {
   tree: TreeName;
   key: string;
