@@ -39,11 +39,15 @@ export function createRegistry(): Registry {
 export function metricFactory(registry: Registry) {
   const registers = [registry];
   return {
-    counter: <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    counter: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
       new Counter<L>({ name, help, labelNames, registers }),
-    gauge: <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    gauge: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
       new Gauge<L>({ name, help, labelNames, registers }),
-    histogram: <L extends string>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
-      new Histogram<L>({ name, help, labelNames, buckets, registers }),
+    histogram: <L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: readonly L[] = [],
+    ) => new Histogram<L>({ name, help, labelNames, buckets, registers }),
   };
 }

@@ -3,47 +3,33 @@
  * nobody is let in by a key that was revoked later, and nothing is applied of a store that was erased.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from 'mongodb';
-import { type Admin, askKafka, type Kafka, type PerKafka } from '#shared/kafka/client.ts';
+import { type Admin, askKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
-import type { Logger } from '#shared/logging.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
+import type { Parts } from './parts.ts';
 
 /** A log of access of which nothing is applied for so long is not waited for: a partition has stopped. */
 const MAX_STANDSTILL_MS = 20_000;
 const POLL_MS = 50;
 
-interface FirstGenerationOptions {
-  databases: Databases;
-  kafkas: PerKafka<Kafka>;
-  control: Db;
-  prefix: string;
-  projectionVersion: number;
-  logger: Logger;
-}
-
 /** Makes it where the environment has none; the consumer of its access runs. */
-export async function makeFirstGeneration(
-  options: FirstGenerationOptions,
-  environment: string,
-): Promise<void> {
-  const { databases, kafkas, control, projectionVersion } = options;
+export async function makeFirstGeneration(parts: Parts, environment: string): Promise<void> {
+  const { databases, kafkas, control, projectionVersion, logger } = parts;
   if ((await findGenerations(databases, environment)).length > 0) return;
   const access = accessTopic(environment);
-  await askKafka(kafkas.of(access), (admin) => untilApplied(options, admin, access));
+  await askKafka(kafkas.of(access), (admin) => untilApplied(parts, admin, access));
   const changes = changesTopic(environment);
   await askKafka(kafkas.of(changes), async (admin) => {
     const others = await judgeErasures(controlCollections(control), environment, changes, (judge) =>
-      LogReader.with(logServers(options, admin), changes, judge),
+      LogReader.with(logServers(parts, admin), changes, judge),
     );
     for (const store of others) {
-      options.logger.warn(
+      logger.warn(
         { environment, store },
         'a store was erased from another log than this one: all that this one holds of it is applied; erase it again if it must go',
       );
@@ -53,11 +39,7 @@ export async function makeFirstGeneration(
 }
 
 /** Waits until what a topic of access holds now is applied, by whichever projector. */
-async function untilApplied(
-  { control, logger }: FirstGenerationOptions,
-  admin: Admin,
-  topic: string,
-): Promise<void> {
+async function untilApplied({ control, logger }: Parts, admin: Admin, topic: string): Promise<void> {
   const ends = endsOf(await readLogBounds(admin, topic));
   let applied = -1;
   for (let movedAt = performance.now(); ; await sleep(POLL_MS)) {
@@ -74,7 +56,7 @@ async function untilApplied(
   }
 }
 
-function logServers({ kafkas, control, prefix }: FirstGenerationOptions, admin: Admin) {
+function logServers({ kafkas, control, prefix }: Parts, admin: Admin) {
   return {
     config: { namePrefix: prefix },
     control: () => Promise.resolve(control),

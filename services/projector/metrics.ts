@@ -5,12 +5,16 @@
 import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { redisSeconds } from '#shared/redis.ts';
-import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
+
+const OF_TOPIC = ['topic', 'generation'] as const;
+const OF_PARTITION = ['topic', 'partition', 'generation'] as const;
+const OF_GENERATION = ['environment', 'generation'] as const;
+const OF_ENTITY = ['environment', 'generation', 'entity'] as const;
+const OF_LETTERS = ['environment', 'topic', 'database'] as const;
 
 export type ProjectorMetrics = ReturnType<typeof createMetrics>;
 
-/** Makes the metrics of one projector process. */
 export function createMetrics() {
   const registry = createRegistry();
   const { counter, gauge, histogram } = metricFactory(registry);
@@ -21,80 +25,75 @@ export function createMetrics() {
     assignments: counter(
       'store_data_assignments_total',
       'How often this process was assigned its partitions anew, as projectors come and go',
-      ['topic', 'generation'],
+      OF_TOPIC,
     ),
-    applied: counter('store_data_events_applied_total', 'Events that took effect', [
-      'environment',
-      'generation',
-      'entity',
-    ]),
+    applied: counter('store_data_events_applied_total', 'Events that took effect', OF_ENTITY),
     outdated: counter(
       'store_data_events_outdated_total',
       'Events that changed nothing because a version as new was applied before',
-      ['environment', 'generation'],
+      OF_GENERATION,
     ),
     newerSchema: counter(
       'store_data_events_newer_schema_total',
       'Events that took effect though their schema is newer than any this release knows',
-      ['environment', 'generation', 'entity'],
+      OF_ENTITY,
     ),
     deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', [
-      'environment',
-      'generation',
+      ...OF_GENERATION,
       'topic',
       'reason',
     ]),
     lag: gauge(
       'store_data_partition_lag',
       'Messages of a partition that are not applied yet; the last that is known while Kafka is away',
-      ['topic', 'partition', 'generation'],
+      OF_PARTITION,
     ),
     kafkaConnected: gauge(
       'store_data_kafka_connected',
       '1 while Kafka answers what a consumer of this process asks',
-      ['topic', 'generation'],
+      OF_TOPIC,
     ),
     fetched: gauge(
       'store_data_last_fetch_timestamp_seconds',
       'When Kafka last answered a consumer of this process, with messages or without, in seconds since 1970',
-      ['topic', 'generation'],
+      OF_TOPIC,
     ),
     progress: gauge(
       'store_data_last_progress_timestamp_seconds',
       'When a partition last applied something or had nothing to apply, in seconds since 1970',
-      ['topic', 'partition', 'generation'],
+      OF_PARTITION,
     ),
     freshness: histogram(
       'store_data_freshness_seconds',
       'Seconds from the time of an event to its commit, in generations that answer',
       [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600],
-      ['environment', 'generation'],
+      OF_GENERATION,
     ),
     transactionSeconds: histogram(
       'store_data_transaction_seconds',
       'Seconds that the transaction of a slice takes',
       [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
-      ['topic', 'generation'],
+      OF_TOPIC,
     ),
     transactionFailures: counter(
       'store_data_transaction_failures_total',
       'Transactions that failed and are tried again',
-      ['topic', 'generation', 'kind'],
+      [...OF_TOPIC, 'kind'],
     ),
     stopped: gauge(
       'store_data_partition_stopped',
       '1 while a partition is stopped because going on would lose events',
-      ['topic', 'partition', 'generation'],
+      OF_PARTITION,
     ),
     unreadable: gauge(
       'store_data_partition_unreadable',
       '1 while a partition is stopped before a damaged record batch',
-      ['topic', 'partition', 'generation', 'reason'],
+      [...OF_PARTITION, 'reason'],
     ),
     failing: gauge(
       'store_data_partition_failing',
       'How often in turn what a partition applies next has failed though MongoDB answered',
-      ['topic', 'partition', 'generation'],
+      OF_PARTITION,
     ),
     environmentStopped: gauge(
       'store_data_environment_stopped',
@@ -116,25 +115,21 @@ export function createMetrics() {
     ),
     /** Of dead letters that wait; every process shows the same of one box. */
     letters: {
-      open: gauge('store_data_dead_letters_open', 'Dead letters that wait for somebody to decide', [
-        'environment',
-        'topic',
-        'database',
-      ]),
-      bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', [
-        'environment',
-        'topic',
-        'database',
-      ]),
+      open: gauge(
+        'store_data_dead_letters_open',
+        'Dead letters that wait for somebody to decide',
+        OF_LETTERS,
+      ),
+      bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', OF_LETTERS),
       used: gauge(
         'store_data_dead_letters_used_ratio',
         'The part of their room that dead letters have used up; at 1 messages are no longer kept',
-        ['environment', 'topic', 'database'],
+        OF_LETTERS,
       ),
       oldestSeconds: gauge(
         'store_data_dead_letters_oldest_seconds',
         'For how long the oldest dead letter has been waiting',
-        ['environment', 'topic', 'database'],
+        OF_LETTERS,
       ),
       expired: counter(
         'store_data_dead_letters_expired_total',
@@ -147,30 +142,23 @@ export function createMetrics() {
       erased: counter(
         'store_data_documents_erased_total',
         'Orders and reviews from which the data of a deleted customer was removed behind the deletion, in pieces',
-        ['environment', 'generation'],
+        OF_GENERATION,
       ),
       open: gauge(
         'store_data_erasures',
         'Deleted customers of whom something is still stored, though it is not shown',
-        ['environment', 'generation'],
+        OF_GENERATION,
       ),
       oldestSeconds: gauge(
         'store_data_erasures_oldest_seconds',
         'For how long the oldest of these erasures has been under way',
-        ['environment', 'generation'],
+        OF_GENERATION,
       ),
     },
   };
 }
 
-/** Counts what became dead letters. */
-export function countDeadLetters(
-  metrics: ProjectorMetrics,
-  environment: string,
-  generation: string,
-  letters: readonly DeadLetter[],
-): void {
-  for (const { topic, reason } of letters) {
-    metrics.deadLetters.inc({ environment, generation, topic, reason });
-  }
+/** For metrics of age: 0 where there is nothing. */
+export function secondsSince(moment: Date | null): number {
+  return moment === null ? 0 : Math.max(0, Date.now() - moment.getTime()) / 1_000;
 }

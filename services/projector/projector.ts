@@ -3,37 +3,33 @@
  * and the publisher that feeds Redis.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { askKafka, createKafka, type Kafka, PerKafka } from '#shared/kafka/client.ts';
-import type { Db } from 'mongodb';
-import { allEnded } from '#shared/waiting.ts';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { askKafka, createKafka, type Kafka, PerKafka } from '#shared/kafka/client.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createWriterClient, watchPool } from '#shared/mongodb.ts';
+import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
+import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import { DEAD_LETTERS, INDEXES } from '#shared/read-models/collections.ts';
 import { Databases } from '#shared/read-models/databases.ts';
-import { CHECKPOINTS, DEAD_LETTERS, INDEXES } from '#shared/read-models/collections.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { checkRedisAtStart, type RedisMasters } from '#shared/redis-masters.ts';
-import type { Tracing } from '#shared/tracing.ts';
+import { checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
-import { applyAccess } from '#shared/projection/access/apply.ts';
+import type { Tracing } from '#shared/tracing.ts';
+import { allEnded } from '#shared/waiting.ts';
+import { consumeAccess } from './access/consumer.ts';
 import { AccessPublisher } from './access/publisher.ts';
 import { AccessReconciler } from './access/reconciler.ts';
-import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
-import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { startConsumer } from './log/consumer.ts';
-import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
+import { Supervisor } from './environment.ts';
 import { makeFirstGeneration } from './first-generation.ts';
-import { type Applying, Supervisor, type SupervisorOptions } from './environment.ts';
+import { projectGeneration } from './generation.ts';
 import { Scheduler } from './log/scheduler.ts';
-import { projectGeneration, type ProjectOptions } from './generation.ts';
-import { Letters } from './dead-letters.ts';
-import { countDeadLetters, createMetrics, type ProjectorMetrics } from './metrics.ts';
+import { createMetrics, type ProjectorMetrics } from './metrics.ts';
+import type { Parts } from './parts.ts';
 
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
@@ -59,7 +55,7 @@ interface ProjectorOptions {
 }
 
 /**
- * Starts the projector: waits for Kafka and MongoDB, checks topics, makes read models and indexes that are missing, and begins to apply.
+ * Waits for Kafka and MongoDB, checks topics, makes read models and indexes that are missing, and begins to apply.
  * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is
  * consumed.
  */
@@ -76,10 +72,12 @@ export async function startProjector(
   const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
   for (const client of databases.clients) watchPool(client, metrics.pool);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
-  const stopping: (() => Promise<unknown>)[] = [async () => redis.disconnect(), () => databases.close()];
+  const stopping: (() => unknown)[] = [() => redis.disconnect(), () => databases.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {
-      await step().catch((error: unknown) => logger.warn({ error: describeError(error) }, 'stopping'));
+      await Promise.try(step).catch((error: unknown) =>
+        logger.warn({ error: describeError(error) }, 'stopping'),
+      );
     }
   };
   try {
@@ -95,19 +93,9 @@ export async function startProjector(
     await createAuditIndexes(control);
     await createDecisionIndexes(control);
     await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
-    const parts = {
-      config,
-      prefix,
-      environments,
-      projectionVersion,
-      logger,
-      metrics,
-      tracing,
-      databases,
-      redis,
-      kafkas,
-      control,
-    };
+    const own = { config, prefix, environments, projectionVersion, logger, metrics, tracing };
+    const shared = { scheduler: new Scheduler(config.projector.sliceEvents), trees: new TreeCache() };
+    const parts: Parts = { ...own, databases, redis, kafkas, control, ...shared };
     return { metrics, ...(await startParts(parts, stopping)), stop };
   } catch (error) {
     await stop();
@@ -138,55 +126,23 @@ async function checkTopicsOn(kafka: Kafka, topics: string[], logger: Logger): Pr
   await askKafka(kafka, (admin) => checkTopics(admin, topics, (remark) => logger.warn(remark)));
 }
 
-/** What all parts of a projector work with. */
-interface Parts {
-  config: Config;
-  prefix: string;
-  environments: readonly string[];
-  projectionVersion: number;
-  logger: Logger;
-  metrics: ProjectorMetrics;
-  tracing: Tracing | null;
-  databases: Databases;
-  redis: RedisMasters;
-  kafkas: PerKafka<Kafka>;
-  control: Db;
-}
-
 /** Starts all parts: what is begun is stopped by `stopping`, the last first. */
 async function startParts(
   parts: Parts,
-  stopping: (() => Promise<unknown>)[],
+  stopping: (() => unknown)[],
 ): Promise<Pick<RunningProjector, 'failed' | 'isLive' | 'unreadyReason'>> {
-  const { config, environments, metrics } = parts;
+  const { config, environments, redis } = parts;
   const publisher = new AccessPublisher(parts);
   stopping.push(() => publisher.stop());
   const reconciler = new AccessReconciler(parts);
   stopping.push(() => reconciler.stop());
-  const { concurrentPartitions, sliceEvents, sliceBytes, deadLetters, rewritingShare, sideBySide } =
-    config.projector;
-  const projecting: ProjectOptions = {
-    config,
-    kafkas: parts.kafkas,
-    base: {
-      ...parts,
-      sessionTimeoutMs: config.kafka.sessionTimeoutMs,
-      concurrentPartitions,
-      limits: { events: sliceEvents, bytes: sliceBytes },
-    },
-    scheduler: new Scheduler(sliceEvents),
-    letters: { ...deadLetters, metrics: metrics.letters },
-    trees: new TreeCache(),
-    erasures: { share: rewritingShare, metrics: metrics.erasures },
-    publish: () => publisher.sweep(),
-  };
-  const options: SupervisorOptions = {
+  const options = {
     ...parts,
     own: config.own,
-    sideBySide,
-    applyAccess: (environment) => applyAccessOf(parts, projecting, publisher, environment),
-    prepare: (environment) => prepare(parts, environment),
-    project: (generation) => projectGeneration(projecting, generation),
+    sideBySide: config.projector.sideBySide,
+    applyAccess: (environment: string) => consumeAccess(parts, publisher, environment),
+    prepare: (environment: string) => prepare(parts, environment),
+    project: projectGeneration.bind(null, parts, () => publisher.sweep()),
   };
   const supervisors = environments.map((environment) => new Supervisor(options, environment));
   stopping.push(() => allEnded(supervisors.map((one) => one.stop())));
@@ -198,12 +154,12 @@ async function startParts(
   return {
     failed,
     isLive: () => supervisors.every((one) => one.isLive()),
-    unreadyReason: () => unprojected() ?? parts.redis.refusal(),
+    unreadyReason: () => unprojected() ?? redis.refusal(),
   };
 }
 
 /** Makes an environment's first generation. What it has of its own is checked here: the installation's was before. */
-async function prepare(parts: Parts, environment: string) {
+async function prepare(parts: Parts, environment: string): Promise<void> {
   const { config, databases, kafkas, logger } = parts;
   const own = config.own.get(environment);
   // One whose first connection failed is to be connected again.
@@ -211,50 +167,4 @@ async function prepare(parts: Parts, environment: string) {
   const topic = changesTopic(environment);
   if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic], logger);
   await makeFirstGeneration(parts, environment);
-}
-
-/** Access belongs to no generation: its truth and its checkpoints lie in the control database. */
-async function applyAccessOf(
-  { prefix, databases, kafkas, control, metrics, logger }: Parts,
-  { base, scheduler, letters: options }: ProjectOptions,
-  publisher: AccessPublisher,
-  environment: string,
-): Promise<Applying> {
-  const labels = { environment, generation: 'control' };
-  const topic = accessTopic(environment);
-  await using starting = new AsyncDisposableStack();
-  const letters = new Letters({ ...options, db: control, environment, topic, logger });
-  starting.defer(() => letters.stop());
-  const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
-  const consumer = await startConsumer({
-    ...base,
-    kafka: kafkas.of(topic),
-    client: databases.common,
-    topic,
-    groupId: `${prefix}.${environment}.access`,
-    checkpoints,
-    generation: labels.generation,
-    recoveryHint: `let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with "store-data access replay --environment ${environment}"`,
-    permits: scheduler.permits({ isBuilding: () => false, share: () => 100 }),
-    commit: async (claim, slice) => {
-      const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
-        checkpoints,
-        claim,
-        slice,
-        (checkpoint) => applyAccess(control, environment, claim.session, slice, letters.limits, checkpoint),
-      );
-      publisher.publish(keys, stores);
-      countDeadLetters(metrics, environment, labels.generation, deadLetters);
-      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);
-      metrics.applied.inc({ ...labels, entity: 'store_access' }, stores.length);
-      if (outdated > 0) metrics.outdated.inc(labels, outdated);
-    },
-    giveUp: async (claim, slice) => {
-      const given = await giveUpSlice(checkpoints, claim, slice, control);
-      countDeadLetters(metrics, environment, labels.generation, given);
-    },
-  });
-  starting.defer(consumer.stop);
-  const begun = starting.move();
-  return { ...consumer, stop: () => begun.disposeAsync() };
 }

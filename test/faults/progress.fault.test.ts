@@ -71,12 +71,12 @@ describe('projectors that are killed and frozen again and again on a busy machin
 
     const lines = started.flatMap((service) => service.lines).filter(isFirstSlice);
     expect(lines.length).toBeGreaterThan(FAULTS);
-    const stage = (field: string) => lines.map((line) => Number(line[field]));
     await trial.conclude([
-      { fault: 'kills and freezes: assignment to claim', recoveriesMs: stage('claimedMs'), boundMs: 20_000 },
-      { fault: '... to the ends of the log', recoveriesMs: stage('loadedMs'), boundMs: 20_000 },
-      { fault: '... to the first messages', recoveriesMs: stage('fetchedMs'), boundMs: 20_000 },
-      { fault: '... to the first slice', recoveriesMs: stage('sinceAssignmentMs'), boundMs: 20_000 },
+      {
+        fault: 'kills and freezes: assignment to the first slice',
+        recoveriesMs: lines.map((line) => Number(line['sinceAssignmentMs'])),
+        boundMs: 20_000,
+      },
       {
         fault: 'kills and freezes: fault to each next move',
         recoveriesMs: nextMoves(moves, faultsAt),

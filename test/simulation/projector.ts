@@ -16,8 +16,8 @@ import {
   whereIs,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
 import type { PartitionLog } from './log.ts';
@@ -29,7 +29,6 @@ export const TOPIC = 'store-changes.production';
 const ALL_EVENTS = { events: 30, bytes: 1_000_000 };
 /** As long as it takes a heartbeat to say that a partition is lost. */
 const FENCED_PAUSE_MS = 500;
-const MAX_ENDING_MS = 1_000;
 /** Stores that a cache knows: more than there are. */
 export const CACHED = 10;
 
@@ -42,8 +41,6 @@ export interface WorldOfProjectors {
   trace: (what: string) => void;
   /** Told of a promise that was broken. */
   violate: (what: string) => void;
-  /** Told when a partition of a generation (`<generation>/<partition>`) stops, and when it does not any longer. */
-  noteStopped: (key: string, isStopped: boolean) => void;
 }
 
 export const noErasures = {
@@ -128,19 +125,17 @@ export class Fetching implements LoopLog {
   }
 }
 
-interface Running {
-  loop: PartitionLoop;
-  fetching: Fetching;
-  ended: Promise<void>;
-}
-
 export class Projector implements Host {
   readonly name: string;
   state: Host['state'] = 'running';
   readonly #world: WorldOfProjectors;
   readonly #client: Client;
+  /** What says that it is stopped, by `<generation>/<partition>`. */
+  readonly stopped = new Set<string>();
+  /** By generation. */
+  readonly #assignments = new Map<string, Assignment>();
   /** By `<generation>/<partition>`. */
-  #running = new Map<string, Running>();
+  readonly #fetching = new Map<string, Fetching>();
   readonly #epochs = new Map<string, Epochs>();
   readonly #trees = new TreeCache();
   readonly #readers = new Map<string, ChangeReader>();
@@ -152,44 +147,57 @@ export class Projector implements Host {
   }
 
   get assigned(): readonly string[] {
-    return [...this.#running.keys()];
+    return [...this.#assignments].flatMap(([generation, assignment]) =>
+      assignment.partitions().map((partition) => `${generation}/${partition}`),
+    );
   }
 
   /** The group's word: these partitions of these generations are ours now, and no others. */
   assign(wanted: readonly string[]): void {
-    const former = this.#running;
-    this.#running = new Map();
-    const kept = new Set<string>();
-    for (const [key, { loop }] of former) {
-      if (wanted.includes(key) && loop.retain()) kept.add(key);
-      else loop.revoke();
+    const shares = Map.groupBy(wanted, (key) => key.slice(0, key.indexOf('/')));
+    for (const generation of new Set([...this.#assignments.keys(), ...shares.keys()])) {
+      const keys = shares.get(generation) ?? [];
+      this.#assignmentOf(generation).assign(keys.map((key) => Number(key.slice(generation.length + 1))));
     }
-    for (const key of wanted) {
-      const running = former.get(key);
-      if (running === undefined || !kept.has(key)) this.#begin(key, running);
-      else {
-        this.#running.set(key, running);
-        void this.#replaceIfClaimed(key, running);
-      }
-    }
+    for (const key of new Set(this.#fetching.keys()).difference(new Set(wanted))) this.#endFetching(key);
+  }
+
+  #endFetching(key: string): void {
+    const fetching = this.#fetching.get(key);
+    if (fetching !== undefined) fetching.loop = null;
+    this.#fetching.delete(key);
+  }
+
+  #assignmentOf(generation: string): Assignment {
+    return this.#of(
+      this.#assignments,
+      generation,
+      () =>
+        new Assignment((partition) => {
+          const fetching = new Fetching(this.#world, this, logOf(this.#world, partition));
+          this.#endFetching(`${generation}/${partition}`);
+          this.#fetching.set(`${generation}/${partition}`, fetching);
+          return (fetching.loop = this.#createLoop(generation, partition, fetching));
+        }, this.#world.scheduler.clockOf(this)),
+    );
   }
 
   /** Something lies in a log, or can be read again. */
   wake(): void {
-    if (this.state === 'running') for (const { fetching } of this.#running.values()) fetching.wake();
+    if (this.state === 'running') for (const fetching of this.#fetching.values()) fetching.wake();
   }
 
   /** Erases a piece of what is queued for its partitions, as the background task does. */
   async erase(): Promise<void> {
-    for (const [key, { loop }] of this.#running) {
-      const [generation = '', partition] = key.split('/');
+    for (const [generation, assignment] of this.#assignments) {
+      const ours = assignment.partitions();
       const db = this.#client.db(generation) as unknown as Db;
       const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
-      const queued = (await findQueued(db)).filter((store) => store.partition === Number(partition));
-      for (const { store_id: storeId } of queued.toSorted((a, b) => (a._id < b._id ? -1 : 1))) {
+      const queued = (await findQueued(db)).filter(({ partition }) => ours.includes(partition));
+      for (const { store_id: storeId, partition } of queued.toSorted((a, b) => (a._id < b._id ? -1 : 1))) {
         const documents = 1 + this.#world.random.below(3);
-        const piece = await loop.runBetweenSlices((session) =>
-          runInTransaction(session, () => erasePiece(db, session, storeId, documents, epochs)),
+        const piece = await assignment.runBetweenSlices(partition, (session) =>
+          erasePiece(db, session, storeId, documents, epochs),
         );
         if (piece !== null) epochs.committed(piece.given);
       }
@@ -198,29 +206,6 @@ export class Projector implements Host {
 
   #newEpochs(): Epochs {
     return new Epochs(() => this.#world.random.id(), CACHED);
-  }
-
-  async #replaceIfClaimed(key: string, running: Running): Promise<void> {
-    if (!(await running.loop.isClaimedByOther()) || this.#running.get(key) !== running) return;
-    running.loop.revoke();
-    this.#begin(key, running);
-  }
-
-  #begin(key: string, former: Running | undefined): void {
-    const [generation = '', number = '0'] = key.split('/');
-    const partition = Number(number);
-    const fetching = new Fetching(this.#world, this, logOf(this.#world, partition));
-    const loop = this.#createLoop(generation, partition, fetching);
-    fetching.loop = loop;
-    const run = async () => {
-      if (former !== undefined) {
-        const ended = new AbortController();
-        void former.ended.then(() => ended.abort());
-        await this.#world.scheduler.clockOf(this).sleep(MAX_ENDING_MS, ended.signal);
-      }
-      await loop.run();
-    };
-    this.#running.set(key, { loop, fetching, ended: run() });
   }
 
   #createLoop(generation: string, partition: number, log: Fetching): PartitionLoop {
@@ -241,10 +226,7 @@ export class Projector implements Host {
       clock,
       log,
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
-      report: {
-        ...NO_REPORT,
-        stopped: (isStopped) => this.#world.noteStopped(`${generation}/${partition}`, isStopped),
-      },
+      report: this.#reportOf(`${generation}/${partition}`),
       permits: {
         next: async () => ({ events: 1 + random.below(30), end: () => undefined }),
         noteLag: () => undefined,
@@ -287,6 +269,21 @@ export class Projector implements Host {
     });
   }
 
+  #reportOf(key: string): PartitionReport {
+    let isEnded = false;
+    return {
+      ...NO_REPORT,
+      stopped: (isStopped) => {
+        if (isStopped && !isEnded) this.stopped.add(key);
+        else this.stopped.delete(key);
+      },
+      end: () => {
+        isEnded = true;
+        this.stopped.delete(key);
+      },
+    };
+  }
+
   #of<T>(cache: Map<string, T>, generation: string, make: () => T): T {
     const found = cache.get(generation) ?? make();
     cache.set(generation, found);
@@ -303,7 +300,6 @@ function logOf({ logs }: WorldOfProjectors, partition: number): PartitionLog {
 const NO_REPORT: PartitionReport = {
   lag: () => undefined,
   progress: () => undefined,
-  moved: () => undefined,
   stopped: () => undefined,
   failing: () => undefined,
   transaction: () => undefined,

@@ -111,8 +111,6 @@ class World implements WorldOfProjectors {
   #isCalm = false;
   /** Whether followers may have more than the store, or less, until everything is applied again. */
   #isRestored = false;
-  /** Partitions that say that they are stopped. */
-  readonly #stopped = new Set<string>();
   /** What was applied from a log that has lost its end since, by `<generation>/<partition>`: nothing more may be applied there. */
   readonly #ended = new Set<string>();
   readonly #followers: Follower[];
@@ -134,11 +132,6 @@ class World implements WorldOfProjectors {
   }
 
   skippedTo = (partition: number, from: number) => this.#skips.get(`${partition}/${from}`) ?? null;
-
-  noteStopped = (key: string, isStopped: boolean) => {
-    if (isStopped) this.#stopped.add(key);
-    else this.#stopped.delete(key);
-  };
 
   violate = (what: string) => {
     this.#violation ??= new Violation(what);
@@ -607,7 +600,7 @@ class World implements WorldOfProjectors {
       return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;
         // Lost history is reported, whatever comes.
-        if (this.#ended.has(key)) return this.#stopped.has(key);
+        if (this.#ended.has(key)) return this.#running().some(({ stopped }) => stopped.has(key));
         return this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end);
       });
     });

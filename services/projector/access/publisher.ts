@@ -3,29 +3,22 @@
  * has them, so that nothing is lost between the two, whoever is killed when: what is still marked is
  * published by the next sweep.
  */
-import type { Db } from 'mongodb';
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAccess, endRevokedSession } from '#shared/access/grants.ts';
 import { findPending } from '#shared/access/reconcile.ts';
 import { describeError } from '#shared/errors.ts';
-import type { Logger } from '#shared/logging.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import type { ProjectorMetrics } from '../metrics.ts';
+import type { Parts } from '../parts.ts';
 
 /** How often what is still marked is looked for. */
 const SWEEP_MS = 1_000;
 /** So many records are published side by side: where a master does not answer, these wait for it together. */
 const AT_ONCE = 20;
 
-export interface PublisherOptions {
+type PublisherOptions = Pick<Parts, 'prefix' | 'control' | 'environments' | 'logger' | 'metrics'> & {
   redis: RedisRouter;
-  prefix: string;
-  control: Db;
-  environments: readonly string[];
-  logger: Logger;
-  metrics: ProjectorMetrics;
-}
+};
 
 export class AccessPublisher {
   readonly #options: PublisherOptions;

@@ -3,30 +3,15 @@
  * their services reconcile a Redis that came back before they use it. This finds what nobody could notice at once
  * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
  */
-import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
 import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
-import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import {
-  slotUnassigned,
-  type RedisMaster,
-  type RedisMasters,
-  describeRedis,
-  evictionProblem,
-} from '#shared/redis-masters.ts';
-import type { ProjectorMetrics } from '../metrics.ts';
+import { slotUnassigned, type RedisMaster, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
+import type { Parts } from '../parts.ts';
 
-export interface ReconcilerOptions {
-  redis: RedisMasters;
-  prefix: string;
-  control: Db;
-  environments: readonly string[];
-  logger: Logger;
-  metrics: ProjectorMetrics;
-}
+type ReconcilerOptions = Pick<Parts, 'redis' | 'prefix' | 'control' | 'environments' | 'logger' | 'metrics'>;
 
 const INTERVAL_MS = 600_000;
 /** After a failure: Redis or MongoDB is away. */
@@ -65,21 +50,20 @@ export class AccessReconciler {
     if (redis.all() !== masters) throw slotUnassigned();
     const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
       found.reduce((sum, one) => sum + one[name], 0);
+    const [compared, repaired, sessions_ended] = [
+      sumOf('compared'),
+      sumOf('repaired'),
+      sumOf('sessionsEnded'),
+    ];
+    logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
     const ahead = sumOf('ahead');
     const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;
     metrics.accessAhead.set(ahead - adopted);
-    const facts = {
-      compared: sumOf('compared'),
-      repaired: sumOf('repaired'),
-      sessions_ended: sumOf('sessionsEnded'),
-    };
-    logger.info(facts, 'Redis was compared with MongoDB');
-    if (ahead > 0) {
-      logger.warn(
-        { ahead, revocations_adopted: adopted },
-        'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
-      );
-    }
+    if (ahead === 0) return;
+    logger.warn(
+      { ahead, revocations_adopted: adopted },
+      'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
+    );
   }
 
   async #checkServer({ redis }: RedisMaster): Promise<void> {

@@ -2,37 +2,30 @@
  * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
  * group; everything that makes effects exactly-once is ours (see `loop.ts` and `checkpoint.ts`).
  */
-import type { ClientSession } from 'mongodb';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
+import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
 import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
-import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
 import { RepeatedLines } from '#shared/logging.ts';
-import { Assignment, type AssignmentOptions } from './assignment.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
+import { systemClock } from '#shared/waiting.ts';
+import { Assignment } from './assignment.ts';
+import { loopFactory, type PartitionOptions } from './partition.ts';
 
-export interface ConsumerOptions extends AssignmentOptions {
+export interface ConsumerOptions extends PartitionOptions {
   groupId: string;
 }
 
-export interface RunningConsumer {
+export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBetweenSlices'> {
   /** Rejects when the consumer cannot go on and the process should end. */
   failed: Promise<never>;
   /** Whether something has happened within the last two minutes, an idle fetch included. */
   isLive: () => boolean;
-  /** The partitions that are ours. */
-  partitions: () => number[];
-  /** Runs a transaction between two slices of a partition, in its session; `null` where the partition is not ours. */
-  runBetweenSlices: <R extends object>(
-    partition: number,
-    work: (session: ClientSession) => Promise<R>,
-  ) => Promise<R | null>;
   stop: () => Promise<void>;
 }
 
 /** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
 const METADATA_MAX_AGE_MS = 10_000;
-
 /**
  * Of each partition at once: a slice or so. What is fetched lies in memory until it is applied, so that of many partitions each
  * brings less.
@@ -45,34 +38,32 @@ const FETCH_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
 const FETCH_BYTES_IN_ALL = 256 * 1_048_576;
 /** So many partitions hand over their batches at once; how many are applied side by side is another matter. */
 const TAKEN_AT_ONCE = 64;
-
-const LOOK_MS = 10_000;
-
+/** Offsets are committed for all partitions at once, and not with every slice. */
+const COMMIT_MS = 250;
 /** After this time a consumer that kafkajs gave up joins again. */
 const RESTART_MS = 1_000;
-
 /** How long a fetch waits for messages while a partition may become fetchable, and the longest that it does while all are idle. */
 const FETCH_WAIT_MS = { busy: 200, idle: 1_000 };
-
-/** After so long without an answer Kafka counts as away. */
-const SILENT_MS = 30_000;
+const LIVE_MS = 120_000;
 
 /** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer(options: ConsumerOptions): Promise<RunningConsumer> {
-  const { kafka, topic, groupId, logger } = options;
+  const { kafka, topic, groupId, generation, logger, metrics, config } = options;
+  const { sessionTimeoutMs } = config.kafka;
   const fetchBytes = await fetchBytesOf(kafka, topic);
   let isStopped = false;
   const consumer = kafka.consumer({
     groupId,
     partitionAssigners: assigners(() => assignment.positions()),
-    sessionTimeout: options.sessionTimeoutMs,
-    heartbeatInterval: heartbeatInterval(options),
-    rebalanceTimeout: rebalanceMs(options),
+    sessionTimeout: sessionTimeoutMs,
+    // Four fit into the time after which the group believes a member dead.
+    heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
+    rebalanceTimeout: rebalanceMs(config.kafka),
     allowAutoTopicCreation: false,
     metadataMaxAge: METADATA_MAX_AGE_MS,
     maxWaitTimeInMs: FETCH_WAIT_MS.busy,
     minBytes: 1,
-    maxBytesPerPartition: Math.min(options.limits.bytes, fetchBytes),
+    maxBytesPerPartition: Math.min(config.projector.sliceBytes, fetchBytes),
     maxBytes: FETCH_BYTES_IN_ALL,
     readUncommitted: false,
     retry: {
@@ -82,31 +73,62 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       restartOnFailure: () => Promise.resolve(!isStopped),
     },
   });
-  const assignment = new Assignment(options, consumer);
-  const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleFetchWait(options) : 0));
+
+  /** Until the offsets are committed. */
+  let committing: NodeJS.Timeout | undefined;
+  /** Why the group does not know us any longer, since we joined it last. */
+  let membership: { lost: Error | null } = { lost: null };
+  /** For tools that show lag: positions come from checkpoints alone. */
+  const commitOffsets = () => {
+    committing = undefined;
+    const applied = [...assignment.positions()].filter(([, position]) => position >= 0);
+    const offsets = applied.map(([partition, offset]) => ({ topic, partition, offset: String(offset) }));
+    const joined = membership;
+    if (offsets.length === 0) return;
+    consumer.commitOffsets(offsets).catch((error: unknown) => {
+      logger.debug({ error: describeError(error) }, 'offsets not committed');
+      if (isUnknownMember(error)) joined.lost = error;
+    });
+  };
+  const moved = () => void (committing ??= setTimeout(commitOffsets, COMMIT_MS).unref());
+  const assignment = new Assignment(loopFactory(options, consumer, moved), systemClock);
+
+  /** The lag of partitions that others have now is theirs to show. While Kafka is away nothing is assigned, and the last one stays. */
+  let shown = new Set<number>();
+  const showOnly = (partitions: readonly number[]) => {
+    const now = new Set(partitions);
+    for (const partition of shown.difference(now)) {
+      for (const gauge of [metrics.lag, metrics.progress]) gauge.remove({ topic, partition, generation });
+    }
+    shown = now;
+  };
+
+  // kafkajs sends heartbeats between fetches: a fetch must not delay them for long.
+  const idleWaitMs = Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
+  const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleWaitMs : 0));
   const connection = watchConnection(options);
   const repeated = new RepeatedLines();
   let lastActivity = Date.now();
-  let restarting: NodeJS.Timeout | undefined;
-  const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
   const active = () => {
     lastActivity = Date.now();
   };
-  consumer.on(FETCH_START, active);
-  consumer.on(FETCH, () => {
+  const answered = () => {
     active();
     connection.answered();
-  });
+  };
+  const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
+  consumer.on(FETCH_START, active);
+  consumer.on(FETCH, answered);
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
   consumer.on(GROUP_JOIN, ({ payload }) => {
     // It was joining when it was stopped, which only a failure ends.
     if (isStopped) throw finalError('the consumer is stopped');
-    active();
-    connection.answered();
+    answered();
+    membership = { lost: null };
     const partitions = payload.memberAssignment[topic] ?? [];
-    const { kept } = assignment.assign(partitions);
-    assignment.showOnly(partitions);
-    options.metrics.assignments.inc({ topic, generation: options.generation });
+    const kept = assignment.assign(partitions);
+    showOnly(partitions);
+    metrics.assignments.inc({ topic, generation });
     logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.assign([]));
@@ -115,28 +137,31 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       autoCommit: false,
       eachBatchAutoResolve: false,
       partitionsConsumedConcurrently: TAKEN_AT_ONCE,
-      eachBatch: async (payload) => {
+      eachBatch: async ({ batch, isStale }) => {
         active();
-        await assignment.takeBatch(payload);
+        // kafkajs asks only heartbeats whether we are still a member, and one that waits on a dead connection keeps back all others.
+        if (membership.lost !== null) throw membership.lost;
+        if (!isStale()) await assignment.take(batch.partition, batch);
       },
     });
-  let endWatching = () => {};
-  const failed = new Promise<never>((_resolve, reject) => {
-    endWatching = watchClock(options.sessionTimeoutMs / 2, (byMs) =>
-      reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
-    );
-    consumer.on(CRASH, ({ payload: { error, restart } }) => {
-      if (isStopped) return;
-      active();
-      connection.failed();
-      const description = describeError(error);
-      if (!restart && !isUnavailable(error)) return reject(error);
-      if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
-      // kafkajs gives up where no broker names the group's coordinator.
-      if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
-    });
-  });
+
+  let restarting: NodeJS.Timeout | undefined;
+  const { promise: failed, reject } = Promise.withResolvers<never>();
   failed.catch(() => undefined);
+  const endWatching = watchClock(sessionTimeoutMs / 2, (byMs) =>
+    reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
+  );
+  consumer.on(CRASH, ({ payload: { error, restart } }) => {
+    if (isStopped) return;
+    active();
+    connection.failed();
+    const description = describeError(error);
+    if (!restart && !isUnavailable(error)) return reject(error);
+    if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
+    // kafkajs gives up where no broker names the group's coordinator.
+    if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
+  });
+
   const stop = async () => {
     isStopped = true;
     clearTimeout(restarting);
@@ -144,10 +169,12 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     endWaiting();
     try {
       await assignment.stop();
+      clearTimeout(committing);
+      if (committing !== undefined) commitOffsets();
       await consumer.disconnect();
     } finally {
       assignment.assign([]);
-      assignment.showOnly([]);
+      showOnly([]);
       connection.end();
     }
   };
@@ -161,9 +188,9 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   }
   return {
     failed,
-    isLive: () => Date.now() - lastActivity < 120_000,
-    partitions: () => assignment.numbers(),
-    runBetweenSlices: async (partition, work) => assignment.runBetweenSlices(partition, work),
+    isLive: () => Date.now() - lastActivity < LIVE_MS,
+    partitions: () => assignment.partitions(),
+    runBetweenSlices: (partition, work) => assignment.runBetweenSlices(partition, work),
     stop,
   };
 }
@@ -175,6 +202,10 @@ async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
   const { least, most, together } = FETCH_BYTES;
   return Math.max(least, Math.min(most, Math.floor(together / partitions)));
 }
+
+const LOOK_MS = 10_000;
+/** After so long without an answer Kafka counts as away. */
+const SILENT_MS = 30_000;
 
 /** Shows by metrics whether Kafka answers a consumer. A fetch without messages is answered at once, so that silence says something. */
 function watchConnection({ metrics, topic, generation }: ConsumerOptions) {
@@ -199,16 +230,6 @@ function watchConnection({ metrics, topic, generation }: ConsumerOptions) {
       metrics.fetched.remove(labels);
     },
   };
-}
-
-/** kafkajs sends heartbeats between fetches: a fetch must not delay them for long. */
-function idleFetchWait({ sessionTimeoutMs }: { sessionTimeoutMs: number }): number {
-  return Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
-}
-
-/** Four heartbeats fit into the time after which the group believes a member dead. */
-function heartbeatInterval({ sessionTimeoutMs }: { sessionTimeoutMs: number }): number {
-  return Math.floor(sessionTimeoutMs / 4);
 }
 
 const MAX_LOOK_MS = 1_000;

@@ -1,5 +1,5 @@
 /** What the loop of a partition touches. Beside these and its clock it only computes. */
-import type { UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
+import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Claim, Whereabouts } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
@@ -23,6 +23,9 @@ export interface PartitionLog {
  * @throws {StoreDataError} `fenced` when the checkpoint has another owner, or is not where the claim left it.
  */
 export type CommitSlice = (claim: Claim, slice: Slice) => Promise<void>;
+
+/** Told which messages come after those that are being written. */
+export type Prepare = (messages: readonly LogMessage[]) => void;
 
 /** The partition's checkpoint, and what is written with it. */
 export interface PartitionStore {
@@ -57,8 +60,6 @@ export interface PartitionReport {
   lag: (messages: number) => void;
   /** It applied something, or has nothing to apply. */
   progress: () => void;
-  /** The position may have moved. */
-  moved: () => void;
   /** Whether it is stopped because going on would lose events, and the damaged batch before which it is. */
   stopped: (isStopped: boolean, reason?: UnreadableReason) => void;
   /** How often in turn the next slice has failed though MongoDB answered. */

@@ -3,9 +3,9 @@
  * whether the log is fetched, and from where.
  */
 import type { Clock } from '#shared/waiting.ts';
-import type { LogMessage, UnreadableBatch } from '#shared/kafka/message.ts';
+import type { UnreadableBatch } from '#shared/kafka/message.ts';
 import type { Continuity, FetchedBatch, Taken, Verdict } from './continuity.ts';
-import type { PartitionLog } from './edges.ts';
+import type { PartitionLog, Prepare } from './edges.ts';
 
 /** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
 const MAX_WAIT_MS = 100;
@@ -33,8 +33,8 @@ export class Feed {
   readonly #clock: Clock;
   /** Aborted when another loop controls the log. */
   readonly #over: AbortSignal;
-  /** Told that messages wait while the loop is not done with others. */
-  readonly #noteWaiting: () => void;
+  /** Told which messages wait while the loop is not done with others. */
+  readonly #prepare: Prepare;
   /** `null` while nothing is followed. */
   #continuity: Continuity | null = null;
   #isFetching = false;
@@ -43,11 +43,11 @@ export class Feed {
   /** Ends the loop's wait; `null` while it does not wait. */
   #waking: AbortController | null = null;
 
-  constructor(log: PartitionLog, clock: Clock, over: AbortSignal, noteWaiting: () => void) {
+  constructor(log: PartitionLog, clock: Clock, over: AbortSignal, prepare: Prepare) {
     this.#log = log;
     this.#clock = clock;
     this.#over = over;
-    this.#noteWaiting = noteWaiting;
+    this.#prepare = prepare;
     log.pause();
   }
 
@@ -59,12 +59,6 @@ export class Feed {
   /** Whether nothing came that the loop did not take. */
   get isEmpty(): boolean {
     return this.#waiting === null;
-  }
-
-  /** The messages that the loop gets next, as far as they are fetched. */
-  get waiting(): readonly LogMessage[] {
-    const fetched = this.#waiting?.fetched;
-    return fetched?.kind === 'take' ? fetched.taken.messages : [];
   }
 
   /** Begins to fetch what continues a checkpoint. */
@@ -112,10 +106,11 @@ export class Feed {
     if (found.kind === 'look') return;
     const item = { fetched: found, begun: new AbortController(), done: new AbortController() };
     this.#waiting = item;
-    if (this.#waking === null) this.#noteWaiting();
+    const isAwaited = this.#waking !== null;
     this.#waking?.abort();
-    if (found.kind === 'take') await this.#untilNextFetch(item, found.taken);
-    else this.hold();
+    if (found.kind !== 'take') return this.hold();
+    if (!isAwaited) this.#prepare(found.taken.messages);
+    await this.#untilNextFetch(item, found.taken);
   }
 
   async #untilNextFetch(item: Item, { next, logEnd }: Taken): Promise<void> {

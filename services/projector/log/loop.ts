@@ -21,7 +21,7 @@ import {
 } from '#shared/projection/slice/checkpoint.ts';
 import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
 import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
-import type { PartitionLog, PartitionPermits, PartitionReport, PartitionStore } from './edges.ts';
+import type { PartitionLog, PartitionPermits, PartitionReport, PartitionStore, Prepare } from './edges.ts';
 import { Feed } from './feed.ts';
 import { Semaphore } from './scheduler.ts';
 import { type Failed, FailureTracker, isFenced, SliceWriter } from './slice-writer.ts';
@@ -40,9 +40,6 @@ const DECISION_POLL_MS = 1_000;
 /** How often it reads the batch anew: another broker may have it whole. */
 const READ_AGAIN_MS = 30_000;
 
-/** Told which messages come after the slice that is being written; the function that it returns ends what it does with them. */
-export type Prepare = (messages: readonly LogMessage[]) => () => void;
-
 export interface LoopOptions {
   topic: string;
   partition: number;
@@ -60,26 +57,15 @@ export interface LoopOptions {
   prepare?: Prepare;
 }
 
-/** How far a partition gets after its assignment: its checkpoint is ours, its log is known, messages have come, some are applied. */
-type Stage = 'claimedMs' | 'loadedMs' | 'fetchedMs' | 'sinceAssignmentMs';
-
-/** Ends the following of the log: the checkpoint is claimed again after a while. */
+/** Ends the following of the log: the checkpoint is claimed again after a while, or once it is decided about a damaged batch. */
 class StartOver extends Error {
   readonly afterMs: number;
+  readonly damaged: UnreadableBatch | null;
 
-  constructor(afterMs: number) {
+  constructor(afterMs: number, damaged: UnreadableBatch | null = null) {
     super('the checkpoint is claimed again');
     this.afterMs = afterMs;
-  }
-}
-
-/** Ends it before a damaged batch about which nobody has decided. */
-class DamagedLog extends Error {
-  readonly batch: UnreadableBatch;
-
-  constructor(batch: UnreadableBatch) {
-    super(batch.detail);
-    this.batch = batch;
+    this.damaged = damaged;
   }
 }
 
@@ -93,25 +79,20 @@ export class PartitionLoop {
   #claim: Claim | null = null;
   /** Whether another owner had the checkpoint when it was claimed again. */
   #isFenced = false;
-  /** Whether another owner had it when nothing came for a while. */
-  #isClaimLost = false;
   #isFollowing = false;
-  /** The damaged batch before which it stopped, until something behind it is applied. */
-  #damaged: UnreadableBatch | null = null;
-  /** Whether the last slice of a batch is being written. */
-  #isAtLastSlice = false;
-  /** Ends what is done with the messages after the slice that is being written. */
-  #endPreparing: (() => void) | null = null;
+  /** Whether it stopped before a damaged batch, until something behind that is applied. */
+  #isDamaged = false;
   /** What keeps it from being claimed. */
   readonly #unclaimed = new FailureTracker();
   readonly #assignedAt: number;
-  /** After how many milliseconds of the assignment it got how far. */
-  readonly #reached: Partial<Record<Stage, number>> = {};
+  #hasApplied = false;
 
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#writer = new SliceWriter(options);
-    this.#feed = new Feed(options.log, options.clock, this.#over.signal, () => this.#prepareWaiting());
+    this.#feed = new Feed(options.log, options.clock, this.#over.signal, (messages) =>
+      this.#prepare(messages, 0, this.#writer.limits(Infinity)),
+    );
     this.#assignedAt = options.clock.now();
     options.report.progress();
   }
@@ -190,14 +171,12 @@ export class PartitionLoop {
   /** Claims the checkpoint, and checks that the log reaches there. */
   async #open(): Promise<Continuity> {
     const { position, lastMessage } = await this.#claimCheckpoint();
-    this.#reach('claimedMs');
     const bounds = await this.#options.log.bounds();
     this.#unclaimed.end();
     checkHistory(this.#options, position, bounds);
     const continuity = new Continuity(lastMessage, position);
     this.#noteDeleted(continuity, bounds.start);
-    if (this.#damaged === null) this.#options.report.stopped(false);
-    this.#reach('loadedMs');
+    if (!this.#isDamaged) this.#options.report.stopped(false);
     this.#noteLag(bounds.end - position);
     return continuity;
   }
@@ -206,7 +185,6 @@ export class PartitionLoop {
     if (this.#isOver) return;
     this.#isFollowing = true;
     this.#feed.open(continuity);
-    this.#options.report.moved();
     while (!this.#isOver) {
       const fetched = await this.#feed.next(QUIET_MS);
       if (this.#isOver) return;
@@ -215,9 +193,7 @@ export class PartitionLoop {
           await this.#lookAround(continuity);
           break;
         case 'take':
-          this.#reach('fetchedMs');
           await this.#write(fetched.taken);
-          this.#options.report.moved();
           break;
         case 'doubt':
           await this.#checkBounds(continuity, fetched.isMissing);
@@ -269,45 +245,37 @@ export class PartitionLoop {
       if (this.#isOver) return 'failed';
       const limits = this.#writer.limits(permit.events);
       const end = index + sliceLength(messages, index, limits);
-      this.#isAtLastSlice = end === messages.length;
-      if (this.#isAtLastSlice) this.#prepareWaiting();
-      else this.#prepare(messages, end, limits);
+      this.#prepare(messages, end, limits);
       const part = messages.slice(index, end);
-      const following = this.#isAtLastSlice ? next : Number(part.at(-1)?.offset) + 1;
+      const following = end === messages.length ? next : Number(part.at(-1)?.offset) + 1;
       const outcome = await this.#writeSlice(part, following);
       if (outcome !== 'written') return outcome;
       this.#noteLag(Math.max(0, logEnd - following));
       return end;
     } finally {
-      this.#isAtLastSlice = false;
-      this.#endPreparing?.();
       permit.end();
     }
   }
 
-  /** Prepares the first messages of the next batch, where that was fetched while the last slice of one is written. */
-  #prepareWaiting(): void {
-    if (this.#isAtLastSlice) this.#prepare(this.#feed.waiting, 0, this.#writer.limits(Infinity));
-  }
-
+  /** Prepares the slice that begins with a message. */
   #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
-    const slice = messages.slice(start, start + sliceLength(messages, start, limits));
-    this.#endPreparing?.();
-    this.#endPreparing = this.#options.prepare?.(slice) ?? null;
+    this.#options.prepare?.(messages.slice(start, start + sliceLength(messages, start, limits)));
   }
 
   async #writeSlice(messages: readonly LogMessage[], next: number): Promise<'written' | Failed> {
-    const { topic, partition, report, logger } = this.#options;
+    const { topic, partition, clock, report, logger } = this.#options;
     const slice = { topic, partition, messages, next };
     const outcome = await this.#withSession(async () =>
       this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
     );
     if (outcome !== 'written') return outcome;
-    if (this.#damaged !== null) report.stopped(false);
-    this.#damaged = null;
-    if (this.#reach('sinceAssignmentMs')) {
-      logger.info({ position: next, ...this.#reached }, 'partition is applied');
+    if (this.#isDamaged) report.stopped(false);
+    this.#isDamaged = false;
+    if (!this.#hasApplied) {
+      const sinceAssignmentMs = Math.round(clock.now() - this.#assignedAt);
+      logger.info({ position: next, sinceAssignmentMs }, 'partition is applied');
     }
+    this.#hasApplied = true;
     return outcome;
   }
 
@@ -315,7 +283,7 @@ export class PartitionLoop {
   async #skip(damaged: UnreadableBatch, messages: readonly LogMessage[]): Promise<void> {
     const { store, permits, logger } = this.#options;
     const to = await store.skippedTo(damaged);
-    if (to === null) throw new DamagedLog(damaged);
+    if (to === null) throw new StartOver(0, damaged);
     const permit = await permits.next(this.#over.signal);
     try {
       if (this.#isOver) return;
@@ -351,10 +319,7 @@ export class PartitionLoop {
     const place = await this.#whereIs(claim);
     if (this.#isOver) return;
     if (place === 'here') this.#options.report.progress();
-    // Most often another projector has the partition, and the group is about to tell us.
-    const isNews = place === 'not ours' && !this.#isClaimLost;
-    this.#isClaimLost = place === 'not ours';
-    if (isNews || !this.#feed.isEmpty) return;
+    if (!this.#feed.isEmpty) return;
     if (place !== 'here') {
       const { position } = claim;
       this.#options.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
@@ -382,7 +347,7 @@ export class PartitionLoop {
   /** The last message lies in a batch that can no longer be read: if that is damaged, an operator decides about this too. */
   async #goOnWithoutProof(continuity: Continuity, batch: UnreadableBatch): Promise<void> {
     const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
-    if (to === null) throw new DamagedLog(batch);
+    if (to === null) throw new StartOver(0, batch);
     continuity.giveUpProof();
     this.#feed.goOn();
   }
@@ -399,12 +364,13 @@ export class PartitionLoop {
 
   /** Waits until the checkpoint may be claimed again. */
   async #recover(error: unknown, attempt: number): Promise<void> {
-    if (error instanceof StartOver) return this.#sleep(error.afterMs);
+    const damaged = error instanceof StartOver ? error.damaged : null;
+    if (error instanceof StartOver && damaged === null) return this.#sleep(error.afterMs);
     // What cannot go on is no reason for others to wait.
     this.#options.permits.noteLag(null);
-    if (error instanceof DamagedLog) return this.#untilDecided(error.batch);
+    if (damaged !== null) return this.#untilDecided(damaged);
     if (error instanceof StoreDataError && error.code === 'history_lost') return this.#untilReplayed(error);
-    const failures = this.#unclaimed.failed(0, this.#options.clock.now());
+    const failures = this.#unclaimed.failed(this.#options.clock.now());
     if (failures !== null) {
       this.#options.logger.warn(
         { ...failures, error: describeError(error) },
@@ -436,7 +402,7 @@ export class PartitionLoop {
   async #untilDecided(batch: UnreadableBatch): Promise<void> {
     const { topic, partition, report, logger, store, clock } = this.#options;
     const { from, reason, detail } = batch;
-    this.#damaged = batch;
+    this.#isDamaged = true;
     report.stopped(true, reason);
     logger.fatal(
       { offset: from, reason, error: detail },
@@ -476,13 +442,6 @@ export class PartitionLoop {
     if (this.#isOver) return;
     this.#options.permits.noteLag(messages);
     this.#options.report.lag(messages);
-  }
-
-  /** Notes when the partition got so far for the first time. @returns whether it is the first time. */
-  #reach(stage: Stage): boolean {
-    if (this.#reached[stage] !== undefined) return false;
-    this.#reached[stage] = Math.round(this.#options.clock.now() - this.#assignedAt);
-    return true;
   }
 
   get #isOver(): boolean {

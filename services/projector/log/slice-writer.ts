@@ -28,6 +28,8 @@ const FIRST_SLICE_EVENTS = 20;
 export class SliceWriter {
   readonly #options: SliceWriterOptions;
   readonly #failing = new FailureTracker();
+  /** After how many of the failures in turn the database answered: those were no outage. */
+  #answered = 0;
   #events: number;
   /** What became of the message that was last a slice by itself; `attempts` are those that failed for no fault of a server. */
   #single = { offset: -1, failures: 0, attempts: 0 };
@@ -52,6 +54,7 @@ export class SliceWriter {
       report.transaction(clock.now() - began, null);
       this.#events = Math.min(this.#events * 2, limits.events);
       if (this.#failing.end()) report.failing(0);
+      this.#answered = 0;
       return 'written';
     } catch (error) {
       const unavailable = isUnavailable(error);
@@ -62,7 +65,7 @@ export class SliceWriter {
         return 'failed';
       }
       const { length } = slice.messages;
-      const failures = this.#failing.failed(claim.position, clock.now());
+      const failures = this.#failing.failed(clock.now());
       if (failures !== null) {
         const facts = { offset: claim.position, events: length, ...failures, error: describeError(error) };
         logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
@@ -87,10 +90,11 @@ export class SliceWriter {
     return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
   }
 
-  /** Who can claim has a database that answers: if a slice failed before, that was no outage. */
+  /** Called when the checkpoint is claimed again: the database answers. */
   noteAnswered(): void {
-    const failures = this.#failing.answered();
-    if (failures > 0) this.#options.report.failing(failures);
+    if (!this.#failing.isFailing) return;
+    this.#answered += 1;
+    this.#options.report.failing(this.#answered);
   }
 }
 
@@ -101,44 +105,29 @@ export function isFenced(error: unknown): boolean {
 
 const SAID_EVERY_MS = 60_000;
 
-interface Failures {
-  /** How many in turn. */
-  attempts: number;
-  seconds: number;
-}
-
+/** Counts failures in turn, which are said at once and then every minute. */
 export class FailureTracker {
-  #offset: number | null = null;
-  #since = 0;
   #attempts = 0;
+  #since = 0;
   #saidAt = 0;
-  #answered = 0;
 
-  /** Notes a failure at an offset. @returns what to say, at once and then every minute; `null` when it was just said. */
-  failed(offset: number, now: number): Failures | null {
-    if (offset !== this.#offset) {
-      this.end();
-      this.#offset = offset;
-      this.#since = now;
-    }
+  get isFailing(): boolean {
+    return this.#attempts > 0;
+  }
+
+  /** @returns what to say; `null` when it was just said. */
+  failed(now: number): { attempts: number; seconds: number } | null {
     this.#attempts += 1;
-    if (this.#attempts > 1 && now - this.#saidAt < SAID_EVERY_MS) return null;
+    if (this.#attempts === 1) this.#since = now;
+    else if (now - this.#saidAt < SAID_EVERY_MS) return null;
     this.#saidAt = now;
     return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
   }
 
-  /** Notes that the database answers: the failure before was no outage. @returns how many of those in turn were none. */
-  answered(): number {
-    if (this.#attempts > 0) this.#answered += 1;
-    return this.#answered;
-  }
-
   /** Notes that it goes on. @returns whether it had failed. */
   end(): boolean {
-    const hadFailed = this.#attempts > 0;
-    this.#offset = null;
+    const hadFailed = this.isFailing;
     this.#attempts = 0;
-    this.#answered = 0;
     return hadFailed;
   }
 }

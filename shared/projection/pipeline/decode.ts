@@ -148,38 +148,32 @@ const A_TURN = 32;
 
 export class ChangeReader {
   readonly #offsets: LRUCache<string, string>;
-  readonly #ahead = new WeakMap<EventMessage, ProjectedChange>();
+  /** What was read ahead; `null` once it was taken. */
+  readonly #ahead = new WeakMap<EventMessage, ProjectedChange | null>();
 
   /** @param offsets how many it caches: memory is taken for all of them at once. */
   constructor(offsets = CACHED_OFFSETS) {
     this.#offsets = new LRUCache({ max: offsets });
   }
 
-  /** Begins to read messages. @returns what ends it; what is read by then is kept until it is taken. */
-  readAhead(messages: readonly LogMessage[]): () => void {
-    let isWanted = true;
-    void (async () => {
-      for (let at = 0; at < messages.length; at += A_TURN) {
-        await nextTurn();
-        if (!isWanted) return;
-        for (const message of messages.slice(at, at + A_TURN)) {
-          try {
-            if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
-          } catch {
-            // The slice that takes the message fails in the same way, and handles it.
-          }
+  /** Reads messages when nothing else is to be done, as far as `read` does not come first. */
+  async readAhead(messages: readonly LogMessage[]): Promise<void> {
+    for (let at = 0; at < messages.length; at += A_TURN) {
+      await nextTurn();
+      for (const message of messages.slice(at, at + A_TURN)) {
+        try {
+          if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
+        } catch {
+          // The slice that takes the message fails in the same way, and handles it.
         }
       }
-    })();
-    return () => {
-      isWanted = false;
-    };
+    }
   }
 
   read(message: EventMessage): ProjectedChange {
-    const ahead = this.#ahead.get(message) ?? this.#project(message);
-    this.#ahead.delete(message);
-    return ahead;
+    const ahead = this.#ahead.get(message);
+    this.#ahead.set(message, null);
+    return ahead ?? this.#project(message);
   }
 
   #project(message: EventMessage): ProjectedChange {

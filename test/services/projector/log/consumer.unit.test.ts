@@ -62,9 +62,10 @@ async function started(kafka: Kafka) {
     kafka,
     topic: 't',
     groupId: 'g',
-    sessionTimeoutMs: 3_000,
-    concurrentPartitions: 1,
-    limits: { events: 1, bytes: 1_000 },
+    config: {
+      kafka: { sessionTimeoutMs: 3_000 },
+      projector: { concurrentPartitions: 1, sliceEvents: 1, sliceBytes: 1_000 },
+    },
     client: {} as MongoClient,
     checkpoints: {} as Collection<Checkpoint>,
     control: {} as Db,

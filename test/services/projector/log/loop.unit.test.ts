@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import type { PartitionStore } from '#projector/log/edges.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
-import { reportTo } from '#projector/log/report.ts';
+import { reportTo } from '#projector/log/partition.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';

@@ -27,7 +27,7 @@ describe('reading ahead', () => {
 
   it('reads messages before they are taken, and each is taken as it was', async () => {
     const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    reader.readAhead(messages);
+    void reader.readAhead(messages);
     await turns();
     spoil(messages);
     expect(messages.map((one) => reader.read(one).id)).toEqual(messages.map((_, index) => `k${index}`));
@@ -42,7 +42,7 @@ describe('reading ahead', () => {
       },
     });
     const [first, last] = [message(0), message(3)];
-    reader.readAhead([first, poison, broken, last]);
+    void reader.readAhead([first, poison, broken, last]);
     await turns();
     expect(() => reader.read(poison)).toThrow('the message is not JSON');
     expect(() => reader.read(broken)).toThrow('a mistake');
@@ -50,9 +50,18 @@ describe('reading ahead', () => {
     expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
   });
 
+  it('reads nothing ahead that was taken before', async () => {
+    const messages = Array.from({ length: 100 }, (_, index) => message(index));
+    void reader.readAhead(messages);
+    for (const one of messages) reader.read(one);
+    await turns();
+    spoil(messages);
+    for (const one of messages) expect(() => reader.read(one)).toThrow('the message is not JSON');
+  });
+
   it('reads again what was taken, as a transaction that is tried again does', async () => {
     const one = message(3);
-    reader.readAhead([one]);
+    void reader.readAhead([one]);
     await turns();
     const [first, second] = [reader.read(one), reader.read(one)];
     expect(first).toEqual({ ...second, documentIn: first.documentIn });

@@ -1,0 +1,28 @@
+/** What all parts of a projector work with. */
+import type { Db } from 'mongodb';
+import type { Config } from '#shared/config.ts';
+import type { Kafka, PerKafka } from '#shared/kafka/client.ts';
+import type { Logger } from '#shared/logging.ts';
+import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
+import type { Databases } from '#shared/read-models/databases.ts';
+import type { RedisMasters } from '#shared/redis-masters.ts';
+import type { Tracing } from '#shared/tracing.ts';
+import type { Scheduler } from './log/scheduler.ts';
+import type { ProjectorMetrics } from './metrics.ts';
+
+export interface Parts {
+  config: Config;
+  prefix: string;
+  environments: readonly string[];
+  projectionVersion: number;
+  logger: Logger;
+  metrics: ProjectorMetrics;
+  tracing: Tracing | null;
+  databases: Databases;
+  redis: RedisMasters;
+  kafkas: PerKafka<Kafka>;
+  control: Db;
+  scheduler: Scheduler;
+  /** Of all generations. */
+  trees: TreeCache;
+}
