@@ -18,7 +18,7 @@ import type { TestEvent } from './events.ts';
 import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
 
-export interface Installation {
+export interface Installation extends AsyncDisposable {
   /** The environment variables of this installation, for processes of its own. */
   env: Record<string, string>;
   config: Config;
@@ -121,6 +121,20 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   };
   const environment = environments[0] ?? tag;
   const encode = (events: TestEvent[]) => events.map((event) => encodeEvent({ source: '/test', ...event }));
+  const close = async () => {
+    for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
+      await producer.disconnect();
+      await admin.deleteTopics({ topics: ofKafka }).catch(() => undefined);
+      await admin.disconnect();
+    }
+    const there = await databases.common.db().admin().listDatabases({ nameOnly: true });
+    for (const { name } of there.databases) {
+      if (name.startsWith(`${tag}_`)) await dropDatabase(databases.common.db(name));
+    }
+    await databases.close();
+    redis.disconnect();
+    await ownRedis?.close();
+  };
   return {
     env,
     config,
@@ -133,20 +147,8 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     send,
     publish: (events, name = environment) => send(changesTopic(name), encode(events)),
     publishAccess: (events, name = environment) => send(accessTopic(name), encode(events)),
-    async close() {
-      for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
-        await producer.disconnect();
-        await admin.deleteTopics({ topics: ofKafka }).catch(() => undefined);
-        await admin.disconnect();
-      }
-      const there = await databases.common.db().admin().listDatabases({ nameOnly: true });
-      for (const { name } of there.databases) {
-        if (name.startsWith(`${tag}_`)) await dropDatabase(databases.common.db(name));
-      }
-      await databases.close();
-      redis.disconnect();
-      await ownRedis?.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

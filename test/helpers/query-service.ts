@@ -16,7 +16,7 @@ import {
   type InstallationOptions,
 } from './installation.ts';
 
-export interface RunningApp {
+export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;
   url: string;
   api: ApiClient;
@@ -61,7 +61,7 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
     signingKeys: await loadSigningKeys(config.tokens),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  return { app, url, api: createApiClient(url) };
+  return { app, url, api: createApiClient(url), [Symbol.asyncDispose]: () => app.close() };
 }
 
 /** Starts everything; `settings` are environment variables of the installation. */
@@ -125,6 +125,11 @@ export async function startQueryService(
     });
   };
 
+  const close = async () => {
+    await running.app.close();
+    await stopProjector();
+    await installation.close();
+  };
   return {
     ...running,
     installation,
@@ -134,10 +139,7 @@ export async function startQueryService(
     },
     setKey,
     apply,
-    async close() {
-      await running.app.close();
-      await stopProjector();
-      await installation.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

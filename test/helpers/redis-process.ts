@@ -8,7 +8,7 @@ import { type GuardedProcess, startGuard, startGuarded } from '#local/stack/proc
 import { freePorts } from '#local/stack/program.ts';
 import { locateRedis } from '#local/stack/redis/redis.ts';
 
-export interface RedisProcess {
+export interface RedisProcess extends AsyncDisposable {
   url: string;
   port: number;
   /** The test's own connection; it finds its way back after a restart. */
@@ -99,6 +99,11 @@ export async function startRedisProcess(
     held = null;
   };
   await start();
+  const close = async () => {
+    client.disconnect();
+    await kill();
+    if (home === undefined) await shared.close();
+  };
   return {
     url,
     port,
@@ -109,10 +114,7 @@ export async function startRedisProcess(
       await client.save();
       return readFile(join(shared.folderOf(port), 'dump.rdb'));
     },
-    async close() {
-      client.disconnect();
-      await kill();
-      if (home === undefined) await shared.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -1,7 +1,7 @@
 /** A TCP proxy whose connections can be frozen or cut: a server that hangs or is gone, for one test alone. */
 import { connect, createServer, type Socket } from 'node:net';
 
-export interface TcpProxy {
+export interface TcpProxy extends AsyncDisposable {
   port: number;
   /** Nothing passes any more, new connections are accepted and stay silent: like a stopped process. */
   freeze: () => void;
@@ -95,5 +95,6 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
       if (!server.listening) await listen(port);
     },
     close: cut,
+    [Symbol.asyncDispose]: cut,
   };
 }

@@ -8,7 +8,7 @@ import { type Authority, writeFiles } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
-export interface SecureMongod {
+export interface SecureMongod extends AsyncDisposable {
   /** Without credentials. */
   uri: string;
   close: () => Promise<void>;
@@ -117,7 +117,15 @@ export async function startUninitiatedMongods(
   }
   const hosts = ports.map((port) => `127.0.0.1:${port}`);
   const uri = `mongodb://${hosts.join(',')}/?replicaSet=${REPLICA_SET}`;
-  return { uri, hosts, ports, port: ports[0] ?? 0, caFile: files['ca.pem'], close };
+  return {
+    uri,
+    hosts,
+    ports,
+    port: ports[0] ?? 0,
+    caFile: files['ca.pem'],
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 async function onServer(

@@ -28,30 +28,22 @@ describe('prepare by TLS', () => {
   const asUser = { MONGODB_USERNAME: USER, MONGODB_PASSWORD: PASSWORD };
 
   it.each([1, 3] as const)('finds a replica set of %i by its user', async (size) => {
-    const mongod = await startSecureMongod(authority, 'CN=nobody', size);
-    try {
-      const env = { ...settings(mongod), ...asUser };
-      expect(await runJson(env, ['prepare'])).toMatchObject({ replica_set: false });
-      const wrong = await runCommand({ ...env, MONGODB_PASSWORD: 'wrong' }, ['prepare']);
-      expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/Authentication failed/)]);
-    } finally {
-      await mongod.close();
-    }
+    await using mongod = await startSecureMongod(authority, 'CN=nobody', size);
+    const env = { ...settings(mongod), ...asUser };
+    expect(await runJson(env, ['prepare'])).toMatchObject({ replica_set: false });
+    const wrong = await runCommand({ ...env, MONGODB_PASSWORD: 'wrong' }, ['prepare']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/Authentication failed/)]);
   });
 
   it('makes a replica set of one server that has none, and says of several that their operator does', async () => {
-    const one = await startUninitiatedMongods(authority, 1, { authentication: false });
-    try {
-      expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: true });
-      expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: false });
-      const several = { uri: one.uri.replace('/?', ',127.0.0.1:1/?').replace(/rs\d/, 'other') };
-      const { code, stderr } = await runCommand(settings(several), ['prepare']);
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(/^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/),
-      ]);
-    } finally {
-      await one.close();
-    }
+    await using one = await startUninitiatedMongods(authority, 1, { authentication: false });
+    expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: true });
+    expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: false });
+    const several = { uri: one.uri.replace('/?', ',127.0.0.1:1/?').replace(/rs\d/, 'other') };
+    const { code, stderr } = await runCommand(settings(several), ['prepare']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/),
+    ]);
   });
 });

@@ -341,13 +341,9 @@ describe('a session', () => {
   it('of an environment that this service does not serve is refused', async () => {
     const [, second = ''] = service.installation.config.environments;
     const { config } = service.installation;
-    const alone = await startApp({ ...config, environments: [second] });
-    try {
-      expect((await alone.api.get(PATH, token)).status).toBe(401);
-      expect((await alone.api.askToken('full', 'secret')).status).toBe(401);
-    } finally {
-      await alone.app.close();
-    }
+    await using alone = await startApp({ ...config, environments: [second] });
+    expect((await alone.api.get(PATH, token)).status).toBe(401);
+    expect((await alone.api.askToken('full', 'secret')).status).toBe(401);
   });
 });
 

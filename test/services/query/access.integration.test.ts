@@ -186,58 +186,54 @@ describe('the order of checks', () => {
 describe('the quota', () => {
   it('counts what passes the token, 403, 404, 422, 304 and 429 too, and nothing else', async () => {
     const { config } = service.installation;
-    const small = await startApp({
+    await using small = await startApp({
       ...config,
       query: { ...config.query, quota: { requests: 7, windowSeconds: 60 } },
     });
-    try {
-      await service.setKey({ clientId: 'q1', storeId: 'quota' });
-      await service.setKey({ clientId: 'q2', storeId: 'quota', scopes: ['crm'] });
-      const { api } = small;
-      const [first, second] = [await api.token('q1', 'secret'), await api.token('q2', 'secret')];
-      const revoked = await api.token('q1', 'secret');
-      const claims = JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()) as {
-        jti: string;
-      };
-      const keys = redisKeys(config.namePrefix, service.installation.environment, 'quota');
-      await service.installation.redis.del(keys.session(claims.jti));
+    await service.setKey({ clientId: 'q1', storeId: 'quota' });
+    await service.setKey({ clientId: 'q2', storeId: 'quota', scopes: ['crm'] });
+    const { api } = small;
+    const [first, second] = [await api.token('q1', 'secret'), await api.token('q2', 'secret')];
+    const revoked = await api.token('q1', 'secret');
+    const claims = JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()) as {
+      jti: string;
+    };
+    const keys = redisKeys(config.namePrefix, service.installation.environment, 'quota');
+    await service.installation.redis.del(keys.session(claims.jti));
 
-      const listed = await api.get('/api/order/list', first);
-      expect(remainingOf(listed)).toBe(6);
-      expect(listed.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
-      expect(remainingOf(await api.get('/api/order/list', second))).toBe(5);
-      for (const bad of [revoked, 'x', `${first}x`])
-        expect((await api.get('/api/order/list', bad)).status).toBe(401);
-      expect((await api.call('/api/order/list')).status).toBe(401);
-      expect((await api.call('/nope')).status).toBe(404);
-      expect(remainingOf(await api.get('/api/order/list?x', first))).toBe(4);
-      expect(remainingOf(await api.get('/api/order/details/?order_id=no', first))).toBe(3);
-      const etag = listed.headers.get('etag') ?? '';
-      const unchanged = await api.get('/api/order/list', first, { 'if-none-match': etag });
-      expect([unchanged.status, remainingOf(unchanged)]).toEqual([304, 2]);
-      const head = await api.call('/api/order/list', {
-        method: 'HEAD',
-        headers: { authorization: `Bearer ${first}` },
-      });
-      expect(remainingOf(head)).toBe(1);
-      expect(remainingOf(await api.get('/api/order/list', first))).toBe(0);
+    const listed = await api.get('/api/order/list', first);
+    expect(remainingOf(listed)).toBe(6);
+    expect(listed.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
+    expect(remainingOf(await api.get('/api/order/list', second))).toBe(5);
+    for (const bad of [revoked, 'x', `${first}x`])
+      expect((await api.get('/api/order/list', bad)).status).toBe(401);
+    expect((await api.call('/api/order/list')).status).toBe(401);
+    expect((await api.call('/nope')).status).toBe(404);
+    expect(remainingOf(await api.get('/api/order/list?x', first))).toBe(4);
+    expect(remainingOf(await api.get('/api/order/details/?order_id=no', first))).toBe(3);
+    const etag = listed.headers.get('etag') ?? '';
+    const unchanged = await api.get('/api/order/list', first, { 'if-none-match': etag });
+    expect([unchanged.status, remainingOf(unchanged)]).toEqual([304, 2]);
+    const head = await api.call('/api/order/list', {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${first}` },
+    });
+    expect(remainingOf(head)).toBe(1);
+    expect(remainingOf(await api.get('/api/order/list', first))).toBe(0);
 
-      const exceeded = await api.get('/api/order/list', second);
-      expect(codeOf(exceeded)).toEqual([429, 'rate_limit_exceeded']);
-      expect(remainingOf(exceeded)).toBe(0);
-      const retryAfter = Number(exceeded.headers.get('retry-after'));
-      expect(retryAfter).toBeGreaterThan(0);
-      expect(retryAfter).toBeLessThanOrEqual(60);
-      expect(exceeded.headers.get('ratelimit')).toBe(`"store";r=0;t=${retryAfter}`);
-      // A token that does not pass is told so, whatever the quota.
-      expect((await api.get('/api/order/list', revoked)).status).toBe(401);
-      expect(await service.installation.redis.get(keys.quota(60))).toBe('8');
-      // Another store is not touched.
-      await service.setKey({ clientId: 'q4', storeId: 'calm' });
-      expect((await api.get('/api/order/list', await api.token('q4', 'secret'))).status).toBe(200);
-    } finally {
-      await small.app.close();
-    }
+    const exceeded = await api.get('/api/order/list', second);
+    expect(codeOf(exceeded)).toEqual([429, 'rate_limit_exceeded']);
+    expect(remainingOf(exceeded)).toBe(0);
+    const retryAfter = Number(exceeded.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThan(0);
+    expect(retryAfter).toBeLessThanOrEqual(60);
+    expect(exceeded.headers.get('ratelimit')).toBe(`"store";r=0;t=${retryAfter}`);
+    // A token that does not pass is told so, whatever the quota.
+    expect((await api.get('/api/order/list', revoked)).status).toBe(401);
+    expect(await service.installation.redis.get(keys.quota(60))).toBe('8');
+    // Another store is not touched.
+    await service.setKey({ clientId: 'q4', storeId: 'calm' });
+    expect((await api.get('/api/order/list', await api.token('q4', 'secret'))).status).toBe(200);
   });
 });
 
@@ -317,21 +313,17 @@ describe('a grant that Redis lost', () => {
 
 it('lets a token live for its time, to the second', async () => {
   const { config } = service.installation;
-  const brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: 2 } });
-  try {
-    const before = Date.now();
-    const own = await brief.api.token('full', 'secret');
-    const after = Date.now();
-    let status = 0;
-    await eventually('it has ended', async () => {
-      const asked = Date.now();
-      ({ status } = await brief.api.get('/api/order/list', own));
-      // What was answered before the end was answered in its time, what was asked behind it was not.
-      if (Date.now() < before + 2_000) expect(status).toBe(200);
-      return asked > after + 2_050;
-    });
-    expect(status).toBe(401);
-  } finally {
-    await brief.app.close();
-  }
+  await using brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: 2 } });
+  const before = Date.now();
+  const own = await brief.api.token('full', 'secret');
+  const after = Date.now();
+  let status = 0;
+  await eventually('it has ended', async () => {
+    const asked = Date.now();
+    ({ status } = await brief.api.get('/api/order/list', own));
+    // What was answered before the end was answered in its time, what was asked behind it was not.
+    if (Date.now() < before + 2_000) expect(status).toBe(200);
+    return asked > after + 2_050;
+  });
+  expect(status).toBe(401);
 });

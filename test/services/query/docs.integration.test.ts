@@ -142,15 +142,11 @@ describe('the root', () => {
 });
 
 it('can be switched off: then nothing is at these paths', async () => {
-  const off = await startApp({
+  await using off = await startApp({
     ...installation.config,
     query: { ...installation.config.query, docs: false },
   });
-  try {
-    expect((await get('/', BROWSER, off)).status).toBe(404);
-    for (const path of paths()) expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
-    expect((await off.api.call('/openapi.json')).status).toBe(200);
-  } finally {
-    await off.app.close();
-  }
+  expect((await get('/', BROWSER, off)).status).toBe(404);
+  for (const path of paths()) expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
+  expect((await off.api.call('/openapi.json')).status).toBe(200);
 });

@@ -140,12 +140,8 @@ describe('the link of an error', () => {
 
   it('is not there where the pages are switched off', async () => {
     const { config } = service.installation;
-    const off = await startApp({ ...config, query: { ...config.query, docs: false } });
-    try {
-      for (const [path, headers] of errors()) expect(await linkOf(path, headers, off.api)).toBeNull();
-    } finally {
-      await off.app.close();
-    }
+    await using off = await startApp({ ...config, query: { ...config.query, docs: false } });
+    for (const [path, headers] of errors()) expect(await linkOf(path, headers, off.api)).toBeNull();
   });
 });
 
@@ -183,13 +179,9 @@ describe('health', () => {
 
   it('says no more than that it is unavailable', async () => {
     const { config } = service.installation;
-    const blind = await startApp({ ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1' } });
-    try {
-      const answer = await blind.api.call('/health');
-      expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
-    } finally {
-      await blind.app.close();
-    }
+    await using blind = await startApp({ ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1' } });
+    const answer = await blind.api.call('/health');
+    expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
   });
 });
 

@@ -90,7 +90,7 @@ describe.each([
   });
 
   it('is found by an instance that starts after it, though the copy has the numbers of now', async () => {
-    const alone = await startRedisProcess();
+    await using alone = await startRedisProcess();
     const config = {
       ...service.installation.config,
       redis: { ...service.installation.config.redis, url: alone.url },
@@ -106,14 +106,9 @@ describe.each([
     await first.app.close();
     await put(alone.client, copy);
     expect(await alone.client.zrange(grant('revoked'), '0', '-1')).toEqual(['active store crm order menu']);
-    const late = await startApp(config);
-    try {
-      for (let time = 0; time < 5; time += 1) expect([401, 503]).toContain(await statusOf(late, 'revoked'));
-      await eventually('all is right', () => allIsRight([late]));
-    } finally {
-      await late.app.close();
-      await alone.close();
-    }
+    await using late = await startApp(config);
+    for (let time = 0; time < 5; time += 1) expect([401, 503]).toContain(await statusOf(late, 'revoked'));
+    await eventually('all is right', () => allIsRight([late]));
   });
 });
 

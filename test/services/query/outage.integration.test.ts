@@ -183,18 +183,14 @@ describe('a start during an outage', () => {
   it.each(OUTAGES)('is possible: servers %s', async (_how, fail) => {
     await fail(redisProxy);
     await fail(mongodbProxy);
-    const late = await startApp(behindProxies);
-    try {
-      expect((await late.api.call('/health')).status).toBe(503);
-      expect((await late.api.get('/api/order/list', token)).status).toBe(503);
-      await redisProxy.restore();
-      await mongodbProxy.restore();
-      await eventually(
-        'requests pass',
-        async () => (await late.api.get('/api/order/list', token)).status === 200,
-      );
-    } finally {
-      await late.app.close();
-    }
+    await using late = await startApp(behindProxies);
+    expect((await late.api.call('/health')).status).toBe(503);
+    expect((await late.api.get('/api/order/list', token)).status).toBe(503);
+    await redisProxy.restore();
+    await mongodbProxy.restore();
+    await eventually(
+      'requests pass',
+      async () => (await late.api.get('/api/order/list', token)).status === 200,
+    );
   });
 });

@@ -33,14 +33,10 @@ async function linesOf(percent: string, ask: (url: string) => Promise<unknown>):
     LOG_REQUESTS_PERCENT: percent,
   });
   const destination = { write: (line: string) => lines.push(JSON.parse(line) as Line) };
-  const service = await startApp(config, createLogger('query', 'info', destination));
-  try {
-    lines.length = 0;
-    await ask(service.url);
-    return [...lines];
-  } finally {
-    await service.app.close();
-  }
+  await using service = await startApp(config, createLogger('query', 'info', destination));
+  lines.length = 0;
+  await ask(service.url);
+  return [...lines];
 }
 
 async function routesLogged(percent: string): Promise<unknown[]> {

@@ -110,14 +110,10 @@ describe('an old snapshot', () => {
     await own.kill();
     proxy.freeze();
     await own.start(snapshot);
-    const late = await startApp(config);
-    try {
-      const stop = hammer([late], tokens);
-      await eventually('requests pass', () => allIsRight([late]));
-      expectNobodyWasLetIn(await stop());
-    } finally {
-      await late.app.close();
-    }
+    await using late = await startApp(config);
+    const stop = hammer([late], tokens);
+    await eventually('requests pass', () => allIsRight([late]));
+    expectNobodyWasLetIn(await stop());
   });
 
   it('lets nobody in while MongoDB cannot be asked, though others have compared it', async () => {
@@ -136,22 +132,18 @@ describe('an old snapshot', () => {
   });
 
   it('is found within moments where the process stays the same', async () => {
-    const old = await startRedisProcess();
-    try {
-      await old.kill();
-      await old.start(snapshot);
-      const { redis, config, environment } = service.installation;
-      const { grant } = redisKeys(config.namePrefix, environment, 's1');
-      await own.client.replicaof('127.0.0.1', String(old.port));
-      await eventually('the old snapshot has come over', async () => {
-        const member = await redis.zrange(grant('revoked'), '0', '-1').catch(() => []);
-        return member[0]?.startsWith('active') === true;
-      });
-      await own.client.replicaof('NO', 'ONE');
-      await eventually('nobody is let in', () => allIsRight([service, other]));
-    } finally {
-      await old.close();
-    }
+    await using old = await startRedisProcess();
+    await old.kill();
+    await old.start(snapshot);
+    const { redis, config, environment } = service.installation;
+    const { grant } = redisKeys(config.namePrefix, environment, 's1');
+    await own.client.replicaof('127.0.0.1', String(old.port));
+    await eventually('the old snapshot has come over', async () => {
+      const member = await redis.zrange(grant('revoked'), '0', '-1').catch(() => []);
+      return member[0]?.startsWith('active') === true;
+    });
+    await own.client.replicaof('NO', 'ONE');
+    await eventually('nobody is let in', () => allIsRight([service, other]));
   });
 });
 

@@ -228,17 +228,13 @@ describe('a request that waits', () => {
 
   it('is held beyond the time after which silent sockets are cut off', async () => {
     const { storeId, token } = await newStore();
-    const impatient = await startApp(service.installation.config);
-    try {
-      impatient.app.server.setTimeout(500);
-      const { answer } = await begin(token, 'wait=30', impatient.api);
-      await sleep(1_500);
-      await service.apply([order(storeId, 'o1')]);
-      expect(idsIn(await answer)).toEqual(['o1']);
-      expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
-    } finally {
-      await impatient.app.close();
-    }
+    await using impatient = await startApp(service.installation.config);
+    impatient.app.server.setTimeout(500);
+    const { answer } = await begin(token, 'wait=30', impatient.api);
+    await sleep(1_500);
+    await service.apply([order(storeId, 'o1')]);
+    expect(idsIn(await answer)).toEqual(['o1']);
+    expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
   });
 
   it('costs nothing any longer once its client has hung up', async () => {
@@ -345,58 +341,48 @@ describe('a service', () => {
   it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;
-    const proxy = await startRedisProxy(config.redis.url);
-    const behind = await startApp({ ...config, redis: { ...config.redis, url: proxy.url } });
-    try {
-      await eventually(
-        'it answers',
-        async () => (await behind.api.get('/api/order/changes', token)).status === 200,
-      );
-      const { answer } = await begin(token, 'wait=30', behind.api);
-      const { waiting, inFlight } = behind.app.services.metrics;
-      // Not in flight any longer: it has read, and found nothing.
-      await eventually('it waits', async () => {
-        const [waits, reads] = await Promise.all([waiting.get(), inFlight.get()]);
-        return waits.values[0]?.value === 1 && reads.values[0]?.value === 0;
-      });
-      await proxy.cut();
-      await service.apply([order(storeId, 'o1')]);
-      const { status, text } = await answer;
-      expect(status).toBe(503);
-      expect(text).not.toContain('o1');
-    } finally {
-      await behind.app.close();
-      await proxy.close();
-    }
+    await using proxy = await startRedisProxy(config.redis.url);
+    await using behind = await startApp({ ...config, redis: { ...config.redis, url: proxy.url } });
+    await eventually(
+      'it answers',
+      async () => (await behind.api.get('/api/order/changes', token)).status === 200,
+    );
+    const { answer } = await begin(token, 'wait=30', behind.api);
+    const { waiting, inFlight } = behind.app.services.metrics;
+    // Not in flight any longer: it has read, and found nothing.
+    await eventually('it waits', async () => {
+      const [waits, reads] = await Promise.all([waiting.get(), inFlight.get()]);
+      return waits.values[0]?.value === 1 && reads.values[0]?.value === 0;
+    });
+    await proxy.cut();
+    await service.apply([order(storeId, 'o1')]);
+    const { status, text } = await answer;
+    expect(status).toBe(503);
+    expect(text).not.toContain('o1');
   });
 
   it('lets them wait while MongoDB is away, and answers 503 at the end', async () => {
     const { storeId, token } = await newStore();
     const { config, mongodb: client } = service.installation;
-    const proxy = await startMongodbProxy(client);
-    const behind = await startApp({
+    await using proxy = await startMongodbProxy(client);
+    await using behind = await startApp({
       ...config,
       mongodb: { ...config.mongodb, uri: proxy.uri, readTimeoutMs: 1_000 },
     });
-    try {
-      await eventually(
-        'it answers',
-        async () => (await behind.api.get('/api/order/changes', token)).status === 200,
-      );
-      await proxy.cut();
-      const began = performance.now();
-      const { answer } = await begin(token, 'wait=4', behind.api);
-      expect((await answer).status).toBe(503);
-      expect(performance.now() - began).toBeGreaterThan(3_500);
+    await eventually(
+      'it answers',
+      async () => (await behind.api.get('/api/order/changes', token)).status === 200,
+    );
+    await proxy.cut();
+    const began = performance.now();
+    const { answer } = await begin(token, 'wait=4', behind.api);
+    expect((await answer).status).toBe(503);
+    expect(performance.now() - began).toBeGreaterThan(3_500);
 
-      const held = await begin(token, 'wait=30', behind.api);
-      await sleep(1_000);
-      await proxy.restore();
-      await service.apply([order(storeId, 'o1')]);
-      expect(idsIn(await held.answer)).toEqual(['o1']);
-    } finally {
-      await behind.app.close();
-      await proxy.close();
-    }
+    const held = await begin(token, 'wait=30', behind.api);
+    await sleep(1_000);
+    await proxy.restore();
+    await service.apply([order(storeId, 'o1')]);
+    expect(idsIn(await held.answer)).toEqual(['o1']);
   });
 });
