@@ -7,7 +7,7 @@ export interface ServiceProcess {
   process: ChildProcess;
   /** Every line that it logged so far. */
   lines: LogLine[];
-  /** Resolves when it has ended, however. */
+  /** Resolves when it has ended, however, and all that it logged is in `lines`. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   /** Resolves with the first line, past or future, that a check accepts; rejects when the process ends before. */
   logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
@@ -37,7 +37,7 @@ export function startService(
   createInterface({ input: child.stdout }).on('line', read);
   createInterface({ input: child.stderr }).on('line', read);
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    child.on('exit', (code, signal) => resolve({ code, signal }));
+    child.on('close', (code, signal) => resolve({ code, signal }));
   });
   return {
     process: child,
@@ -53,7 +53,7 @@ export function startService(
           resolve(line);
         };
         waiting.add(look);
-        child.on('exit', (code, signal) => {
+        child.on('close', (code, signal) => {
           if (waiting.delete(look)) {
             reject(new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`));
           }

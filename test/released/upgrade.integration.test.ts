@@ -87,7 +87,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
     const { process: stopped, url } = running[`${release} ${name}`];
     if (name === 'query') traffic.leave(url);
     stopped.kill('SIGTERM');
-    expect(await stopped.ended, JSON.stringify(stopped.lines.slice(-5))).toMatchObject({ code: 0 });
+    expect(await stopped.ended, JSON.stringify(stopped.lines.slice(-20))).toMatchObject({ code: 0 });
   }
 
   const command = (release: Release, words: string) =>
