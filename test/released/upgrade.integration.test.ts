@@ -23,12 +23,13 @@ interface Running {
 
 const absent = whyNoReleaseBefore();
 
-describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => {
+// Each step begins where the one before ended, so that none can be tried again.
+describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   const folder = useFolder();
   let installation: Installation;
   let key: { client_id: string; client_secret: string };
   let traffic: Traffic;
-  /** Of each the one that was started last; a second attempt of a test starts it again. */
+  /** Of each the one that was started last. */
   const running = {} as Record<`${Release} ${Name}`, Running>;
   const started: ServiceProcess[] = [];
 
@@ -55,11 +56,6 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
     name: Name,
     settings: Record<string, string> = {},
   ): Promise<Running> {
-    const former = running[`${release} ${name}`] as Running | undefined;
-    if (former !== undefined) {
-      traffic.leave(former.url);
-      await killAll([former.process]);
-    }
     const env = { ...installation.env, ...settings };
     const process = startService(name, env, 'info', fileOf(release, `services/${name}/main.ts`));
     started.push(process);
@@ -87,7 +83,9 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000 }, () => 
     const { process: stopped, url } = running[`${release} ${name}`];
     if (name === 'query') traffic.leave(url);
     stopped.kill('SIGTERM');
-    expect(await stopped.ended, JSON.stringify(stopped.lines.slice(-20))).toMatchObject({ code: 0 });
+    const { code } = await stopped.ended;
+    // The release before waits in vain for a client to leave whose request was under way, and ends without it.
+    expect(release === 'before' ? [0, 1] : [0], JSON.stringify(stopped.lines.slice(-20))).toContain(code);
   }
 
   const command = (release: Release, words: string) =>
