@@ -21,10 +21,20 @@ export function replaceSection(text: string, name: string, markdown: string): st
 /** As wide as a terminal at least is. */
 const COLUMNS = 80;
 
+/** Without the groups, whose help only lists what follows, and with `store-data` for the npm script that runs it. */
 export function cliMarkdown(): string {
-  const helps = commandHelps(createProgram());
-  const shorten = (help: string) => help.replace(/(?<!Options:)\n {2}-h, .*/, '').trim();
-  return helps.map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${shorten(help)}\n\`\`\``).join('\n\n');
+  const all = commandHelps(createProgram());
+  const isGroup = (group: string) =>
+    group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
+  const shorten = (help: string) =>
+    help
+      .replace(/(?<!Options:)\n {2}-h, .*/, '')
+      .replaceAll(/^( +)npm run store-data -- /gm, '$1store-data ')
+      .trim();
+  return all
+    .filter(({ name }) => !isGroup(name))
+    .map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${shorten(help)}\n\`\`\``)
+    .join('\n\n');
 }
 
 /** A command's help and those of the commands under it, each by its whole name. */
