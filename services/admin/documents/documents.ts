@@ -21,7 +21,7 @@ export function replaceSection(text: string, name: string, markdown: string): st
 /** As wide as a terminal at least is. */
 const COLUMNS = 80;
 
-/** Without the groups, whose help only lists what follows, and with `store-data` for the npm script that runs it. */
+/** Without the groups, whose help only lists what follows, and without what all commands have. */
 export function cliMarkdown(): string {
   const all = commandHelps(createProgram());
   const isGroup = (group: string) =>
@@ -29,6 +29,8 @@ export function cliMarkdown(): string {
   const shorten = (help: string) =>
     help
       .replace(/(?<!Options:)\n {2}-h, .*/, '')
+      .replace(/\n +--json +print JSON, for programs(?=\n|$)/, '')
+      .replace(/\n\nOptions:(?=\n\n|$)/, '')
       .replaceAll(/^( +)npm run store-data -- /gm, '$1store-data ')
       .trim();
   return all
