@@ -112,7 +112,7 @@ export interface ProofOptions {
   changes?: number;
   /** The same number leads to the same changes. Default: 1. */
   seed?: number;
-  /** For so long after the last change the copy may still be wrong. Default: 60. */
+  /** For so long after the last change the copy may still be wrong; longer where other work slows the machine down. Default: 60. */
   patienceSeconds?: number;
   /** Receives lines for people. Default: none are shown. */
   log?: (line: string) => void;

@@ -11,6 +11,7 @@ import { AdversarialStream } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import { ClientProcess } from './client-process.ts';
 import { compareCopy, describeReport, isRight } from './compare-copy.ts';
+import { measureSlowness, Patience } from './patience.ts';
 import { readRecords } from './read-records.ts';
 import { retryAsLetter } from './retried-letter.ts';
 import { startWithServices, type WithServices } from './start.ts';
@@ -167,10 +168,11 @@ async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise
   const { api, client, stream, key, kinds } = proof;
   const { changes = 2_000, patienceSeconds = 60 } = options;
   await api.settled();
-  const end = performance.now() + patienceSeconds * 1_000;
+  const patience = new Patience(patienceSeconds);
   for (;;) {
+    const began = performance.now();
     client.assertRunning();
-    const last = performance.now() > end;
+    const last = patience.isOver;
     const copy = await client.readCopy().catch((error: unknown) => {
       if (last) throw error;
       return null;
@@ -185,6 +187,7 @@ async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise
       if (last) throw new FollowerNotProven(describeReport(report, lastChange), report);
     }
     await sleep(1_000);
+    patience.spend(performance.now() - began, measureSlowness());
   }
 }
 
