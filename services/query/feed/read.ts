@@ -42,6 +42,8 @@ const MAX_PAGE_BYTES = 4 * 1_048_576;
  */
 const CHUNK_BYTES = 128 * 1_024;
 const CHUNK_ROWS = 250;
+/** Beside other requests chunks are so small that waiting for one is not felt (decision 0046). */
+const CHUNK_BYTES_BESIDE_OTHERS = 32 * 1_024;
 /** By how much a pause is longer than the read before it: whoever copies a store leaves others two thirds of the time at least. */
 const PAUSE = 2;
 /** Of a feed of which nothing was seen yet. */
@@ -87,10 +89,12 @@ export async function readChanges(
     note(wanted, page, chunk, from);
     from = chunk.reached;
     if (page.more || from >= end) break;
-    if (hasOthers()) await sleep((performance.now() - began) * PAUSE);
+    const isBesideOthers = hasOthers();
+    if (isBesideOthers) await sleep((performance.now() - began) * PAUSE);
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
-    const limit = Math.min(rowsOfChunk(wanted, page.bytes), request.pageSize - page.count + 1);
+    const bytes = isBesideOthers ? CHUNK_BYTES_BESIDE_OTHERS : CHUNK_BYTES;
+    const limit = Math.min(rowsOfChunk(wanted, page.bytes, bytes), request.pageSize - page.count + 1);
     // Where few were found in a window, the rest is not looked for in windows.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
@@ -114,7 +118,7 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; s
   const positions = request.positions ?? hintOf(wanted).positions;
   let kinds = movedKinds(feed, positions, start.lastDelivered);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const limit = Math.min(rowsOfChunk(wanted, 0), pageSize + 1);
+    const limit = Math.min(rowsOfChunk(wanted, 0, CHUNK_BYTES), pageSize + 1);
     const upTo = windowEnd(wanted, kinds, start.lastDelivered, limit);
     const first = await readChunk(wanted, start, { kinds, limit, upTo });
     const right = startAt(after, changes.mark, first.stamp);
@@ -177,8 +181,8 @@ function note(
   });
 }
 
-function rowsOfChunk(wanted: Wanted, bytesBefore: number): number {
-  const bytes = Math.min(CHUNK_BYTES, MAX_PAGE_BYTES - bytesBefore);
+function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): number {
+  const bytes = Math.min(chunkBytes, MAX_PAGE_BYTES - bytesBefore);
   return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
 }
 

@@ -1,5 +1,4 @@
 /** Compresses answers of data endpoints: the cheap way, and what requests share once for all of them. */
-import { promisify } from 'node:util';
 import {
   brotliCompress,
   brotliCompressSync,
@@ -24,12 +23,15 @@ const MAX_SYNC_BYTES = 65_536;
 const GZIP = { level: 2, windowBits: 13, memLevel: 7 };
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
-/** Bodies that several requests are answered with, and what they were compressed to. */
-const shared = new WeakMap<Buffer, Map<Compression, Promise<Buffer> | Buffer>>();
+/** Of a body that several requests are answered with: what it was compressed to. In a weak map it would outlive the next collection. */
+const COMPRESSED = Symbol('compressed');
+interface Shared {
+  [COMPRESSED]?: Map<Compression, Promise<Buffer> | Buffer>;
+}
 
 /** Marks a body that other requests are answered with as well. */
 export function asShared(body: Buffer): Buffer {
-  if (!shared.has(body)) shared.set(body, new Map());
+  (body as Shared)[COMPRESSED] ??= new Map();
   return body;
 }
 
@@ -53,7 +55,7 @@ export async function sendCompressed(reply: FastifyReply, body: Buffer | Readabl
 }
 
 function compressed(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
-  const kept = shared.get(body);
+  const kept = (body as Shared)[COMPRESSED];
   const known = kept?.get(encoding);
   if (known !== undefined) return known;
   const made = compress(body, encoding);
@@ -64,5 +66,14 @@ function compressed(body: Buffer, encoding: Compression): Promise<Buffer> | Buff
 function compress(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
   if (body.length <= MAX_SYNC_BYTES)
     return encoding === 'br' ? brotliCompressSync(body, BROTLI) : gzipSync(body, GZIP);
-  return encoding === 'br' ? promisify(brotliCompress)(body, BROTLI) : promisify(gzip)(body, GZIP);
+  return inThread(body, encoding);
+}
+
+/** No closure here may hold the body: what zlib calls back stays in memory until the next full collection, and `promisify` keeps arguments. */
+function inThread(body: Buffer, encoding: Compression): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const done = (error: Error | null, made: Buffer) => (error === null ? resolve(made) : reject(error));
+  if (encoding === 'br') brotliCompress(body, BROTLI, done);
+  else gzip(body, GZIP, done);
+  return promise;
 }

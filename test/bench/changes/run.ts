@@ -100,12 +100,12 @@ async function fill(
 
 function render({ pages, waiting, records, rate, stores }: ChangesResult & ChangesOptions): string {
   const { waiters, kibibytes_each: each, idle_cpu: idle, answers } = waiting;
-  const titles = ['p50 ms', 'processor ms'];
+  const titles = ['p50 ms', 'service ms', 'MongoDB ms'];
   return [
     table(
       [`a page of 100, of ${grouped(records)} orders`, ...titles, 'beside', ...titles, 'processor'],
       pages.map(({ name, ours, beside, other, ratio }) => {
-        const figures = [ours, other].map((side) => [side.p50_ms, side.cpu_ms].map(String));
+        const figures = [ours, other].map((side) => [side.p50_ms, side.cpu_ms, side.mongodb_ms].map(String));
         return [name, ...(figures[0] ?? []), beside, ...(figures[1] ?? []), `${ratio}×`];
       }),
     ),
