@@ -23,6 +23,8 @@ interface Asked {
 }
 
 const WARM_UP_SECONDS = 1;
+/** Several would share reads and pages, sometimes more and sometimes less of them. */
+const CONNECTIONS = 1;
 
 /** @param orders a store of orders. @param mixed one whose records of several kinds come in turn. */
 export async function measurePages(
@@ -30,7 +32,7 @@ export async function measurePages(
   load: Load,
   query: { pid: number; url: string },
   { orders, mixed }: { orders: Asked; mixed: Asked },
-  options: Omit<InTurnOptions, 'warmUpSeconds'>,
+  options: Pick<InTurnOptions, 'seconds' | 'rounds'>,
 ): Promise<PageRow[]> {
   const { environment } = installation;
   const generation = await findLiveGeneration(installation.databases, environment);
@@ -88,7 +90,11 @@ export async function measurePages(
   }
   const rows: PageRow[] = [];
   for (const [name, ours, beside, other] of pairs) {
-    const rounds = await measureInTurn(load, { ours, other }, { ...options, warmUpSeconds: WARM_UP_SECONDS });
+    const rounds = await measureInTurn(
+      load,
+      { ours, other },
+      { ...options, connections: CONNECTIONS, warmUpSeconds: WARM_UP_SECONDS },
+    );
     rows.push({ name, beside, ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)) });
   }
   return rows;

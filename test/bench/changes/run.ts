@@ -2,15 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import {
-  type Bench,
-  connectionsOption,
-  grouped,
-  numberOption,
-  roundsOption,
-  secondsOption,
-  table,
-} from '../frame.ts';
+import { type Bench, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
 import { agesInWords, liveStores } from '../freshness/stream.ts';
 import type { Ground } from '../ground.ts';
 import { startLoad } from '../load/load.ts';
@@ -27,7 +19,6 @@ interface ChangesOptions {
   waiters: number;
   stores: number;
   rate: number;
-  connections: number;
   seconds: number;
   rounds: number;
 }
@@ -118,13 +109,12 @@ export const changesBench: Bench<ChangesOptions, ChangesResult & ChangesOptions>
   name: 'changes',
   description: 'Changes at any depth, and clients that wait for them.',
   options: [
-    numberOption('records', 'orders of the large store', 1_000_000, 1_000),
+    numberOption('records', 'orders of the large store', 200_000, 1_000),
     numberOption('waiters', 'clients that wait', 10_000),
-    numberOption('stores', 'quiet stores for which they wait', 500),
+    numberOption('stores', 'quiet stores for which they wait', 100),
     numberOption('rate', 'events a second while some wait', 1_000),
-    connectionsOption(),
-    secondsOption(5),
-    roundsOption(5),
+    secondsOption(2),
+    roundsOption(3),
   ],
   partitions: LIVE_STORES,
   run: async (ground, options) => ({ ...options, ...(await run(ground, options)) }),
