@@ -71,7 +71,7 @@ function section(entity: EntityName | AccessEntity, schema: Parameters<typeof de
 function table(fields: readonly FieldDescription[]): string {
   const rows = fields.map(
     ({ name, type, isRequired, whenAbsent }) =>
-      `| \`${name}\` | ${type} | ${isRequired ? '**required**' : whenAbsent} |`,
+      `| \`${name}\` | ${type.replace('text, at most 255 characters', 'text')} | ${isRequired ? '**required**' : whenAbsent} |`,
   );
   return ['| field | type | when absent |', '| --- | --- | --- |', ...rows].join('\n');
 }
