@@ -1,6 +1,6 @@
 /** The catalogue: categories, products and option groups. Products and their groups are joined when they are read. */
 import { toLocalDateTime } from '../../read-models/local-time.ts';
-import { local, members, type Projection, updatedAt } from './fields.ts';
+import { local, members, type Projection, shown, updatedAt } from './fields.ts';
 import type { OptionGroupState } from '../../events/entities.ts';
 import { foldName } from '../../read-models/search-texts.ts';
 
@@ -14,11 +14,7 @@ export const categoryProjection: Projection<'category'> = {
       updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
-        name: state.name,
-        description: state.description ?? null,
-        position: state.position,
-        active: state.active,
-        image_url: state.image_url ?? null,
+        ...shown(state, ['name', 'description', 'position', 'active', 'image_url']),
       }),
       dates: members({
         created_at: local(state.created_at, offset),
@@ -31,28 +27,20 @@ export const categoryProjection: Projection<'category'> = {
 export const productProjection: Projection<'product'> = {
   project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
-    const categoryId = state.category_id ?? null;
     return {
       name: state.name,
       position: state.position,
       active: state.active,
-      category_id: categoryId ?? '',
+      category_id: state.category_id ?? '',
       option_group_ids: [...new Set(state.option_group_ids ?? [])],
       updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
-        category_id: categoryId,
-        name: state.name,
-        description: state.description ?? null,
-        price: state.price,
-        promotional_price: state.promotional_price ?? null,
-        active: state.active,
-        position: state.position,
-        image_url: state.image_url ?? null,
-        external_code: state.external_code ?? null,
+        ...shown(state, ['category_id', 'name', 'description', 'price', 'promotional_price']),
+        ...shown(state, ['active', 'position', 'image_url', 'external_code']),
         updated_at: toLocalDateTime(updated, offset),
       }),
-      before_groups: members({ ean: state.ean ?? null, serves: state.serves ?? null }),
+      before_groups: members(shown(state, ['ean', 'serves'])),
       after_groups: members({ created_at: local(state.created_at, offset) }),
     };
   },

@@ -2,7 +2,7 @@
 import type { ChangeTo } from '../../events/change.ts';
 import type { EntityName, EntityStates } from '../../events/entities.ts';
 import { parseInstant } from '../../events/instant.ts';
-import type { AddressState } from '../../events/fields.ts';
+import { Address, type AddressState } from '../../events/fields.ts';
 import type { Documents, Unplaced } from '../../read-models/collections.ts';
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 
@@ -44,18 +44,19 @@ export function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
 }
 
+/** Some fields of a state, in this order; `null` where one is absent. */
+export function shown<S extends object, K extends keyof S>(
+  state: S,
+  names: readonly K[],
+): { [N in K]: Exclude<S[N], undefined> | null } {
+  const fields = {} as { [N in K]: Exclude<S[N], undefined> | null };
+  for (const name of names) fields[name] = (state[name] ?? null) as (typeof fields)[K];
+  return fields;
+}
+
+const ADDRESS = Object.keys(Address.properties) as (keyof AddressState)[];
+
+/** An address as responses show it (rule R9.15). */
 export function address(state: AddressState | null | undefined) {
-  if (state === null || state === undefined) return null;
-  return {
-    street: state.street ?? null,
-    number: state.number ?? null,
-    complement: state.complement ?? null,
-    district: state.district ?? null,
-    city: state.city ?? null,
-    state: state.state ?? null,
-    postal_code: state.postal_code ?? null,
-    reference: state.reference ?? null,
-    latitude: state.latitude ?? null,
-    longitude: state.longitude ?? null,
-  };
+  return state === null || state === undefined ? null : shown(state, ADDRESS);
 }

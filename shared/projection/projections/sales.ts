@@ -1,6 +1,6 @@
 /** What a store sells to whom: its own record, customers, orders, reviews, coupons and campaigns. */
 import { toLocalDateTime } from '../../read-models/local-time.ts';
-import { address, instant, local, type Projection, updatedAt } from './fields.ts';
+import { address, instant, local, type Projection, shown, updatedAt } from './fields.ts';
 import { alphanumericOf, digitsOf, foldName } from '../../read-models/search-texts.ts';
 import { nameKey, timeKey, orderFacet, reviewFacet } from '../../read-models/rank-tree/keys.ts';
 import type { OrderState } from '../../events/entities.ts';
@@ -15,22 +15,16 @@ export const storeProjection: Projection<'store'> = {
       updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
-        name: state.name,
-        legal_name: state.legal_name ?? null,
-        document: state.document ?? null,
-        phone: state.phone ?? null,
-        email: state.email ?? null,
+        ...shown(state, ['name', 'legal_name', 'document', 'phone', 'email']),
         status,
         timezone_offset: state.timezone_offset,
         currency: 'BRL',
         order_types: state.order_types ?? [],
         minimum_order_value: state.minimum_order_value ?? null,
         address: address(state.address),
-        opening_hours: (state.opening_hours ?? []).map(({ weekday, opens, closes }) => ({
-          weekday: weekday ?? null,
-          opens: opens ?? null,
-          closes: closes ?? null,
-        })),
+        opening_hours: (state.opening_hours ?? []).map((hours) =>
+          shown(hours, ['weekday', 'opens', 'closes']),
+        ),
         created_at: local(state.created_at, offset),
         updated_at: toLocalDateTime(updated, offset),
       }),
@@ -51,11 +45,7 @@ export const customerProjection: Projection<'customer'> = {
       updated_at: new Date(updated),
       summary: JSON.stringify({
         id,
-        name: state.name,
-        document: state.document ?? null,
-        phone: state.phone ?? null,
-        email: state.email ?? null,
-        birth_date: state.birth_date ?? null,
+        ...shown(state, ['name', 'document', 'phone', 'email', 'birth_date']),
         accepts_marketing: state.accepts_marketing ?? false,
         addresses: (state.addresses ?? []).map(address),
         created_at: local(state.created_at, offset),
@@ -73,13 +63,7 @@ export const orderProjection: Projection<'order'> = {
     const items = state.items ?? [];
     const customer = customerOf(state, customerErased);
     const customerId = state.customer?.id ?? null;
-    const fields = {
-      id,
-      display_id: state.display_id ?? null,
-      status: state.status,
-      order_type: state.order_type,
-      sales_channel: state.sales_channel ?? null,
-    };
+    const fields = { id, ...shown(state, ['display_id', 'status', 'order_type', 'sales_channel']) };
     const amounts = {
       item_count: items.reduce((sum, { quantity }) => sum + quantity, 0),
       subtotal: state.subtotal ?? null,
@@ -111,8 +95,7 @@ export const orderProjection: Projection<'order'> = {
 function customerOf({ customer }: OrderState, erased: boolean) {
   if (customer === null || customer === undefined) return null;
   if (erased) return { id: customer.id, name: null, phone: null, document: null };
-  const { id, name, phone, document } = customer;
-  return { id, name: name ?? null, phone: phone ?? null, document: document ?? null };
+  return shown(customer, ['id', 'name', 'phone', 'document']);
 }
 
 function details(state: OrderState, items: Items, offset: string) {
@@ -143,13 +126,8 @@ function details(state: OrderState, items: Items, offset: string) {
           estimated_at: local(delivery.estimated_at, offset),
         }
       : null,
-    payments: (state.payments ?? []).map((payment) => ({
-      method: payment.method ?? null,
-      type: payment.type ?? null,
-      amount: payment.amount ?? null,
-      change_for: payment.change_for ?? null,
-    })),
-    coupon: coupon ? { id: coupon.id ?? null, code: coupon.code ?? null } : null,
+    payments: (state.payments ?? []).map((one) => shown(one, ['method', 'type', 'amount', 'change_for'])),
+    coupon: coupon ? shown(coupon, ['id', 'code']) : null,
     status_history: (state.status_history ?? []).map(({ status, at }) => ({
       status: status ?? null,
       at: local(at, offset),
@@ -192,12 +170,8 @@ export const couponProjection: Projection<'coupon'> = {
   project({ id, state, time }, { offset }) {
     const summary = {
       id,
-      code: state.code,
-      description: state.description ?? null,
-      discount_type: state.discount_type,
-      discount_value: state.discount_value,
-      minimum_order_value: state.minimum_order_value ?? null,
-      active: state.active,
+      ...shown(state, ['code', 'description', 'discount_type', 'discount_value']),
+      ...shown(state, ['minimum_order_value', 'active']),
       starts_at: local(state.starts_at, offset),
       ends_at: local(state.ends_at, offset),
       created_at: local(state.created_at, offset),
@@ -209,10 +183,7 @@ export const couponProjection: Projection<'coupon'> = {
       summary: JSON.stringify(summary),
       whole: JSON.stringify({
         ...summary,
-        maximum_discount: state.maximum_discount ?? null,
-        usage_limit: state.usage_limit ?? null,
-        usage_count: state.usage_count ?? null,
-        per_customer_limit: state.per_customer_limit ?? null,
+        ...shown(state, ['maximum_discount', 'usage_limit', 'usage_count', 'per_customer_limit']),
         order_types: state.order_types ?? [],
       }),
     };
@@ -223,9 +194,7 @@ export const campaignProjection: Projection<'campaign'> = {
   project({ id, state, time }, { offset }) {
     const summary = {
       id,
-      name: state.name,
-      channel: state.channel,
-      status: state.status,
+      ...shown(state, ['name', 'channel', 'status']),
       starts_at: local(state.starts_at, offset),
       ends_at: local(state.ends_at, offset),
       created_at: local(state.created_at, offset),
@@ -237,12 +206,8 @@ export const campaignProjection: Projection<'campaign'> = {
       summary: JSON.stringify(summary),
       whole: JSON.stringify({
         ...summary,
-        message: state.message ?? null,
-        audience: state.audience ?? null,
-        coupon_id: state.coupon_id ?? null,
-        sent_count: state.sent_count ?? null,
-        delivered_count: state.delivered_count ?? null,
-        converted_count: state.converted_count ?? null,
+        ...shown(state, ['message', 'audience', 'coupon_id']),
+        ...shown(state, ['sent_count', 'delivered_count', 'converted_count']),
       }),
     };
   },
