@@ -1,6 +1,6 @@
 /** The servers of Redis that hold the keys: one, or the masters of a cluster; which one answers, and whether its settings fit. */
 import type { ChainableCommander, Redis } from 'ioredis';
-import { StoreDataError, describeError } from './errors.ts';
+import { StoreDataError, describeError, unavailable } from './errors.ts';
 import { allEnded } from './waiting.ts';
 
 /** Knows who holds which key. */
@@ -47,7 +47,7 @@ export function nodeFor(holders: RedisRouter, key: string): Redis {
 }
 
 export function slotUnassigned(): StoreDataError {
-  return new StoreDataError('environment_unavailable', 'a master of the Redis cluster is away');
+  return unavailable('a master of the Redis cluster is away');
 }
 
 /** Commands in one pipeline: few enough that Redis answers long before they time out. */
@@ -108,7 +108,7 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
   const fields = readInfo(info);
   const runId = fields.get('run_id');
   if (runId === undefined || runId === '') {
-    throw new StoreDataError('environment_unavailable', 'Redis does not tell its run_id in INFO');
+    throw unavailable('Redis does not tell its run_id in INFO');
   }
   return {
     identity: [

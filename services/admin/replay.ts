@@ -9,7 +9,7 @@ import type { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Positions } from '#shared/kafka/positions.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type Slice, sliceLength } from '#shared/projection/slice/slice.ts';
@@ -114,7 +114,6 @@ export class Replay {
   /** Applies what lies between some positions. @param letters where messages with a dead letter lie, as `deadLetterPlaces` has it. */
   async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
     const { control, topic, reader, only, progress } = this.#options;
-    const dropped = new DropDecisions(control, topic);
     for (const [partition, end] of to) {
       await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
         const wanted = messages.filter((message) => {
@@ -128,7 +127,9 @@ export class Replay {
         });
         for (let start = 0; start < wanted.length;) {
           const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
-          await this.#applySlice(await dropped.leaveOut({ topic, partition, messages: part, next: 0 }));
+          await this.#applySlice(
+            await leaveOutDropped(control, { topic, partition, messages: part, next: 0 }),
+          );
           start += part.length;
         }
         progress((this.#read += messages.length));
@@ -139,10 +140,11 @@ export class Replay {
   /** Applies messages whose letter is gone because it was retried meanwhile, and not dropped. */
   async applyRetried(letters: ReadonlySet<string>): Promise<void> {
     const { control, topic } = this.#options;
-    const dropped = new DropDecisions(control, topic);
     for (const [place, { partition, message }] of this.#dead) {
       if (letters.has(place)) continue;
-      await this.#applySlice(await dropped.leaveOut({ topic, partition, messages: [message], next: 0 }));
+      await this.#applySlice(
+        await leaveOutDropped(control, { topic, partition, messages: [message], next: 0 }),
+      );
     }
   }
 

@@ -7,7 +7,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
-import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import type { Plan } from '#shared/projection/pipeline/plan.ts';
@@ -40,7 +40,6 @@ export async function projectGeneration(
   const topic = changesTopic(environment);
   const { stores } = controlCollections(control);
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
-  const dropped = new DropDecisions(control, topic);
   const findErased = findErasedIn(control, environment);
   const epochs = new Epochs();
   const reader = new ChangeReader();
@@ -68,7 +67,7 @@ export async function projectGeneration(
     }),
     prepare: (messages) => void reader.readAhead(messages),
     apply: async (claim, whole, limits) => {
-      const slice = await dropped.leaveOut(whole);
+      const slice = await leaveOutDropped(control, whole);
       const { plan, deadLetters, given } = await applyWithCheckpoint(
         checkpoints,
         claim,

@@ -3,7 +3,7 @@
  * Later events begin the store anew.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LogMessage, unreadableBatch } from '../kafka/message.ts';
+import type { LogMessage } from '../kafka/message.ts';
 import type { Db } from 'mongodb';
 import {
   controlCollections,
@@ -174,5 +174,5 @@ export async function lastMessageBefore(
 }
 
 function isReadable(message: LogMessage): boolean {
-  return unreadableBatch(message) === undefined;
+  return message.unreadable === undefined;
 }

@@ -5,7 +5,6 @@ import {
   MAX_HEADERS,
   type MessageHeaders,
   offsetsInWords,
-  unreadableBatch,
   valueBytesOf,
   valuesOf,
 } from '../kafka/message.ts';
@@ -20,7 +19,7 @@ export const MAX_MESSAGE_BYTES = 1_048_576;
 
 const TYPE_PREFIX = 'store-data.';
 
-export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers'>;
+export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers' | 'unreadable'>;
 
 export interface CloudEvent {
   id: string;
@@ -38,7 +37,7 @@ export interface CloudEvent {
 
 export function readCloudEvent(message: EventMessage): CloudEvent {
   const { key, value } = message;
-  const unreadable = unreadableBatch(message);
+  const unreadable = message.unreadable;
   if (unreadable !== undefined) {
     const { reason, detail } = unreadable;
     throw new EventRejected(

@@ -10,7 +10,7 @@ import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
 import { PeriodicTask } from '../periodic-task.ts';
 import { readPassword, readTlsFiles } from '../config/files.ts';
 import type { Config } from '../config.ts';
-import { StoreDataError } from '../errors.ts';
+import { unavailable } from '../errors.ts';
 
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
@@ -213,19 +213,18 @@ async function fetchToken(
     grant_type: 'client_credentials',
     ...(scope === null ? {} : { scope }),
   });
-  const unavailable = (why: string, cause?: unknown) =>
-    new StoreDataError('environment_unavailable', `no token for Kafka: ${why}`, { cause });
+  const failed = (why: string, cause?: unknown) => unavailable(`no token for Kafka: ${why}`, cause);
   const response = await fetch(tokenUrl ?? '', {
     method: 'POST',
     headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
     body: form,
     signal: AbortSignal.timeout(TOKEN_TIMEOUT_MS),
   }).catch((error: unknown) => {
-    throw unavailable('its endpoint cannot be reached', error);
+    throw failed('its endpoint cannot be reached', error);
   });
-  if (!response.ok) throw unavailable(`its endpoint answered ${response.status}`);
+  if (!response.ok) throw failed(`its endpoint answered ${response.status}`);
   const { access_token: token } = (await response.json()) as { access_token?: unknown };
-  if (typeof token !== 'string') throw unavailable('its endpoint answered without a token');
+  if (typeof token !== 'string') throw failed('its endpoint answered without a token');
   return { value: token };
 }
 

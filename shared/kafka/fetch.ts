@@ -7,7 +7,8 @@
 import { createRequire } from 'node:module';
 import { DecodingBudget, Unpacking } from './unpacking.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
-import { batchHeader, type DecodedMessage } from './record-batch.ts';
+import type { LogMessage } from './message.ts';
+import { batchHeader } from './record-batch.ts';
 
 /** Unpacked messages of a fetch may have this many times the bytes that it requested; two messages are read in any case. */
 const UNPACKED_TIMES = 4;
@@ -34,7 +35,7 @@ interface FetchedPartition {
   lastStartOffset: string;
   abortedTransactions: AbortedTransaction[];
   preferredReadReplica: number;
-  messages: DecodedMessage[];
+  messages: LogMessage[];
 }
 
 interface Protocol {
@@ -155,7 +156,7 @@ const MAX_AGAIN_BYTES = 1_048_576;
 /** By topic and partition, the record batch that was read last. */
 const lastBatches = new Map<string, { from: number; to: number; bytes: number }>();
 
-function noteLastBatch(place: string, message: DecodedMessage | undefined): void {
+function noteLastBatch(place: string, message: LogMessage | undefined): void {
   const header = message?.batch === undefined ? null : batchHeader(message.batch, 0);
   if (header === null) lastBatches.delete(place);
   else lastBatches.set(place, { from: header.baseOffset, to: header.lastOffset, bytes: header.bytes });

@@ -5,10 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs';
 import type { Db } from 'mongodb';
-import { StoreDataError } from '../errors.ts';
+import { StoreDataError, unavailable } from '../errors.ts';
 import { skippedTo } from '../projection/dead-letters/decisions.ts';
 import { withTimeLimit } from '../waiting.ts';
-import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch, unreadableBatch } from './message.ts';
+import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
 import { type LogBounds, readLogBounds } from './positions.ts';
 
 const JOIN_MS = 20_000;
@@ -150,12 +150,13 @@ export class LogReader {
   async #takeBatch({ batch, resolveOffset, heartbeat, isStale }: EachBatchPayload): Promise<void> {
     const task = this.#task;
     if (task === null || task.partition !== batch.partition || isStale()) return;
-    const messages = batch.messages.filter((message) => !isGap(message) && isWanted(message, task));
+    const fetched: readonly LogMessage[] = batch.messages;
+    const messages = fetched.filter((message) => !isGap(message) && isWanted(message, task));
     try {
       // The time that `take` needs is no silence.
       clearTimeout(task.silence);
       if (messages.length > 0) await task.take(messages);
-      const open = messages.map(unreadableBatch).find((one) => one?.to === null);
+      const open = messages.map(({ unreadable }) => unreadable).find((one) => one?.to === null);
       if (open !== undefined && task.next + 1 < task.to) return await this.#goBehind(task, open);
     } catch (error) {
       task.failed(error);
@@ -197,7 +198,7 @@ export class LogReader {
   }
 
   #unavailable(why: string): StoreDataError {
-    return new StoreDataError('environment_unavailable', `${this.#topic} ${why}`);
+    return unavailable(`${this.#topic} ${why}`);
   }
 
   #resume({ partition, next }: Task): void {
@@ -214,6 +215,6 @@ export class LogReader {
 /** Whether a message, or a part of what it stands for, lies in the part that is read. */
 function isWanted(message: LogMessage, { next, to }: Task): boolean {
   const offset = Number(message.offset);
-  const batch = unreadableBatch(message);
+  const batch = message.unreadable;
   return (batch?.to ?? offset) >= next && (batch?.from ?? offset) < to;
 }

@@ -16,6 +16,12 @@ export interface LogMessage {
   /** When its publisher made it or Kafka took it, in milliseconds since 1970. */
   timestamp: string;
   attributes: number;
+  /** The header of its batch, by which that is known again. */
+  batch?: Buffer;
+  /** Of a placeholder: the batch that cannot be read. */
+  unreadable?: UnreadableBatch;
+  /** Of a placeholder for offsets that no message has: the first of them. */
+  gapFrom?: number;
 }
 
 /** The values of a header. A null one is as if it were absent (rule R11.12). */
@@ -63,35 +69,28 @@ export interface UnreadableBatch {
   digest: string;
 }
 
-/** The batch that a message stands for; `undefined` for a message that was read. */
-export function unreadableBatch(message: object): UnreadableBatch | undefined {
-  return 'unreadable' in message ? (message.unreadable as UnreadableBatch) : undefined;
-}
-
 /** Whether a batch is not what was written, so that its partition stops before it. */
 export function isDamaged({ reason }: UnreadableBatch): boolean {
   return reason === 'corrupt' || reason === 'unknown_format';
 }
 
 /** The damaged batch that a message stands for; `undefined` for any other message. */
-export function damagedBatch(message: object): UnreadableBatch | undefined {
-  const batch = unreadableBatch(message);
-  return batch !== undefined && isDamaged(batch) ? batch : undefined;
+export function damagedBatch({ unreadable }: Pick<LogMessage, 'unreadable'>): UnreadableBatch | undefined {
+  return unreadable !== undefined && isDamaged(unreadable) ? unreadable : undefined;
 }
 
-export function isGap(message: object): boolean {
-  return 'gapFrom' in message;
+/** Whether it stands for offsets that no message has. */
+export function isGap({ gapFrom }: Pick<LogMessage, 'gapFrom'>): boolean {
+  return gapFrom !== undefined;
 }
 
-export function firstOffsetOf(message: { offset: string }): number {
-  if ('gapFrom' in message) return message.gapFrom as number;
-  return unreadableBatch(message)?.from ?? Number(message.offset);
+export function firstOffsetOf({ gapFrom, unreadable, offset }: LogMessage): number {
+  return gapFrom ?? unreadable?.from ?? Number(offset);
 }
 
 /** The digest that identifies the batch of a message, readable or not; `undefined` for a gap. */
-export function batchDigest(message: object): string | undefined {
-  if ('batch' in message) return digestOf(message.batch as Buffer);
-  return unreadableBatch(message)?.digest;
+export function batchDigest({ batch, unreadable }: LogMessage): string | undefined {
+  return batch === undefined ? unreadable?.digest : digestOf(batch);
 }
 
 /** The digest of a batch that begins some bytes. */

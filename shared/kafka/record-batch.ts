@@ -1,8 +1,8 @@
 /** Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. */
 import { crc32c } from '@node-rs/crc32';
 import { MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
-import type { DecodingBudget, RecordPlace, Unpacked, Unpacking } from './unpacking.ts';
-import { HEADER_BYTES, MAX_HEADERS, type UnreadableBatch, type UnreadableReason } from './message.ts';
+import type { DecodingBudget, Unpacked, Unpacking } from './unpacking.ts';
+import { HEADER_BYTES, type LogMessage, MAX_HEADERS, type UnreadableReason } from './message.ts';
 
 /** Before what a batch's length counts. */
 const PREFIX_BYTES = 12;
@@ -23,8 +23,6 @@ const ABORT = 0;
 /** No `Date` lies further from 1970, in milliseconds. */
 const MAX_TIMESTAMP = 8.64e15;
 
-/** Records of a large batch whose places are remembered lie so far apart. */
-const PLACES_APART = 4_096;
 /** After so many records others may have the event loop. */
 const TURN_RECORDS = 64;
 /** Of what a message of a large batch holds, each part is cut to this: one byte more than an event may have. */
@@ -103,24 +101,6 @@ export function timestampText(milliseconds: number): string {
   return String(Math.max(-MAX_TIMESTAMP, Math.min(milliseconds, MAX_TIMESTAMP)));
 }
 
-/** A message as kafkajs makes it, or what stands in the place of some (`message.ts`). */
-export interface DecodedMessage {
-  key: Buffer | null;
-  value: Buffer | null;
-  headers: Record<string, Buffer | null | (Buffer | null)[]>;
-  offset: string;
-  timestamp: string;
-  attributes: number;
-  /** The header of its batch, by which that is known again. */
-  batch?: Buffer;
-  /** How large the value was where it, or the key, was cut: it is too large for an event. */
-  valueBytes?: number;
-  /** Of what stands for a batch that cannot be read. */
-  unreadable?: UnreadableBatch;
-  /** Of what stands for offsets without a message: the first of them. */
-  gapFrom?: number;
-}
-
 /** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
 export interface Wanted {
   from: number;
@@ -131,7 +111,7 @@ export interface Wanted {
 }
 
 export interface DecodedBatch {
-  messages: DecodedMessage[];
+  messages: LogMessage[];
   /** Messages and their headers. */
   parts: number;
   /** Of keys and values. */
@@ -154,7 +134,7 @@ export async function decodeBatch(
 ): Promise<DecodedBatch> {
   const decode = async (unpacked: Unpacked) => {
     // One that is remembered was paid for.
-    if (unpacked.places === null) budget.spend(unpacked.records.length);
+    if (!unpacked.isChecked) budget.spend(unpacked.records.length);
     try {
       return await decodeRecords(batch, header, unpacked, wanted, budget);
     } catch (error) {
@@ -163,7 +143,7 @@ export async function decodeBatch(
     }
   };
   if (header.codec === 0) {
-    return decode({ records: batch.subarray(HEADER_BYTES), isLarge: false, places: null });
+    return decode({ records: batch.subarray(HEADER_BYTES), isLarge: false, isChecked: false });
   }
   let decoded: DecodedBatch | null;
   try {
@@ -198,10 +178,7 @@ async function decodeRecords(
   // Each takes seven bytes at least.
   if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
   const hasGaps = count !== lastOffsetDelta + 1;
-  const isChecked = unpacked.places !== null;
-  const places: RecordPlace[] = [];
-  const start = unpacked.places?.findLast(({ before }) => baseOffset + before < from);
-  const reader = new RecordReader(records, start?.at ?? 0);
+  const reader = new RecordReader(records);
   // The buffer of a large one is not kept for the few messages that are read of it.
   const keep = (bytes: Buffer | null) =>
     isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
@@ -209,9 +186,8 @@ async function decodeRecords(
     ? Buffer.from(batch.subarray(0, HEADER_BYTES))
     : batch.subarray(0, HEADER_BYTES);
   const result: DecodedBatch = { messages: [], parts: 0, bytes: 0, isWhole: true };
-  let before = start?.before ?? -1;
-  for (let index = start?.index ?? 0; index < count; index += 1) {
-    if (isLarge && index % PLACES_APART === 0) places.push({ index, at: reader.at, before });
+  let before = -1;
+  for (let index = 0; index < count; index += 1) {
     if (index % TURN_RECORDS === 0 && budget.isTurnOver) await budget.yieldTurn();
     const { end, attributes, timestampDelta, offsetDelta } = reader.beginRecord();
     // In a batch without gaps the index is the offset delta; the record's own is ignored.
@@ -222,7 +198,7 @@ async function decodeRecords(
     const hasRoom = (result.parts < most && result.bytes < mostBytes) || result.messages.length < 2;
     if (!isWanted || !hasRoom) {
       if (isWanted) result.isWhole = false;
-      if (isWanted && isChecked) return result;
+      if (isWanted && unpacked.isChecked) return result;
       reader.skipRecord(end);
     } else {
       const key = reader.bytes();
@@ -247,7 +223,7 @@ async function decodeRecords(
     if (reader.at !== end) throw new RangeError(`record ${index} is not as long as it says`);
   }
   if (reader.at !== records.length) throw new RangeError(`${records.length - reader.at} bytes are left over`);
-  if (isLarge) unpacked.places ??= places;
+  unpacked.isChecked = true;
   return result;
 }
 
@@ -259,14 +235,15 @@ interface RecordStart {
   offsetDelta: number;
 }
 
+type Headers = Record<string, Buffer | null | (Buffer | null)[]>;
+
 /** Reads what records are made of. Every method throws a RangeError where the bytes end too early. */
 class RecordReader {
   readonly #bytes: Buffer;
   at = 0;
 
-  constructor(bytes: Buffer, at = 0) {
+  constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.at = at;
   }
 
   byte(): number {
@@ -347,11 +324,8 @@ class RecordReader {
   }
 
   /** One more header than a message may have at most. @param end where the record ends. @param keep what is kept of a value. */
-  headers(
-    end: number,
-    keep: (value: Buffer | null) => Buffer | null,
-  ): { headers: DecodedMessage['headers']; count: number } {
-    const headers: DecodedMessage['headers'] = {};
+  headers(end: number, keep: (value: Buffer | null) => Buffer | null): { headers: Headers; count: number } {
+    const headers: Headers = {};
     const given = this.#headerCount();
     const count = Math.min(given, MAX_HEADERS + 1);
     for (let index = 0; index < count; index += 1) {

@@ -8,7 +8,6 @@ import {
   BatchRejected,
   decodeBatch,
   type DecodedBatch,
-  type DecodedMessage,
   type Decoding,
   isAbortMarker,
   isIntact,
@@ -16,10 +15,17 @@ import {
   timestampText,
   type Wanted,
 } from './record-batch.ts';
-import { type DamageReason, digestOf, firstOffsetOf, HEADER_BYTES, type UnreadableBatch } from './message.ts';
+import {
+  type DamageReason,
+  digestOf,
+  firstOffsetOf,
+  HEADER_BYTES,
+  type LogMessage,
+  type UnreadableBatch,
+} from './message.ts';
 
 interface RecordSet {
-  messages: DecodedMessage[];
+  messages: LogMessage[];
   /** Messages and their headers. */
   parts: number;
 }
@@ -41,7 +47,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   const { fetchOffset, most, mostBytes } = fetched;
   const { budget } = decoding;
   const aborted = new AbortedTransactions(fetched.abortedTransactions);
-  const messages: DecodedMessage[] = [];
+  const messages: LogMessage[] = [];
   const begin = Math.max(batchHeader(set, 0)?.baseOffset ?? 0, fetchOffset);
   /** The offset behind what was read. */
   let behind: number | null = null;
@@ -94,13 +100,13 @@ async function readBatch(
 }
 
 /** The placeholder of a batch that the broker did not send. */
-export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): DecodedMessage {
+export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): LogMessage {
   const digest = digestOf(set);
   return standIn({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
 }
 
 /** Messages with placeholders for missing offsets before the first and behind the last. */
-function withGaps(messages: DecodedMessage[], begin: number, behind: number | null): DecodedMessage[] {
+function withGaps(messages: LogMessage[], begin: number, behind: number | null): LogMessage[] {
   const [first, last] = [messages[0], messages.at(-1)];
   if (first === undefined || last === undefined) return behind === null ? [] : [gap(begin, behind - 1)];
   const from = firstOffsetOf(first);
@@ -159,13 +165,13 @@ function isCredible(
   return follows || next === null || next.baseOffset > last;
 }
 
-function standIn(unreadable: UnreadableBatch, fetchOffset: number): DecodedMessage {
+function standIn(unreadable: UnreadableBatch, fetchOffset: number): LogMessage {
   const { from, to } = unreadable;
   // kafkajs drops messages below the requested offset.
   return { ...NO_MESSAGE, offset: String(Math.max(to ?? from, fetchOffset)), unreadable };
 }
 
-function gap(gapFrom: number, to: number): DecodedMessage {
+function gap(gapFrom: number, to: number): LogMessage {
   return { ...NO_MESSAGE, offset: String(to), gapFrom };
 }
 

@@ -15,15 +15,8 @@ export interface Unpacked {
   records: Buffer;
   /** Whether it was compressed and is large, and therefore remembered. */
   isLarge: boolean;
-  /** Where some of the records of a large one are, once all are checked. */
-  places: RecordPlace[] | null;
-}
-
-export interface RecordPlace {
-  index: number;
-  at: number;
-  /** The offset delta of the record before. */
-  before: number;
+  /** Whether every record was read once without a mistake. */
+  isChecked: boolean;
 }
 
 interface Remembered {
@@ -43,7 +36,7 @@ export class Unpacking {
     if (codec === undefined) return null;
     const packed = batch.subarray(HEADER_BYTES);
     const small = this.#remembers(batch) ? null : atOnce(packed, codec);
-    if (small !== null) return read({ records: small, isLarge: false, places: null });
+    if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
     const before = this.#isFree;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#isFree = promise;
@@ -67,7 +60,7 @@ export class Unpacking {
     if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
     // Releases the former batch before this one takes memory.
     this.#last = null;
-    const outcome = unpack().then((records): Unpacked => ({ records, isLarge: true, places: null }));
+    const outcome = unpack().then((records): Unpacked => ({ records, isLarge: true, isChecked: false }));
     // A copy, so that the cache does not hold the whole answer in memory.
     this.#last = { batch: Buffer.from(batch), outcome };
     return outcome;

@@ -286,19 +286,7 @@ const BY_UPDATED: Index = { name: 'by_updated', key: { store_id: 1, updated_at: 
 /** The order of a store's changes, for the change feed. */
 const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
 
-export type CollectionName =
-  | (typeof COLLECTIONS)[EntityName]
-  | typeof CATEGORY_PRODUCTS
-  | typeof STAMPS
-  | typeof RANK_NODES
-  | typeof TOMBSTONES
-  | typeof STORE_RECORDS_PENDING
-  | typeof ERASURES
-  | typeof REWRITINGS
-  | typeof DEAD_LETTERS
-  | typeof CHECKPOINTS;
-
-export const INDEXES: Record<CollectionName, Index[]> = {
+export const INDEXES = {
   [COLLECTIONS.store]: [],
   [COLLECTIONS.customer]: [
     BY_RANK,
@@ -337,7 +325,8 @@ export const INDEXES: Record<CollectionName, Index[]> = {
     { name: 'by_customer', key: { customers: 1 }, sparse: true },
   ],
   [CHECKPOINTS]: [],
-};
+} satisfies Record<string, Index[]>;
+export type CollectionName = keyof typeof INDEXES;
 
 /** Creates collections and indexes that are missing. Safe to call from several processes at once. */
 export async function createReadModels(db: Db): Promise<void> {
@@ -373,9 +362,7 @@ export async function checkReadModels(db: Db): Promise<void> {
     }
   }
   if (mistakes.length > 0) {
-    throw new StoreDataError(
-      'generation_unsuitable',
-      `indexes of ${db.databaseName}: ${mistakes.join('; ')}`,
-    );
+    const what = `indexes of ${db.databaseName}: ${mistakes.join('; ')}`;
+    throw new StoreDataError('generation_unsuitable', what);
   }
 }

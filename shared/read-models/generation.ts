@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
-import { StoreDataError } from '../errors.ts';
+import { commandInvalid, notFound, StoreDataError } from '../errors.ts';
 import type { Databases } from './databases.ts';
 
 /** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
@@ -183,13 +183,13 @@ export async function changePointer(
   const pointers = pointersIn(control);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const before = await pointers.findOne({ _id: environment });
-    if (before === null) throw new StoreDataError('not_found', `${environment} has no generation yet`);
+    if (before === null) throw notFound(`${environment} has no generation yet`);
     const { _id, ...after } = { ...change(before), revision: (before.revision ?? 0) + 1 };
     const revision = before.revision ?? { $exists: false };
     const { modifiedCount } = await pointers.replaceOne({ _id, revision }, after);
     if (modifiedCount === 1) return { _id, ...after };
   }
-  throw new StoreDataError('command_invalid', `others change the generations of ${environment}: try again`);
+  throw commandInvalid(`others change the generations of ${environment}: try again`);
 }
 
 export function withNew(pointer: GenerationPointer, share: number): GenerationPointer {
@@ -208,7 +208,7 @@ export function withShare(pointer: GenerationPointer, number: number, share: num
 export function withLive(pointer: GenerationPointer, number: number): GenerationPointer {
   const found = others(pointer).find((other) => other.number === number);
   if (found === undefined || found.state === 'dropping') {
-    throw new StoreDataError('command_invalid', `generation ${number} of ${pointer._id} cannot become live`);
+    throw commandInvalid(`generation ${number} of ${pointer._id} cannot become live`);
   }
   return {
     ...pointer,
@@ -224,13 +224,10 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
 /** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where there is none of this number. */
 export function withDropping(pointer: GenerationPointer, number: number): GenerationPointer {
   if (pointer.live === number) {
-    throw new StoreDataError(
-      'command_invalid',
-      `generation ${number} of ${pointer._id} is live and cannot be dropped`,
-    );
+    throw commandInvalid(`generation ${number} of ${pointer._id} is live and cannot be dropped`);
   }
   if (!others(pointer).some((other) => other.number === number)) {
-    throw new StoreDataError('not_found', `${pointer._id} has no generation ${number}`);
+    throw notFound(`${pointer._id} has no generation ${number}`);
   }
   const { previous, ...rest } = pointer;
   return {

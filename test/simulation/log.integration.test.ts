@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKafka } from '#shared/kafka/client.ts';
-import { isGap, unreadableBatch } from '#shared/kafka/message.ts';
+import { isGap } from '#shared/kafka/message.ts';
 import { readLogBounds } from '#shared/kafka/positions.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -317,7 +317,7 @@ describe.each([
 function shownIn(batches: readonly FetchedBatch[]): string[] {
   const messages = batches.flatMap((batch) => batch.messages).filter((message) => !isGap(message));
   return messages.map((message) => {
-    const unreadable = unreadableBatch(message);
+    const unreadable = message.unreadable;
     if (unreadable === undefined) return `${message.offset} ${String(message.value)}`;
     return `${message.offset} ${unreadable.reason} ${unreadable.from} to ${unreadable.to}`;
   });

@@ -6,8 +6,8 @@ import { readChange } from '#shared/events/change.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { type LogMessage, unreadableBatch } from '#shared/kafka/message.ts';
-import { DropDecisions } from '#shared/projection/dead-letters/decisions.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
+import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
@@ -248,14 +248,13 @@ async function exportEvents(servers: Servers, environment: string, storeId: stri
   const topic = changesTopic(environment);
   const control = await servers.control();
   const erased = await findErasedIn(control, environment)([storeId]);
-  const dropped = new DropDecisions(control, topic);
   const counts = { events: 0, rejected: 0, unreadable: 0 };
   const { stdout } = process;
   await servers.readLog(topic, async (reader) => {
     for (const [partition, { start, end }] of await reader.bounds()) {
       await reader.read({ partition, from: start, to: end }, async (batch) => {
-        const { messages } = await dropped.leaveOut({ topic, partition, messages: batch, next: 0 });
-        counts.unreadable += messages.filter((message) => unreadableBatch(message) !== undefined).length;
+        const { messages } = await leaveOutDropped(control, { topic, partition, messages: batch, next: 0 });
+        counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
         const own = messages.filter(
           (message) =>
             message.key?.toString('utf8') === storeId &&

@@ -1,6 +1,6 @@
 /** The message of a dead letter: from Kafka, where the letter keeps only a part of it or nothing; and what may be shown of it. */
 import { StoreDataError } from '#shared/errors.ts';
-import { type LogMessage, unreadableBatch, valuesOf } from '#shared/kafka/message.ts';
+import { type LogMessage, valuesOf } from '#shared/kafka/message.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { Binary } from 'mongodb';
@@ -31,7 +31,7 @@ export async function messagesOf(
     try {
       await reader.read({ partition: letters[0]?.partition ?? 0, ...part }, (messages) => {
         for (const message of messages) {
-          if (unreadableBatch(message) !== undefined) continue;
+          if (message.unreadable !== undefined) continue;
           const letter = letters.find((one) => isOf(one, message));
           if (letter !== undefined) found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
         }

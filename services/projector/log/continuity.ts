@@ -12,7 +12,6 @@ import {
   isGap,
   type LogMessage,
   type UnreadableBatch,
-  unreadableBatch,
 } from '#shared/kafka/message.ts';
 import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { StoreDataError } from '#shared/errors.ts';
@@ -114,7 +113,7 @@ export class Continuity {
     const last = this.#last;
     if (!this.isLooking || last === null) return null;
     for (const message of messages) {
-      const batch = unreadableBatch(message);
+      const batch = message.unreadable;
       if (batch === undefined || batch.from > last.offset || isSameMessage(last, message)) continue;
       if (batch.to === null || batch.to >= last.offset) return batch;
     }

@@ -5,7 +5,7 @@
 import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
-import { type LogMessage, unreadableBatch } from '../../kafka/message.ts';
+import type { LogMessage } from '../../kafka/message.ts';
 import type { Slice } from '../slice/slice.ts';
 
 /** In the control database, which no rebuild touches: a dropped letter, or what a partition skips. */
@@ -117,32 +117,19 @@ export async function forgetDropped(
   }
 }
 
-export class DropDecisions {
-  readonly #decisions: Collection<Decision>;
-  readonly #topic: string;
-
-  constructor(control: Db, topic: string) {
-    this.#decisions = decisionsIn(control);
-    this.#topic = topic;
-  }
-
-  /** A slice without the messages and unreadable batches that were dropped. */
-  async leaveOut(slice: Slice): Promise<Slice> {
-    const { partition, messages } = slice;
-    const first = Number(messages[0]?.offset ?? 0);
-    const last = Number(messages.at(-1)?.offset ?? 0);
-    const decisions = await this.#decisions
-      .find({ topic: this.#topic, partition, to: { $gte: first }, from: { $lte: last } })
-      .toArray();
-    if (decisions.length === 0) return slice;
-    const isDropped = (message: LogMessage) =>
-      decisions.some(({ from, reason, published_at, skip }) => {
-        if (skip !== undefined) return false;
-        const batch = unreadableBatch(message);
-        if (batch !== undefined) return reason !== null && from === batch.from;
-        const isSame = published_at.getTime() === Number(message.timestamp);
-        return reason === null && from === Number(message.offset) && isSame;
-      });
-    return { ...slice, messages: slice.messages.filter((message) => !isDropped(message)) };
-  }
+/** A slice without the messages and unreadable batches that were dropped. */
+export async function leaveOutDropped(control: Db, slice: Slice): Promise<Slice> {
+  const { topic, partition, messages } = slice;
+  const first = Number(messages[0]?.offset ?? 0);
+  const last = Number(messages.at(-1)?.offset ?? 0);
+  const decisions = await decisionsIn(control)
+    .find({ topic, partition, skip: { $exists: false }, to: { $gte: first }, from: { $lte: last } })
+    .toArray();
+  if (decisions.length === 0) return slice;
+  const isDropped = ({ unreadable, offset, timestamp }: LogMessage) =>
+    decisions.some(({ from, reason, published_at }) => {
+      if (unreadable !== undefined) return reason !== null && from === unreadable.from;
+      return reason === null && from === Number(offset) && published_at.getTime() === Number(timestamp);
+    });
+  return { ...slice, messages: messages.filter((message) => !isDropped(message)) };
 }

@@ -2,7 +2,7 @@
 import { Binary } from 'mongodb';
 import { eventHeaders, type EventMessage, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
 import type { EventRejected } from '../../events/rejection.ts';
-import { type LogMessage, unreadableBatch, valueBytesOf, valuesOf } from '../../kafka/message.ts';
+import { type LogMessage, valueBytesOf, valuesOf } from '../../kafka/message.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
 import { isId } from '../../events/fields.ts';
 
@@ -19,7 +19,7 @@ export function toDeadLetter(
   rejection: EventRejected,
 ): DeadLetter {
   const bare = toBareLetter(topic, partition, message, rejection);
-  if (unreadableBatch(message) !== undefined) return bare;
+  if (message.unreadable !== undefined) return bare;
   const key = kept(message.key, MAX_HEADER_BYTES);
   const value = kept(message.value, MAX_MESSAGE_BYTES);
   const headers = keptHeaders(message.headers);
@@ -49,7 +49,7 @@ export function toBareLetter(
 ): DeadLetter {
   const now = new Date();
   const letter = { topic, partition, reason, detail, ...NOTHING_KEPT, dead_at: now };
-  const unreadable = unreadableBatch(message);
+  const unreadable = message.unreadable;
   if (unreadable === undefined) {
     const offset = Number(message.offset);
     return {

@@ -6,7 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
 import { systemClock } from '../../waiting.ts';
 import { StoreDataError } from '../../errors.ts';
-import { batchDigest, damagedBatch, type LogMessage, unreadableBatch } from '../../kafka/message.ts';
+import { batchDigest, damagedBatch, type LogMessage } from '../../kafka/message.ts';
 import type { Positions } from '../../kafka/positions.ts';
 import { CHECKPOINTS } from '../../read-models/collections.ts';
 import { runInTransaction, type Slice } from './slice.ts';
@@ -37,7 +37,7 @@ export interface LastMessage {
 /** By what a message is known again. */
 export function identityOf(message: LogMessage): Required<LastMessage> {
   const { offset, timestamp } = message;
-  const isWhole = unreadableBatch(message) === undefined && message.valueBytes === undefined;
+  const isWhole = message.unreadable === undefined && message.valueBytes === undefined;
   const digest = isWhole ? undefined : batchDigest(message);
   return {
     offset: Number(offset),

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet } from '#shared/kafka/record-set.ts';
-import { isGap, unreadableBatch } from '#shared/kafka/message.ts';
+import { isGap } from '#shared/kafka/message.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { randomBatch } from './random-batches.ts';
 
@@ -113,7 +113,7 @@ async function readOurselves(batch: Buffer): Promise<Read> {
     { ...fetched, most: Infinity, mostBytes: Infinity },
     { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) },
   );
-  const unreadable = messages.map(unreadableBatch).find((one) => one !== undefined);
+  const unreadable = messages.map(({ unreadable }) => unreadable).find((one) => one !== undefined);
   if (unreadable !== undefined) return { error: `${unreadable.reason}: ${unreadable.detail}` };
   return {
     records: messages
@@ -124,7 +124,7 @@ async function readOurselves(batch: Buffer): Promise<Read> {
         key: key?.toString('base64') ?? null,
         value: value?.toString('base64') ?? null,
         headers: byName(
-          Object.entries(headers).flatMap(([header, values]) =>
+          Object.entries(headers ?? {}).flatMap(([header, values]) =>
             [values]
               .flat()
               .map((one): ReadRecord['headers'][number] => [

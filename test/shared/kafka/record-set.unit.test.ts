@@ -5,7 +5,7 @@ import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 import { describe, expect, it } from 'vitest';
 import { codecOf } from '#shared/kafka/codecs.ts';
-import { isGap, MAX_HEADERS, unreadableBatch, valueBytesOf } from '#shared/kafka/message.ts';
+import { isGap, MAX_HEADERS, valueBytesOf } from '#shared/kafka/message.ts';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
@@ -41,7 +41,7 @@ const decode = async (set: Buffer, options: Partial<Fetched> = {}) => {
 /** Values of messages, and for what stands in between the offsets of the batch and the reason. */
 const seen = async (set: Buffer, options: Partial<Fetched> = {}) =>
   (await decode(set, options)).map((message) => {
-    const batch = unreadableBatch(message);
+    const batch = message.unreadable;
     if (isGap(message)) return [message.gapFrom, Number(message.offset), 'gap'];
     return batch === undefined
       ? `${message.offset} ${message.value?.toString('utf8')}`
@@ -206,7 +206,7 @@ describe('a record set', () => {
     const headers = Array.from({ length: 200_000 }, () => 'h');
     const set = encodeBatch({ baseOffset: 0, values: texts('a', 'b'), headers });
     const messages = await decode(set);
-    expect(messages.map((message) => [message.value, message.headers['h']?.length])).toEqual(
+    expect(messages.map((message) => [message.value, message.headers?.['h']?.length])).toEqual(
       texts('a', 'b').map((value) => [value, MAX_HEADERS + 1]),
     );
   });
@@ -429,7 +429,7 @@ describe('what a batch unpacks to', () => {
       const set = Buffer.concat(bombs.slice(fetchOffset));
       const decoding = { unpacking, budget: new DecodingBudget(limits) };
       const { messages } = await decodeRecordSet(set, fetched({ fetchOffset }), decoding);
-      expect(messages.map((message) => unreadableBatch(message)?.reason)).not.toContain(undefined);
+      expect(messages.map((message) => message.unreadable?.reason)).not.toContain(undefined);
       reads.push(messages.map(({ offset }) => Number(offset)));
       fetchOffset = Number(messages.at(-1)?.offset);
     }
