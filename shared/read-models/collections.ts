@@ -2,10 +2,10 @@
  * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the store's id, and every filter
  * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
-import type { Binary, Db, IndexDescription } from 'mongodb';
+import type { Binary, Collection, Db, IndexDescription } from 'mongodb';
 import { StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
-import type { Root, TreeName } from './rank-tree/nodes.ts';
+import type { RankNode, Root, TreeName } from './rank-tree/nodes.ts';
 
 export interface ReadModelDocument {
   /** `<store id>/<entity id>`: ordered by id within a store. */
@@ -222,6 +222,11 @@ export const ERASURES = 'erasures';
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
+
+export const stampsIn = (db: Db): Collection<Stamp> => db.collection(STAMPS);
+export const nodesIn = (db: Db): Collection<RankNode> => db.collection(RANK_NODES);
+export const tombstonesIn = (db: Db): Collection<Tombstone> => db.collection(TOMBSTONES);
+export const lettersIn = (db: Db): Collection<DeadLetter> => db.collection(DEAD_LETTERS);
 
 export function documentId(storeId: string, id: string): string {
   return `${storeId}/${id}`;

@@ -2,7 +2,7 @@
  * Erasures under way: of customers whom more records name than one transaction rewrites. Readers mask such a customer in records up to
  * the erasure's position; later records are right as they are. A store's stamp says whether it has any.
  */
-import type { ClientSession, Db } from 'mongodb';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import type { EntityName } from '../events/entities.ts';
 import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';
 
@@ -17,6 +17,8 @@ export interface Erasure {
   /** How far the rewriting is; absent at the beginning. */
   done?: ErasureProgress;
 }
+
+export const erasuresIn = (db: Db): Collection<Erasure> => db.collection(ERASURES);
 
 /** A collection, and the sort key of the last of its documents that was read. */
 export interface ErasureProgress {
@@ -79,8 +81,7 @@ export async function erasurePositions(
   customers: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (customers.length === 0) return new Map();
-  const found = await db
-    .collection<Erasure>(ERASURES)
+  const found = await erasuresIn(db)
     .find(
       { _id: { $in: [...new Set(customers)] } },
       { session, projection: { position: 1 }, batchSize: 10_000 },

@@ -27,10 +27,9 @@ import {
   documentId,
   STORE_RECORDS_PENDING,
   type StoreDocument,
-  type Tombstone,
   tombstoneId,
-  TOMBSTONES,
   tombstonesWith,
+  tombstonesIn,
 } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/slice.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
@@ -207,9 +206,9 @@ async function readRecord(
     .collection<StoreDocument>(COLLECTIONS.store)
     .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
   if (record !== null) return record;
-  const tombstone = await db
-    .collection<Tombstone>(TOMBSTONES)
-    .findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), { hint: BY_ID });
+  const tombstone = await tombstonesIn(db).findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), {
+    hint: BY_ID,
+  });
   return { sequence: tombstone?.sequence, status: 'active' };
 }
 

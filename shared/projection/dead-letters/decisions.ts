@@ -4,7 +4,7 @@
  */
 import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
-import { DEAD_LETTERS, type DeadLetter } from '../../read-models/collections.ts';
+import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';
 import type { LogMessage } from '../../kafka/message.ts';
 import type { Slice } from '../slice/slice.ts';
 
@@ -105,7 +105,7 @@ export async function forgetDropped(
   { db, since }: { db: Db; since: Date },
   topic: string,
 ): Promise<void> {
-  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  const letters = lettersIn(db);
   const decisions = decisionsIn(control).find({
     topic,
     reason: null,

@@ -2,14 +2,12 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import {
   BY_ID,
-  DEAD_LETTERS,
   type DeadLetter,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
   tombstoneId,
-  TOMBSTONES,
   tombstonesWith,
+  lettersIn,
+  stampsIn,
+  tombstonesIn,
 } from '../../read-models/collections.ts';
 import { NOTHING_KEPT, toBareLetter } from './letter.ts';
 import { EventRejected } from '../../events/rejection.ts';
@@ -37,7 +35,7 @@ async function replaceLetters(db: Db, session: ClientSession, letters: readonly 
   const operations = letters.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));
-  await db.collection<DeadLetter>(DEAD_LETTERS).bulkWrite(operations, { session, ordered: false });
+  await lettersIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
 /** A letter that names a deleted customer, without its content. */
@@ -54,8 +52,7 @@ async function withoutDeleted(
 ): Promise<readonly DeadLetter[]> {
   const tombstoneIds = new Set(letters.flatMap(({ customers }) => customers ?? []).map(tombstoneIdOf));
   if (tombstoneIds.size === 0) return letters;
-  const found = await db
-    .collection<Tombstone>(TOMBSTONES)
+  const found = await tombstonesIn(db)
     .find(tombstonesWith([...tombstoneIds]), {
       session,
       projection: { _id: 1 },
@@ -81,8 +78,7 @@ async function withPositions(
 ): Promise<readonly DeadLetter[]> {
   const stores = new Set(letters.flatMap(({ customers }) => customers ?? []).map(storeOf));
   if (stores.size === 0) return letters;
-  const stamps = await db
-    .collection<Stamp>(STAMPS)
+  const stamps = await stampsIn(db)
     .find({ _id: { $in: [...stores] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
     .toArray();
   const positions = new Map(stamps.map(({ _id, position }) => [_id, position ?? 0]));

@@ -6,19 +6,19 @@ import type { EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,
-  DEAD_LETTERS,
   type DeadLetter,
   documentId,
-  ERASURES,
   idsOfStore,
   REWRITINGS,
   type Stamp,
+  lettersIn,
 } from '../../read-models/collections.ts';
 import {
   erasedJson,
   type Erasure,
   NAMING_CUSTOMERS,
   type NamingDocument,
+  erasuresIn,
 } from '../../read-models/erasures.ts';
 import { NOTHING_KEPT } from '../dead-letters/letter.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
@@ -93,7 +93,7 @@ async function leavesLetters(db: Db, session: ClientSession, erased: Deleted['cu
 /** Erasures that are under way begin anew: what came since they began is to be erased as well. */
 async function begin(db: Db, session: ClientSession, erasures: readonly Erasure[]): Promise<void> {
   if (erasures.length === 0) return;
-  await db.collection<Erasure>(ERASURES).bulkWrite(
+  await erasuresIn(db).bulkWrite(
     erasures.map(({ _id, store_id, position, partition, began_at }) => ({
       updateOne: {
         filter: { _id },
@@ -194,13 +194,11 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
 /** Erases letters in the session's transaction: where the message lies and why it died is all that is left. */
 export async function eraseLetters(db: Db, session: ClientSession, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db
-    .collection<DeadLetter>(DEAD_LETTERS)
-    .updateMany(
-      { _id: { $in: [...ids] } },
-      { $set: { ...NOTHING_KEPT, erased: true }, $unset: { customers: '', positions: '' } },
-      { session },
-    );
+  await lettersIn(db).updateMany(
+    { _id: { $in: [...ids] } },
+    { $set: { ...NOTHING_KEPT, erased: true }, $unset: { customers: '', positions: '' } },
+    { session },
+  );
 }
 
 /** The next letters that pass a filter. Those that are erased no longer say whom they name. */
@@ -210,8 +208,7 @@ export async function findLetters(
   filter: Filter<DeadLetter>,
   limit: number,
 ): Promise<string[]> {
-  const found = await db
-    .collection<DeadLetter>(DEAD_LETTERS)
+  const found = await lettersIn(db)
     .find(filter, { session, projection: { _id: 1 }, limit, batchSize: limit + 1 })
     .toArray();
   return found.map(({ _id }) => _id);
@@ -276,8 +273,7 @@ export async function findQueued(db: Db): Promise<QueuedStore[]> {
 
 /** How many erasures are under way, and since when the oldest. */
 export async function countErasures(db: Db): Promise<{ open: number; oldest: Date | null }> {
-  const [found] = await db
-    .collection<Erasure>(ERASURES)
+  const [found] = await erasuresIn(db)
     .aggregate<{ open: number; oldest: Date }>(
       [{ $group: { _id: null, open: { $sum: 1 }, oldest: { $min: '$began_at' } } }],
       { maxTimeMS: 5_000 },
@@ -310,7 +306,7 @@ export async function repairErasures(db: Db, session: ClientSession, storeId: st
 }
 
 async function findFirst(db: Db, session: ClientSession, storeId: string): Promise<Erasure | null> {
-  return db.collection<Erasure>(ERASURES).findOne({ _id: idsOfStore(storeId) }, { session });
+  return erasuresIn(db).findOne({ _id: idsOfStore(storeId) }, { session });
 }
 
 async function isQueued(db: Db, session: ClientSession, storeId: string): Promise<boolean> {

@@ -6,12 +6,16 @@ import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mon
 import {
   COLLECTIONS,
   DEAD_LETTERS,
-  ERASURES,
   idsOfStore,
   type Stamp,
-  STAMPS,
+  stampsIn,
 } from '../../read-models/collections.ts';
-import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS } from '../../read-models/erasures.ts';
+import {
+  type Erasure,
+  type ErasureProgress,
+  NAMING_CUSTOMERS,
+  erasuresIn,
+} from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import { dequeueStore, eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
 
@@ -34,9 +38,8 @@ export async function erasePiece(
   documents: number,
   epochs: Epochs,
 ): Promise<ErasedPiece> {
-  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
-  const next = await db
-    .collection<Erasure>(ERASURES)
+  const stamp = await stampsIn(db).findOne({ _id: storeId }, { session });
+  const next = await erasuresIn(db)
     .find(
       { store_id: storeId, _id: idsOfStore(storeId) },
       { session, sort: { position: 1, _id: 1 }, hint: 'by_position', limit: MAX_TOGETHER + 1 },
@@ -121,7 +124,7 @@ async function noteProgress(
     return done === null ? [] : [{ updateOne: { filter: { _id }, update: { $set: { done } } } }];
   });
   if (operations.length === 0) return;
-  await db.collection<Erasure>(ERASURES).bulkWrite(operations, { session, ordered: false });
+  await erasuresIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
 /** Last of all, so that a slice of the store that another process applies is seldom in conflict with it. */
@@ -139,7 +142,7 @@ async function writeStamp(
     given.set(storeId, after.given);
   }
   if (Object.keys(update).length > 0) {
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: storeId }, update, { session });
+    await stampsIn(db).updateOne({ _id: storeId }, update, { session });
   }
   epochs.forget(given);
   return given;

@@ -8,11 +8,11 @@ import {
   documentsWith,
   type ReadModelDocument,
   type Stamp,
-  STAMPS,
   type Tombstone,
   tombstoneId,
-  TOMBSTONES,
   tombstonesWith,
+  stampsIn,
+  tombstonesIn,
 } from '../../read-models/collections.ts';
 import { RANKED_FIELDS, rankEntries, type RankEntry } from '../../read-models/rank-tree/trees.ts';
 import { type Place, PLACED_FIELDS, placeOf } from './layouts.ts';
@@ -49,8 +49,7 @@ export async function readStored(
     documents[entity].push(documentId(storeId, id));
   }
 
-  const found = await db
-    .collection<Stamp>(STAMPS)
+  const found = await stampsIn(db)
     .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
     .toArray();
   const stamps = new Map(found.map((stamp) => [stamp._id, stamp]));
@@ -112,8 +111,7 @@ async function readTombstones(
   ids: ReadonlySet<string>,
 ): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
   if (ids.size === 0) return [];
-  return db
-    .collection<Tombstone>(TOMBSTONES)
+  return tombstonesIn(db)
     .find(tombstonesWith([...ids]), {
       session,
       projection: { sequence: 1 },

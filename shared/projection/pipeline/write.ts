@@ -7,10 +7,10 @@ import {
   documentsWith,
   type ReadModelDocument,
   type Stamp,
-  STAMPS,
   type Tombstone,
-  TOMBSTONES,
   tombstonesWith,
+  stampsIn,
+  tombstonesIn,
 } from '../../read-models/collections.ts';
 import { markStoreRecords } from '../access/apply.ts';
 import { writeLayouts } from './layouts.ts';
@@ -96,7 +96,7 @@ async function writeTombstones(
     ...(restored.length === 0 ? [] : [{ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } }]),
   ];
   if (operations.length === 0) return;
-  await db.collection<Tombstone>(TOMBSTONES).bulkWrite(operations, { session, ordered: false });
+  await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
 async function writeStamps(
@@ -145,7 +145,7 @@ async function writeStamps(
       },
     };
   });
-  await db.collection<Stamp>(STAMPS).bulkWrite(operations, { session, ordered: false });
+  await stampsIn(db).bulkWrite(operations, { session, ordered: false });
   return given;
 }
 

@@ -1,5 +1,5 @@
 /** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
-import { RANK_NODES } from '../../read-models/collections.ts';
+import { RANK_NODES, nodesIn } from '../../read-models/collections.ts';
 import {
   nodesOf,
   type RankNode,
@@ -76,7 +76,7 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
 /** Makes a tree of all records: where it had no leaves or was damaged, or a leaf must join the one before it in another node. */
 async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
   const { db, session, tree, storeId } = transaction;
-  await db.collection<RankNode>(RANK_NODES).deleteMany(nodesOf(tree.name, storeId), { session });
+  await nodesIn(db).deleteMany(nodesOf(tree.name, storeId), { session });
   return buildTree(transaction);
 }
 

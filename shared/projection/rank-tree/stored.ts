@@ -1,6 +1,6 @@
 /** Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds trees anew. */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
-import { RANK_NODES } from '../../read-models/collections.ts';
+import { RANK_NODES, nodesIn } from '../../read-models/collections.ts';
 import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
@@ -71,9 +71,10 @@ async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[
   const found: RankNode[] = [];
   for (let start = 0; start < ids.length; start += MAX_NAMED) {
     const part = ids.slice(start, start + MAX_NAMED);
-    const nodes = db
-      .collection<RankNode>(RANK_NODES)
-      .find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
+    const nodes = nodesIn(db).find(
+      { store_id: storeId, _id: { $in: part } },
+      { session, batchSize: ONE_BATCH },
+    );
     found.push(...(await nodes.toArray()));
   }
   return found;

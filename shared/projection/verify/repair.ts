@@ -3,9 +3,9 @@ import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { ENTITY_NAMES } from '../../events/entities.ts';
 import { forSnapshots } from '../../mongodb.ts';
-import { RANK_NODES, type Stamp, STAMPS } from '../../read-models/collections.ts';
+import { type Stamp, nodesIn, stampsIn } from '../../read-models/collections.ts';
 import { newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
-import { anyOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { anyOf, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { recountProducts } from '../pipeline/layouts.ts';
 import { type DamagedPosition, findDamagedPositions, repairPositions } from './positions.ts';
@@ -31,7 +31,7 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
           const root = await rebuildTree({ db, session, tree, storeId });
           if (root !== null) ranks[tree.name] = root;
         }
-        const stamps = db.collection<Stamp>(STAMPS);
+        const stamps = stampsIn(db);
         const before = await stamps.findOne({ _id: storeId }, { session });
         // An erasure notes it before it takes the stamp away.
         const erased_at = (await findErased([storeId])).times.get(storeId);
@@ -107,7 +107,7 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
 /** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
 async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
   const { db, session, tree, storeId } = transaction;
-  const nodes = db.collection<RankNode>(RANK_NODES);
+  const nodes = nodesIn(db);
   const remove = () => nodes.deleteMany(anyOf(tree.name, storeId), { session });
   await remove();
   const loaded = await buildTree(transaction);

@@ -8,10 +8,9 @@ import {
   type ReadModelDocument,
   recordsOf,
   type Stamp,
-  STAMPS,
   type StoreDocument,
-  type Tombstone,
-  TOMBSTONES,
+  stampsIn,
+  tombstonesIn,
 } from '../../read-models/collections.ts';
 import { epochsIn } from '../../read-models/feed-epochs.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
@@ -32,7 +31,7 @@ export interface Difference {
 }
 
 export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
-  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+  const stamp = await stampsIn(db).findOne({ _id: storeId }, { session });
   const differences: Difference[] = [];
   const compare: Compare = (what, stored, counted) => {
     if (stored !== counted) differences.push({ storeId, what, stored: `${stored}`, counted: `${counted}` });
@@ -163,7 +162,7 @@ export async function countStore(db: Db, session: ClientSession, storeId: string
   const kinds: [EntityName, CountedKind][] = [];
   for (const entity of ENTITY_NAMES) {
     const records = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
-    const tombstones = db.collection<Tombstone>(TOMBSTONES);
+    const tombstones = tombstonesIn(db);
     const ofStore = recordsOf(entity, storeId);
     const present = await records.countDocuments(ofStore, { session });
     const gone = await tombstones.countDocuments({ store_id: storeId, entity }, { session });

@@ -1,7 +1,7 @@
 /** Verifying one tree: its records are walked in order, leaf by leaf, and each part of each node is compared with what it covers. */
 import { hash } from 'node:crypto';
 import type { Document } from 'mongodb';
-import { RANK_NODES, type Stamp } from '../../read-models/collections.ts';
+import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import {
   anyOf,
@@ -9,7 +9,6 @@ import {
   type Counts,
   type LeafTexts,
   levelPrefix,
-  type RankNode,
   type Root,
 } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '../../read-models/rank-tree/trees.ts';
@@ -185,9 +184,7 @@ async function readLevel(
 ): Promise<StoredLevel> {
   const found: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
   const { length: prefix } = levelPrefix(tree.name, storeId, level);
-  const stored = db
-    .collection<RankNode>(RANK_NODES)
-    .find(anyOfLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
+  const stored = nodesIn(db).find(anyOfLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
   for await (const node of stored) {
     const boundary = node._id.slice(prefix);
     const damage = damageOf(node);
@@ -230,10 +227,7 @@ async function countOrphans(
     { $match: { level: { $nin: has } } },
     { $count: 'count' },
   ];
-  const [row] = await db
-    .collection<RankNode>(RANK_NODES)
-    .aggregate<{ count: number }>(stages, { session })
-    .toArray();
+  const [row] = await nodesIn(db).aggregate<{ count: number }>(stages, { session }).toArray();
   return row?.count ?? 0;
 }
 
