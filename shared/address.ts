@@ -6,7 +6,6 @@
 export interface Address {
   /** With `://`; empty for a list of brokers. */
   scheme: string;
-  /** `host`, `host:port`; one or more. */
   hosts: string[];
   /** From the slash on, without parameters: a database, or the name by which sentinels know a master. */
   path: string;

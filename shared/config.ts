@@ -102,7 +102,6 @@ const mongodbServers = {
 
 const { uri: mongodbUri, ...mongodbAccess } = mongodbServers;
 
-/** Every setting, in the order of the table. */
 const settings = Type.Object({
   environments: setting('ENVIRONMENTS', list(environmentName, { least: 1 }), 'production,sandbox', {
     meaning: 'The environments served, separated by commas.',
@@ -365,7 +364,6 @@ export interface Config extends Settings {
   own: ReadonlyMap<string, Partial<Pick<Settings, 'kafka' | 'mongodb'>>>;
 }
 
-/** The table of all settings, for the documentation and `--help`. */
 export function describeSettings(): Setting[] {
   return settingsOf(settings);
 }
@@ -437,7 +435,6 @@ function readOwn(
 /** How many letters a name may be off to be taken for a mistake. */
 const NEAR = 2;
 
-/** Warnings about variables whose names are nearly those of settings. */
 export function nearMisses(env: NodeJS.ProcessEnv): string[] {
   const own = describeOwnSettings(env).map(({ name }) => name);
   const names = [...describeSettings().map(({ name }) => name), ...own];

@@ -47,7 +47,6 @@ export const unavailable = (message: string, cause?: unknown) =>
 
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
-/** Codes of node:net and node:dns that say that a server cannot be reached now. */
 const NETWORK_CODES = new Set(
   'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(
     ' ',
@@ -105,7 +104,6 @@ export function isUnavailable(error: unknown): boolean {
   return REDIS_UNAVAILABLE.test(error.message) || error.name === 'MaxRetriesPerRequestError';
 }
 
-/** What a user of Kafka lacks, by the type of the refusal. */
 const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
   ['TOPIC_AUTHORIZATION_FAILED', 'the user needs a right on the topic'],
   ['GROUP_AUTHORIZATION_FAILED', 'the user needs a right on the consumer group'],
@@ -151,7 +149,6 @@ function innerErrors(error: Error): unknown[] {
   return [error.cause, errorResponse, ...listOf(errors), ...ofGroups, ...listOf(previousErrors)];
 }
 
-/** An error as a command reports it: with its own code and message, or those of the server that failed. */
 export function asFailure(error: unknown): { code: ErrorCode; message: string } {
   if (error instanceof StoreDataError) return error;
   const refusal = refusalOf(error);
@@ -166,12 +163,10 @@ export function isRefusal(error: unknown): boolean {
 
 const WRITE_CONFLICT = 112;
 
-/** Whether another transaction wrote the same document of MongoDB at the same moment: a retry succeeds once that one has ended. */
 export function isWriteConflict(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === WRITE_CONFLICT;
 }
 
-/** A document at its end, or on the way there. */
 const DOCUMENT_TOO_LARGE = new Set<unknown>([10_334, 4_568]);
 
 /** Whether something did not fit into the documents that MongoDB makes, of 16 MiB at most. */
@@ -179,7 +174,6 @@ export function isDocumentTooLarge(error: unknown): boolean {
   return error instanceof MongoServerError && DOCUMENT_TOO_LARGE.has(error.code);
 }
 
-/** Whether Kafka says that a group does not know its member any longer. */
 export function isUnknownMember(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }

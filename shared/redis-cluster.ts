@@ -19,7 +19,6 @@ const POLL_MS = 10;
 /** How long to wait for a new node before the others are polled again: one that loads its data neither connects nor fails. */
 const MEET_MS = 1_000;
 
-/** A connection that emits `moved`, and knows why it was refused. */
 type Connection = Redis & { refusal: string | null };
 
 interface Node {
@@ -45,7 +44,6 @@ export class RedisCluster implements RedisMasters {
   /** Why the last node that gave no answer gave none. */
   #problem = 'it is not reached';
 
-  /** @param seeds some nodes, by which the others are found. */
   constructor(seeds: readonly RedisNode[], connect: (node: RedisNode) => Connection) {
     this.#seeds = seeds;
     this.#connect = connect;
@@ -233,7 +231,6 @@ export interface Claim {
 const LINE =
   /^(?<id>\S+) (?<host>\S*):(?<port>\d+)(?:@\d+)?(?:,(?<name>[^\s,]*)\S*)? (?<flags>\S+) \S+ \S+ \S+ (?<epoch>\d+) \S+(?<slots>.*)$/;
 
-/** @throws where it is no such answer. */
 export function readClusterNodes(text: string): NodeView {
   const nodes = new Map<string, RedisNode>();
   let view: Pick<NodeView, 'id' | 'claim'> | null = null;

@@ -3,7 +3,6 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import { StoreDataError, describeError, unavailable } from './errors.ts';
 import { allEnded } from './waiting.ts';
 
-/** Knows who holds which key. */
 export interface RedisRouter {
   /** `undefined` where no master is known to hold it. */
   find: (key: string) => Redis | undefined;
@@ -25,11 +24,9 @@ export interface RedisMasters extends RedisRouter {
   /** Those that are known; another object for each time that one holds other slots. */
   all: () => readonly RedisMaster[];
   findMaster: (key: string) => RedisMaster | undefined;
-  /** Whether each key has a master. */
   isWhole: () => boolean;
   /** Why a server refuses us, so that a setting is wrong, and which; `null` where none does. */
   refusal: () => string | null;
-  /** Called whenever there are other masters. */
   onChange: (listener: () => void) => void;
   /** Resolves when all are ready, or when the time is over and some are; rejects where none is. */
   ready: (timeoutMs: number) => Promise<void>;
@@ -76,7 +73,6 @@ export async function pipelined<T>(
   return answers.flat();
 }
 
-/** Runs a MULTI or a pipeline; an error of any of its commands is thrown. */
 export async function execute(multi: ChainableCommander): Promise<unknown[]> {
   const results = await multi.exec();
   if (results === null) throw new Error('Connection is closed');
@@ -90,7 +86,6 @@ export interface RedisServer {
   /** Another one after every restart and failover, and when the process took over another's data, was emptied or got a copy. */
   identity: string;
   isPrimary: boolean;
-  /** Connected ones. */
   replicas: number;
   /** `null` where it does not say. */
   evictionPolicy: string | null;
@@ -123,7 +118,6 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
   };
 }
 
-/** Why a server's eviction policy is unsuitable, and what to do; `null` where it is not. */
 export function evictionProblem({ evictionPolicy }: RedisServer): string | null {
   if (evictionPolicy === null || evictionPolicy === 'noeviction') return null;
   return (

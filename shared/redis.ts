@@ -106,7 +106,6 @@ async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   await withTimeLimit(timeoutMs, late, () => new Promise((resolve) => redis.once('ready', resolve)));
 }
 
-/** Which sentinels are asked, before each attempt to connect, where the master is. */
 function sentinelsOf(
   { sentinel, tls, commandTimeoutMs }: Config['redis'],
   { nodes, master, isSecure }: RedisAddress,
@@ -140,7 +139,6 @@ class RedisConnection extends Redis {
   /** Why one side refuses the other, and which settings to correct; `null` once the connection was ready. */
   refusal: string | null = null;
 
-  /** @param answered receives how long each command took. */
   constructor(url: string, options: Omit<RedisOptions, 'replyMapping'>, answered: (seconds: number) => void) {
     super(url, options);
     this.#answered = answered;

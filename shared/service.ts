@@ -7,7 +7,6 @@ import { createLogger, type Logger } from './logging.ts';
 export interface ServiceProcess {
   config: Config;
   logger: Logger;
-  /** Called in this order when the process ends. */
   closing: (() => Promise<void>)[];
   /** Why it ends; `null` while it does not. */
   ends: () => 'signal' | 'failure' | null;
@@ -17,7 +16,6 @@ export interface ServiceOptions {
   service: 'projector' | 'query';
   /** What log lines call it. */
   title: string;
-  /** How long it has from a signal to its end. */
   endMs: (config: Config) => number;
   start: (process: ServiceProcess) => Promise<void>;
 }

@@ -41,7 +41,6 @@ export interface Tracing {
   stop: () => Promise<void>;
 }
 
-/** So many other spans one links to. */
 export const MAX_LINKS = 32;
 
 const active = new AsyncLocalStorage<Span | undefined>();
@@ -56,19 +55,16 @@ export async function startTracing(
   return new OpenTelemetry(tracing, service, logger);
 }
 
-/** The span that the present work is a part of. */
 export function activeSpan(): Span | undefined {
   const span = active.getStore();
   // Work after an answer does not belong to its span.
   return span?.isEnded === true ? undefined : span;
 }
 
-/** Does work as a part of a span; `undefined` makes it a part of none. */
 export function within<T>(span: Span | undefined, work: () => T): T {
   return active.run(span, work);
 }
 
-/** Does work as a part of a span, and ends that with it. */
 export async function traced<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
   if (span === undefined) return work();
   try {
@@ -98,7 +94,6 @@ export async function tracedTogether<T>(
   return traced(span, work);
 }
 
-/** What kind of error it is: its message may quote what was stored or asked for. */
 export function errorType(error: unknown): string {
   if (error instanceof StoreDataError) return error.code;
   return error instanceof Error ? error.name : 'unknown';

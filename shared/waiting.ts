@@ -29,7 +29,6 @@ export function pause(milliseconds: number, signal: AbortSignal): Promise<boolea
 /** Time as a thing that is handed in: code that waits by it can also run in virtual time. */
 export interface Clock {
   now: () => number;
-  /** What the wall clock shows: milliseconds since 1970. */
   wall: () => number;
   /** Resolves after a time, or as soon as the signal is aborted. Never rejects. */
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;

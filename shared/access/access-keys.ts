@@ -103,7 +103,6 @@ export interface RevokedSession {
   revoked_at: Date;
   /** When its token would have expired: MongoDB removes the record then. */
   expires_at: Date;
-  /** Until Redis no longer has the session. */
   publish_pending?: true;
 }
 
@@ -158,7 +157,6 @@ export function storeAccessId(environment: string, storeId: string): string {
   return `${environment}/${storeId}`;
 }
 
-/** Whether a store is blocked: while either its own record or its `store_access` says so. */
 export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_status'> | null): boolean {
   return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
 }
@@ -246,7 +244,6 @@ function changeStore(
 type KeyChange = Omit<AccessKeyChange, 'kind' | 'source' | 'eventId'>;
 type KeyContent = KeyRights & Pick<AccessKey, 'secret_expires_at' | 'status' | 'widest'>;
 
-/** What a key's record says after a change; `null` where the change does not apply. */
 function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent | null {
   if (stored?.status === 'revoked') return null;
   const newer = change.sequence > (stored?.sequence ?? -1);
@@ -326,7 +323,6 @@ function secretsAfter(
   };
 }
 
-/** The hashes of a key's secrets that count at an instant, those that came last first. */
 export function validSecrets(
   { secret_hashes, secret_expires_at: ends = {} }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
   now = Date.now(),

@@ -57,7 +57,6 @@ export class ErasedStores {
     return new Map([...this.#erasures].map(([storeId, { at }]) => [storeId, at]));
   }
 
-  /** Whether a message of a store is of before the end of its erasure. */
   passesBy(
     storeId: string,
     { topic, partition }: { topic: string; partition: number },
@@ -143,7 +142,6 @@ export async function judgeErasures(
   return others;
 }
 
-/** The message at an offset; `null` where there is none, or none that can be read. */
 async function messageAt(log: LogReader, partition: number, offset: number): Promise<LogMessage | null> {
   const { start = 0, end = 0 } = (await log.bounds()).get(partition) ?? {};
   if (offset < start || offset >= end) return null;
@@ -154,7 +152,6 @@ async function messageAt(log: LogReader, partition: number, offset: number): Pro
   return found;
 }
 
-/** The identity of the last message before an offset; `null` where there is none. */
 export async function lastMessageBefore(
   log: LogReader,
   partition: number,

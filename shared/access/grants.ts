@@ -133,7 +133,6 @@ export function redisKeys(prefix: string, environment: string, storeId: string) 
   };
 }
 
-/** Where an instance of the query service leaves its heartbeat. */
 export function heartbeatKey(prefix: string, instance: string): string {
   return `${prefix}:trail:${instance}`;
 }

@@ -16,7 +16,6 @@ import {
 } from './grants.ts';
 
 export interface ReconcileOptions {
-  /** Only what it is to hold is compared. */
   master: OwnerOfKeys;
   prefix: string;
   control: ControlCollections;

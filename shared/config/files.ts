@@ -14,7 +14,6 @@ export interface TlsMaterial {
   key?: string;
 }
 
-/** Reads certificates and key. @throws {StoreDataError} `config_invalid`, naming the file. */
 export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles): TlsMaterial {
   return {
     ...(caFile === null ? {} : { ca: readSettingFile(caFile) }),

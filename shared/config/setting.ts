@@ -18,7 +18,6 @@ interface Annotated {
   none?: string;
 }
 
-/** What a value must be, beside its schema. */
 interface InWords {
   words: string;
 }

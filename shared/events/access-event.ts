@@ -13,7 +13,6 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: '^[0-9a-fA-F]{64}$' });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
-/** When secrets end, by hash, so that the log has the deadlines too. */
 const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
   title: 'date-times by hash',
 });
@@ -58,7 +57,6 @@ const checkStoreAccess = schemaCheck(StoreAccessData);
 const checkStoreQuota = schemaCheck(StoreQuotaData);
 const checkStoreErasure = schemaCheck(StoreErasureData);
 
-/** 1 to 128 printable ASCII characters without `:`. */
 export const CLIENT_ID_PATTERN = /^[\x20-\x39\x3b-\x7e]{1,128}$/;
 
 interface About {
@@ -85,7 +83,6 @@ export interface StoreAccessChange extends About {
   status: 'active' | 'blocked';
 }
 
-/** A store's own quota; `null` for the configured one. */
 export type OwnQuota = { requests: number; window_seconds?: number } | null;
 
 export interface StoreQuotaChange extends About {
@@ -131,7 +128,6 @@ export function readAccessChange(message: EventMessage): AccessChange {
   );
 }
 
-/** @throws {EventRejected} where what is said of a store is not about the store of the envelope. */
 function checkSubject({ entity, subject, storeId }: CloudEvent): void {
   if (subject === storeId) return;
   throw invalidAttribute(`subject of ${entity} is not the storeid`);

@@ -24,7 +24,6 @@ export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers' | 'unrea
 export interface CloudEvent {
   id: string;
   source: string;
-  /** What the event is about: `order`, `access_key` … */
   entity: string;
   action: 'changed' | 'deleted';
   subject: string;
@@ -132,7 +131,6 @@ function readStructured(value: Buffer | null): Attributes {
   return base64 === undefined || base64 === null ? attributes : withDecodedData(attributes, base64);
 }
 
-/** Data that a library sends as bytes, since it was given bytes. */
 function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
   if (attributes['data'] !== undefined && attributes['data'] !== null) {
     throw invalidAttribute('there are both data and data_base64');

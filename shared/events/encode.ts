@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 
 export interface EventToEncode {
-  /** `order`, `access_key` … */
   entity: string;
   action?: 'changed' | 'deleted';
   storeId: string;

@@ -35,7 +35,6 @@ Format.Set('text', (value) => !value.includes('\0') && value.isWellFormed());
 Format.Set('instant', (value) => parseInstant(value) !== null);
 Format.Set('calendar-date', isCalendarDate);
 
-/** The shape of every id: 1 to 64 of `A-Z a-z 0-9 _ -`. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function isId(text: string): boolean {
@@ -48,7 +47,6 @@ function textOf(maxLength: number) {
 }
 
 export const Name = textOf(TEXT_BOUNDS.name);
-/** What people write at length. */
 export const Prose = textOf(TEXT_BOUNDS.prose);
 export const ImageUrl = textOf(TEXT_BOUNDS.image_url);
 export const Text = textOf(TEXT_BOUNDS.other);

@@ -74,7 +74,6 @@ function digits(text: string, from: number, to: number): number {
   return value;
 }
 
-/** The first three digits of a fraction; those that it lacks are zeros. */
 function millisecondsOf(text: string, end: number): number {
   let value = 0;
   for (let at = SECONDS_END + 1; at < SECONDS_END + 4; at += 1) {

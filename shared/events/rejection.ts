@@ -50,7 +50,6 @@ const FORMATS: Record<string, string> = {
   'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
 };
 
-/** Makes the check of one schema: it answers the value as the schema's type, or throws `EventRejected`. */
 export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
   const validator = Compile(schema);
   return (value) => {
@@ -91,7 +90,6 @@ function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | nul
   return null;
 }
 
-/** One sentence about the deepest mistake. */
 function describe(errors: readonly SchemaError[]): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
   const [first] = tellingOf(errors).toSorted((a, b) => depth(b) - depth(a));

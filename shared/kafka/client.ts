@@ -85,7 +85,6 @@ export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Prom
   }
 }
 
-/** An error after which kafkajs does not retry. */
 export function finalError(message: string): Error {
   return new KafkaJSNonRetriableError(message);
 }

@@ -105,7 +105,6 @@ export function openSocket(
   return connectByTls({ host, port, ...name, ...ssl }, onConnect);
 }
 
-/** The kind of a request, which it says behind its length; -1 where it does not. */
 function kindOf(request: unknown): number {
   const isRequest = Buffer.isBuffer(request) && request.length >= LENGTH_BYTES + 2;
   return isRequest ? request.readInt16BE(LENGTH_BYTES) : -1;

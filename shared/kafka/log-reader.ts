@@ -16,7 +16,6 @@ const JOIN_MS = 20_000;
 const SILENCE_MS = 30_000;
 const FETCH_BYTES = 4_194_304;
 
-/** The servers that are read from. Clients are connected; their owner disconnects them. */
 interface LogServers {
   config: { namePrefix: string };
   control: () => Promise<Db>;
@@ -53,7 +52,6 @@ export class LogReader {
     this.#control = control;
   }
 
-  /** Joins a group of its own; the caller closes it. @throws {StoreDataError} `environment_unavailable`. */
   static async open(servers: LogServers, topic: string): Promise<LogReader> {
     const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
     const kafka = servers.kafkaOf(topic);
@@ -69,7 +67,6 @@ export class LogReader {
     }
   }
 
-  /** Runs work with one that is closed however it ends; throws as `open`. */
   static async with<T>(
     servers: LogServers,
     topic: string,

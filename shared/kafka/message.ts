@@ -33,7 +33,6 @@ export function valueBytesOf({ value, valueBytes }: Pick<LogMessage, 'value' | '
   return valueBytes ?? value?.length ?? 0;
 }
 
-/** What a batch begins with, its records left aside. */
 export const HEADER_BYTES = 61;
 
 /** A message with more headers is poison: only so many are read of it, and one more. */

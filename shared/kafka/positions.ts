@@ -33,7 +33,6 @@ export function hasReached(positions: Positions, others: Positions): boolean {
   return missingBetween(positions, others) === 0;
 }
 
-/** How many messages lie between positions and others that are further. */
 export function missingBetween(positions: Positions, others: Positions): number {
   return [...others].reduce(
     (sum, [partition, position]) => sum + Math.max(0, position - (positions.get(partition) ?? 0)),

@@ -46,7 +46,6 @@ export interface BatchHeader {
   magic: number;
   codec: number;
   isTransactional: boolean;
-  /** Whether it is a marker that a broker wrote to end a transaction. */
   isControl: boolean;
   lastOffsetDelta: number;
   lastOffset: number;
@@ -112,11 +111,9 @@ export interface Wanted {
 
 export interface DecodedBatch {
   messages: LogMessage[];
-  /** Messages and their headers. */
   parts: number;
   /** Of keys and values. */
   bytes: number;
-  /** Whether all that is wanted was read. */
   isWhole: boolean;
 }
 
@@ -228,7 +225,6 @@ async function decodeRecords(
 }
 
 interface RecordStart {
-  /** Where the record ends, as it says. */
   end: number;
   attributes: number;
   timestampDelta: number;

@@ -105,7 +105,6 @@ export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): L
   return standIn({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
 }
 
-/** Messages with placeholders for missing offsets before the first and behind the last. */
 function withGaps(messages: LogMessage[], begin: number, behind: number | null): LogMessage[] {
   const [first, last] = [messages[0], messages.at(-1)];
   if (first === undefined || last === undefined) return behind === null ? [] : [gap(begin, behind - 1)];
@@ -199,7 +198,6 @@ function lastOffset(
   return isWhole && isIntact(set.subarray(end, end + next.bytes)) ? next.baseOffset - 1 : null;
 }
 
-/** A transaction that was aborted, as a fetch answer names it. */
 export interface AbortedTransaction {
   producerId: string;
   firstOffset: string;

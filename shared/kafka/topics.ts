@@ -20,7 +20,6 @@ const KEEPING_ALL = Object.entries(TOPIC_CONFIG)
   .map(([name, value]) => `${name}=${value}`)
   .join(' and ');
 
-/** Creates topics that are missing, with the settings that keep everything. @returns the names of those made. */
 export async function createTopics(
   admin: Admin,
   topics: string[],

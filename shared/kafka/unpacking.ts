@@ -67,7 +67,6 @@ export class Unpacking {
   }
 }
 
-/** `null` for what is large. */
 function atOnce(packed: Buffer, codec: Codec): Buffer | null {
   try {
     return codec.unpack(packed, MAX_AT_ONCE_BYTES);

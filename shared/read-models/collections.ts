@@ -23,7 +23,6 @@ export interface ReadModelDocument {
 /** A document before it is known which position its change gets. */
 export type Unplaced<D extends ReadModelDocument> = Omit<D, 'feed_position'>;
 
-/** Of entities with a details endpoint. */
 interface WithDetails {
   /** The finished JSON of the details answer. */
   whole: string;
@@ -37,9 +36,7 @@ interface Updated {
   updated_at: Date;
 }
 
-/** Of lists that have a rank tree. */
 interface Ranked {
-  /** The place in the list's order (`rank-tree/keys.ts`). */
   rank_key: string;
 }
 
@@ -134,7 +131,6 @@ export interface Tombstone {
   store_id: string;
   entity: EntityName;
   sequence: number;
-  /** The store's position at the deletion. */
   feed_position: number;
 }
 
@@ -255,7 +251,6 @@ export function documentsWith(ids: readonly string[]): OfStores {
   return ofStores(ids, 0);
 }
 
-/** The same of tombstones. */
 export function tombstonesWith(ids: readonly string[]): OfStores {
   return ofStores(ids, 1);
 }
@@ -266,13 +261,11 @@ function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
   return { store_id: oneOf([...stores]), _id: oneOf(ids) };
 }
 
-/** The filter of the `_id`s that begin with a store's id. */
 export function idsOfStore(storeId: string): { $gte: string; $lt: string } {
   // "0" follows "/": nothing of another store lies between.
   return { $gte: `${storeId}/`, $lt: `${storeId}0` };
 }
 
-/** The filter of a store's records of one kind. */
 export function recordsOf(
   entity: EntityName,
   storeId: string,
@@ -288,7 +281,6 @@ const BY_FACET: Index = { name: 'by_facet', key: { store_id: 1, facet: 1, rank_k
 const BY_CUSTOMER: Index = { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } };
 const BY_CREATED: Index = { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } };
 const BY_UPDATED: Index = { name: 'by_updated', key: { store_id: 1, updated_at: 1 } };
-/** The order of a store's changes, for the change feed. */
 const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
 
 export const INDEXES = {
@@ -333,7 +325,6 @@ export const INDEXES = {
 } satisfies Record<string, Index[]>;
 export type CollectionName = keyof typeof INDEXES;
 
-/** Creates collections and indexes that are missing. Safe to call from several processes at once. */
 export async function createReadModels(db: Db): Promise<void> {
   const existing = new Set(
     (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name),

@@ -3,7 +3,6 @@ import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '../config.ts';
 
 export class Databases {
-  /** The database that is common to all environments, which no rebuild touches. */
   readonly control: Db;
   readonly common: MongoClient;
   readonly own: ReadonlyMap<string, MongoClient>;
@@ -40,7 +39,6 @@ export class Databases {
   }
 }
 
-/** The database with keys, revocations and pointers, which no rebuild touches. */
 export function controlDatabase(client: MongoClient, prefix: string): Db {
   return client.db(`${prefix}_control`);
 }

@@ -10,7 +10,6 @@ export interface Epoch {
   from: number;
 }
 
-/** Bytes of an epoch's id, which is written as base64url. */
 export const EPOCH_BYTES = 6;
 
 /** Older ones are forgotten: a cursor of one that is not known begins anew. */

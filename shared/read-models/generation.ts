@@ -167,7 +167,6 @@ export interface GenerationPointer {
   revision?: number;
 }
 
-/** How often a change is tried against others that are made at the same moment. */
 const ATTEMPTS = 20;
 
 export function pointersIn(control: Db): Collection<GenerationPointer> {

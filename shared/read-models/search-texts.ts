@@ -1,5 +1,4 @@
 /** Folded forms in which names, documents and phones are compared, sorted and searched, and the texts of leaves that a search reads. */
-/** Pieces of one customer, or of all of a leaf. */
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
   names: string;
@@ -39,12 +38,10 @@ export function foldName(name: string): string {
   return name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
-/** The ASCII digits of a text. */
 export function digitsOf(text: string): string {
   return text.replaceAll(/[^0-9]/g, '');
 }
 
-/** The letters and digits of a text, in lower case. */
 export function alphanumericOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{Nd}]/gu, '').toLowerCase();
 }

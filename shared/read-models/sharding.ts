@@ -34,7 +34,6 @@ export interface Sharding {
 
 /** Found by conditions on the store's records, in the order of an index: a store is one range, and can be cut. */
 const BY_STORE: Sharding = { key: { store_id: 1, _id: 1 }, owner: { is: 'store', place: 0 } };
-/** Found by their `_id`s, which begin with the store's id. */
 const BY_ID: Sharding = { key: { _id: 1 }, owner: { is: 'store', place: 0 } };
 
 export const SHARDING: Record<CollectionName | 'generation', Sharding> = {

@@ -205,7 +205,6 @@ interface Driver {
 
 let isWatched = false;
 
-/** Has every client of this process traced from now on. */
 export function traceCommands(): void {
   if (isWatched) return;
   isWatched = true;

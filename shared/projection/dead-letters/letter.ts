@@ -11,7 +11,6 @@ const MAX_HEADER_BYTES = 65_536;
 /** What a document needs for each header, however little that says. */
 const BYTES_OF_A_HEADER = 48;
 
-/** The dead letter of one message: its bytes, where it lies, and why. */
 export function toDeadLetter(
   topic: string,
   partition: number,
@@ -145,7 +144,6 @@ export function customersIn(message: EventMessage): string[] {
   return [...new Set(found)];
 }
 
-/** The stores that a message is about: by its key, and by its value where that can be read. */
 export function storesNamedBy(message: EventMessage): string[] {
   return [...new Set(storesIn(readLoosely(message).attributes, message))];
 }

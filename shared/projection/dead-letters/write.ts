@@ -38,7 +38,6 @@ async function replaceLetters(db: Db, session: ClientSession, letters: readonly 
   await lettersIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** A letter that names a deleted customer, without its content. */
 function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
   return { ...letter, ...NOTHING_KEPT, erased: true };
 }
@@ -101,7 +100,6 @@ function tombstoneIdOf(customer: string): string {
 export interface LetterCensus {
   letters: number;
   bytes: number;
-  /** When the one died that has been waiting longest. */
   oldest: Date | null;
 }
 
@@ -147,7 +145,6 @@ export class LetterLimits {
     this.#limit = limit;
   }
 
-  /** Leaves out the letters that exceed the limits, and counts the rest as if they were written. */
   async admit(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
     await this.#count();
     return letters.map((letter) => {

@@ -28,7 +28,6 @@ import type { AnyBulkWriteOperation, ClientSession, Collection, Db, Filter } fro
 export const MAX_SLICE = { documents: 500, characters: 4 * 1_048_576, letters: 100 };
 
 interface Deleted {
-  /** By store id, then by customer id. */
   customers: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
   stamps: ReadonlyMap<string, TakenPositions & { erasing?: true }>;
   before: ReadonlyMap<string, Stamp>;
@@ -66,7 +65,6 @@ export async function eraseCustomers(
   await enqueueStores(db, session, entering, partition);
 }
 
-/** @returns the customers of whom something may be left. */
 async function eraseDocuments(work: Erasing, customers: readonly string[]): Promise<ReadonlySet<string>> {
   const left = new Set<string>();
   for (const entity of NAMING_CUSTOMERS) {
@@ -78,7 +76,6 @@ async function eraseDocuments(work: Erasing, customers: readonly string[]): Prom
   return left;
 }
 
-/** Erases letters, or leaves all of them where they are many. */
 async function leavesLetters(db: Db, session: ClientSession, erased: Deleted['customers']): Promise<boolean> {
   const customers = [...erased].flatMap(([storeId, deletions]) =>
     [...deletions.keys()].map((id) => documentId(storeId, id)),
@@ -264,14 +261,12 @@ export async function dequeueStore(db: Db, session: ClientSession, storeId: stri
   await queueIn(db).deleteOne({ _id: queueId(storeId) }, { session });
 }
 
-/** The stores in the queue, those first that have waited longest. */
 export async function findQueued(db: Db): Promise<QueuedStore[]> {
   return queueIn(db)
     .find({ kind: 'erasures' }, { sort: { entered_at: 1 }, maxTimeMS: 5_000 })
     .toArray();
 }
 
-/** How many erasures are under way, and since when the oldest. */
 export async function countErasures(db: Db): Promise<{ open: number; oldest: Date | null }> {
   const [found] = await erasuresIn(db)
     .aggregate<{ open: number; oldest: Date }>(

@@ -23,7 +23,6 @@ import type { ProjectionContext } from '../projections/fields.ts';
 
 export interface Entry {
   change: ProjectedChange;
-  /** Index of its message in the slice. */
   at: number;
 }
 
@@ -87,7 +86,6 @@ interface Decoded {
 interface WithoutErased extends Decoded {
   /** How many messages are skipped, as their store was erased after them. */
   passedBy: number;
-  /** When the stores were erased that are asked about. */
   erasedAt: ReadonlyMap<string, Date>;
 }
 
@@ -133,7 +131,6 @@ export interface ProjectedChange extends Pick<
   'entity' | 'storeId' | 'id' | 'sequence' | 'time' | 'newerVersion'
 > {
   deletes: boolean;
-  /** The customer whom its state names. */
   customerId: string | null;
   /** The offset that a store's state names. */
   timezoneOffset: string | null;

@@ -81,12 +81,10 @@ export async function writeLayouts(
   return new Map([...changes.keys()].map((storeId) => [storeId, nextVersion()]));
 }
 
-/** The stored counts of a store. */
 export function countsOf(storeId: string): Filter<CategoryProducts> {
   return { _id: idsOfStore(storeId) };
 }
 
-/** The true counts of a store, by their ids. */
 export async function countByCategory(
   db: Db,
   session: ClientSession,

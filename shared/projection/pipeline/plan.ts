@@ -35,7 +35,6 @@ export interface StampChange extends TakenPositions {
 export interface Plan {
   inserts: Map<EntityName, ReadModelDocument[]>;
   replacements: Map<EntityName, ReadModelDocument[]>;
-  /** `_id`s of documents that go. */
   removals: Map<EntityName, string[]>;
   tombstones: Tombstone[];
   /** `_id`s of tombstones of entities that are back. */

@@ -22,7 +22,6 @@ import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import type { Plan, StampChange } from './plan.ts';
 import type { Stored } from './stored.ts';
 
-/** What stamps are marked with, and what is known of their trees. */
 interface Marks {
   epochs: Epochs;
   trees: TreeCache;

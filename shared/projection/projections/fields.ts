@@ -20,7 +20,6 @@ type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
 export interface Projection<E extends EntityName> {
   /** What the document that shows a state has beside what all have. */
   project: (change: Changed<E>, context: ProjectionContext) => Omit<Unplaced<Documents[E]>, CommonField>;
-  /** The customer whom a state names, where the entity can name one. */
   customerOf?: (state: EntityStates[E]) => string | null;
 }
 

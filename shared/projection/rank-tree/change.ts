@@ -166,7 +166,7 @@ async function cutAnew(
 ): Promise<void> {
   const from = node.parts[first]?.boundary ?? '';
   const to = node.parts[last + 1]?.boundary ?? end;
-  const leaves = cutLeaves(transaction.tree, from, await readRecords(transaction, from, to));
+  const leaves = cutLeaves(transaction.tree, from, await Array.fromAsync(readRecords(transaction, from, to)));
   const kept = new Set(leaves.map(({ boundary }) => boundary));
   const former = node.parts.splice(first, last - first + 1, ...leaves.map((leaf) => withoutTexts(leaf)));
   if (!transaction.tree.searched) return;
@@ -184,7 +184,6 @@ export interface RootChange {
   tree: TreeName;
   storeId: string;
   counts: Record<string, number>;
-  /** Absent while the tree has no leaves. */
   nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
 }
 

@@ -18,7 +18,6 @@ export interface TreeTransaction {
 export interface LeafPlace {
   node: TreeNode;
   leaf: Part;
-  /** Where the node ends; `null` for the tree's end. */
   end: string | null;
 }
 
@@ -45,7 +44,6 @@ export class LoadedTree {
     return this.#top.level + 1;
   }
 
-  /** How many records it covers, in all and for each facet. */
   get counted(): Counts {
     return this.#top.asPart();
   }
@@ -93,7 +91,6 @@ export class LoadedTree {
     }
   }
 
-  /** Divides the changed nodes that have too many parts, the uppermost too: it gets one above it. */
   divideCrowded(tree: RankTree): void {
     divideBelow(tree, this.#top);
     for (;;) {
@@ -175,7 +172,6 @@ function keyOf({ db, tree, storeId }: TreeTransaction): string {
 const process = randomUUID();
 let made = 0;
 
-/** A version that no tree ever had, whichever process makes it. */
 export function nextVersion(): string {
   made += 1;
   return `${process}/${made}`;

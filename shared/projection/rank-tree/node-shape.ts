@@ -5,7 +5,6 @@ import { Compile } from 'typebox/compile';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import { type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
 
-/** No other fields may be stored. */
 export const CLOSED = { additionalProperties: false } as const;
 
 const WholeNumber = Type.Integer({
@@ -72,7 +71,6 @@ export const damageOfRoot = shapeCheck(RootShape);
 /** Bytes of a count, as packed counts have them. */
 const WIDTHS = new Set([1, 2, 4, 6]);
 
-/** Which part of a stored node is malformed, `null` for none. */
 export function damageOf(node: object): string | null {
   const damage = nodeShape(node);
   if (damage !== null) return damage;

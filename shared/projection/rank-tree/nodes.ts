@@ -60,7 +60,6 @@ export class TreeNode {
     return indexOfKey(this.parts.length, (index) => this.parts[index]?.boundary ?? '', key);
   }
 
-  /** The part that stands for it in the node above. */
   asPart(): Part {
     return { boundary: this.boundary, below: this, ...addUpParts(this.parts) };
   }
@@ -76,7 +75,6 @@ export function addUpParts(parts: readonly Counts[]): Counts {
 }
 
 export interface CutLeaf extends Part {
-  /** The texts of its records, in the tree that is searched. */
   texts?: SearchTexts;
 }
 

@@ -80,49 +80,23 @@ async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[
   return found;
 }
 
-const SCANNED_A_BATCH = 5_000;
-
-/** The records of a range of keys, in order; `to` is `null` for the tree's end. */
-export async function readRecords(
+/** The records of a tree in order, or those of a range of keys; `to` is `null` for the tree's end. */
+export async function* readRecords(
   { db, session, tree, storeId }: TreeTransaction,
-  from: string,
-  to: string | null,
-): Promise<RankEntry[]> {
+  from = '',
+  to: string | null = null,
+): AsyncGenerator<RankEntry> {
   const range = { $gte: from, ...(to === null ? {} : { $lt: to }) };
-  const documents = await db
+  const options = {
+    session,
+    projection: { _id: 0, ...RANKED_FIELDS },
+    sort: { [tree.keyField]: 1 },
+    hint: tree.keyIndex,
+    batchSize: 5_000,
+  } as const;
+  const documents = db
     .collection(tree.collection)
-    .find(
-      { store_id: storeId, [tree.keyField]: range },
-      {
-        session,
-        projection: { _id: 0, ...RANKED_FIELDS },
-        sort: { [tree.keyField]: 1 },
-        hint: tree.keyIndex,
-        batchSize: ONE_BATCH,
-      },
-    )
-    .toArray();
-  return documents.flatMap((document) =>
-    rankEntries(tree.entity, document).filter((entry) => entry.tree === tree.name),
-  );
-}
-
-export async function* scanRecords({
-  db,
-  session,
-  tree,
-  storeId,
-}: TreeTransaction): AsyncGenerator<RankEntry> {
-  const documents = db.collection(tree.collection).find(
-    { store_id: storeId },
-    {
-      session,
-      projection: { _id: 0, ...RANKED_FIELDS },
-      sort: { [tree.keyField]: 1 },
-      hint: tree.keyIndex,
-      batchSize: SCANNED_A_BATCH,
-    },
-  );
+    .find({ store_id: storeId, [tree.keyField]: range }, options);
   for await (const document of documents) {
     for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
   }
@@ -138,7 +112,6 @@ export interface Share {
   removed: RankEntry[];
 }
 
-/** Adds pieces to a leaf's texts, and takes others out. */
 export function changeTexts(
   { tree, storeId }: TreePlace,
   boundary: string,
@@ -193,7 +166,7 @@ export async function buildTree(transaction: TreeTransaction): Promise<LoadedTre
   const { db, session, tree } = transaction;
   const stored = db.collection<LeafTexts>(RANK_NODES);
   const leaves: Part[] = [];
-  for await (const batch of inBatches(leavesOf(tree, scanRecords(transaction)), LEAVES_A_WRITE)) {
+  for await (const batch of inBatches(leavesOf(tree, readRecords(transaction)), LEAVES_A_WRITE)) {
     const texts = batch.flatMap((leaf) => replaceTexts(transaction, leaf));
     if (texts.length > 0) await stored.bulkWrite(texts, { session, ordered: false });
     for (const { texts: _written, ...leaf } of batch) leaves.push(leaf);

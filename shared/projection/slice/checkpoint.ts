@@ -54,7 +54,6 @@ function contentDigest({ key, value }: LogMessage): string {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Whether a message of the log is the last one that a checkpoint names. */
 export function isSameMessage(last: LastMessage, message: LogMessage): boolean {
   if (isSameIdentity(last, identityOf(message))) return true;
   if (last.offset !== Number(message.offset)) return false;

@@ -17,13 +17,11 @@ export interface Given {
   position: number;
 }
 
-/** Positions that were taken: the last one of all, and the last one of each entity. */
 export interface TakenPositions {
   position: number;
   positions: Partial<Record<EntityName, number>>;
 }
 
-/** The next position of a store, for a change of one record. */
 export function takePosition(taken: TakenPositions, entity: EntityName): number {
   taken.position += 1;
   taken.positions[entity] = taken.position;

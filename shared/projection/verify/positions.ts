@@ -28,7 +28,6 @@ export interface DamagedPosition {
 /** Values in one query, and documents in one write. */
 const TOGETHER = 1_000;
 
-/** The aggregation's expression for whether a value is a position. */
 const IS_POSITION = {
   $cond: [
     { $isNumber: '$_id' },
@@ -85,7 +84,6 @@ export async function findDamagedPositions(
   return found;
 }
 
-/** Reports damaged positions, by kind and by what is wrong. */
 export function verifyPositions(
   damaged: readonly DamagedPosition[],
   compare: (what: string, stored: number, counted: number) => void,

@@ -66,7 +66,6 @@ function optionalOf(names: readonly string[], schema: TSchema) {
 
 const PerEntity = Type.Optional(Type.Object(optionalOf(ENTITY_NAMES, Count), CLOSED));
 
-/** Every field that a stamp may have. */
 const FIELDS = {
   _id: Type.String(),
   store_id: Type.String(),
@@ -133,7 +132,6 @@ export function countIn(members: unknown, name: string): number {
 
 const EPOCHS = /^[\w-]+:[0-9a-z]+(?:,[\w-]+:[0-9a-z]+)*$/;
 
-/** Whether a text lists epochs that gave the positions up to the last one. */
 export function areEpochs(text: unknown, position: number): boolean {
   if (text === undefined) return position === 0;
   if (typeof text !== 'string' || !EPOCHS.test(text)) return false;

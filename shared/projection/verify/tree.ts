@@ -13,15 +13,13 @@ import {
 } from '../../read-models/rank-tree/nodes.ts';
 import type { RankEntry } from '../../read-models/rank-tree/trees.ts';
 import { SEARCH_TEXTS } from '../../read-models/search-texts.ts';
-import { scanRecords } from '../rank-tree/stored.ts';
+import { readRecords } from '../rank-tree/stored.ts';
 import { damageOf, damageOfRoot, damageOfTexts, deviationOf } from '../rank-tree/node-shape.ts';
 import { addUpParts, leafOf, TreeNode } from '../rank-tree/nodes.ts';
 import type { TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
-/** Receives the stored and the counted value of one thing. */
 export type Compare = (what: string, stored: string | number, counted: string | number) => void;
 
-/** Compares every node of a tree, and its root, with the records. */
 export async function verifyTree(
   transaction: TreeTransaction,
   stamp: Stamp | null,
@@ -106,7 +104,7 @@ async function countInLeaves(
     const next = parts[inLeaves.length + 1];
     return next !== undefined && compareKeys(key, next.boundary) >= 0;
   };
-  for await (const record of scanRecords(transaction)) {
+  for await (const record of readRecords(transaction)) {
     while (isBehind(record)) await leave();
     records.push(record);
     if (records.length < RECORDS_AT_ONCE || tree.searched) continue;

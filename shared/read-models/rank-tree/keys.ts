@@ -9,7 +9,6 @@ const LATEST = 253_402_387_200_000;
 const DIGITS = 10;
 const RADIX = 36;
 
-/** What begins the key of an instant, newest first: ten digits of fixed width. Milliseconds since 1970. */
 export function timePrefix(instant: number): string {
   return (LATEST - instant).toString(RADIX).padStart(DIGITS, '0');
 }
@@ -98,7 +97,6 @@ export interface OrderFacets {
 
 const FIRST_LETTER = 97;
 
-/** A letter for each word of a closed list: `a` for the first. */
 function lettersOf(words: readonly string[]): ReadonlyMap<string, string> {
   return new Map(words.map((word, index) => [word, String.fromCharCode(FIRST_LETTER + index)]));
 }
@@ -112,7 +110,6 @@ export function orderFacet({ status, order_type, customer_id }: OrderFacets): st
   return `${STATUS_LETTERS.get(status) ?? ''}${TYPE_LETTERS.get(order_type) ?? ''}${named}`;
 }
 
-/** The status of the orders with that code. */
 export function statusOfFacet(facet: string): (typeof ORDER_STATUSES)[number] | null {
   return ORDER_STATUSES[facet.charCodeAt(0) - FIRST_LETTER] ?? null;
 }
@@ -139,7 +136,6 @@ export function reviewFacet(rating: number | string): string {
   return `r${rating}`;
 }
 
-/** The codes of the reviews with one of some ratings; `null` when none is asked for and all pass. */
 export function reviewFacets(ratings: readonly string[]): string[] | null {
   return ratings.length === 0 ? null : [...new Set(ratings)].map(reviewFacet);
 }

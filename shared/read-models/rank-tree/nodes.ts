@@ -24,7 +24,6 @@ export interface RankNode {
   bytes?: number[];
 }
 
-/** What a search compares: of the records of one leaf, in the tree that is searched. */
 export interface LeafTexts {
   _id: string;
   store_id: string;
