@@ -214,14 +214,6 @@ function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
   return ranges.join();
 }
 
-export interface NodeView {
-  id: string;
-  /** What it says to hold; `null` where it is no master. */
-  claim: Claim | null;
-  /** All nodes that it knows, by their ids; itself only where it knows its own address. */
-  nodes: ReadonlyMap<string, RedisNode>;
-}
-
 export interface Claim {
   /** Of two that claim a slot the one with the higher epoch has it. */
   epoch: number;
@@ -231,9 +223,10 @@ export interface Claim {
 const LINE =
   /^(?<id>\S+) (?<host>\S*):(?<port>\d+)(?:@\d+)?(?:,(?<name>[^\s,]*)\S*)? (?<flags>\S+) \S+ \S+ \S+ (?<epoch>\d+) \S+(?<slots>.*)$/;
 
-export function readClusterNodes(text: string): NodeView {
+export function readClusterNodes(text: string) {
   const nodes = new Map<string, RedisNode>();
-  let view: Pick<NodeView, 'id' | 'claim'> | null = null;
+  /** Without a claim where it is no master. */
+  let view: { id: string; claim: Claim | null } | null = null;
   for (const line of text.split('\n')) {
     const {
       id = '',

@@ -8,13 +8,7 @@ export interface TlsFiles {
   keyFile: string | null;
 }
 
-export interface TlsMaterial {
-  ca?: string;
-  cert?: string;
-  key?: string;
-}
-
-export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles): TlsMaterial {
+export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles) {
   return {
     ...(caFile === null ? {} : { ca: readSettingFile(caFile) }),
     ...(certFile === null ? {} : { cert: readSettingFile(certFile) }),

@@ -224,13 +224,6 @@ async function decodeRecords(
   return result;
 }
 
-interface RecordStart {
-  end: number;
-  attributes: number;
-  timestampDelta: number;
-  offsetDelta: number;
-}
-
 type Headers = Record<string, Buffer | null | (Buffer | null)[]>;
 
 /** Reads what records are made of. Every method throws a RangeError where the bytes end too early. */
@@ -272,8 +265,9 @@ class RecordReader {
     return isNegative ? -value - 1 : value;
   }
 
-  beginRecord(): RecordStart {
+  beginRecord() {
     const length = this.varint();
+    /** Where the record ends, as it says. */
     const end = this.at + length;
     const attributes = this.byte();
     return { end, attributes, timestampDelta: this.varlong(), offsetDelta: this.varint() };

@@ -24,12 +24,6 @@ import {
   type UnreadableBatch,
 } from './message.ts';
 
-interface RecordSet {
-  messages: LogMessage[];
-  /** Messages and their headers. */
-  parts: number;
-}
-
 export interface Fetched {
   fetchOffset: number;
   abortedTransactions: readonly AbortedTransaction[];
@@ -43,7 +37,7 @@ export interface Fetched {
  * Never throws: unreadable batches become placeholders, and so do offsets without messages at either end, as of aborted transactions,
  * since kafkajs drops a fetch without messages.
  */
-export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding): Promise<RecordSet> {
+export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
   const { fetchOffset, most, mostBytes } = fetched;
   const { budget } = decoding;
   const aborted = new AbortedTransactions(fetched.abortedTransactions);

@@ -36,14 +36,6 @@ import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
-export interface AppliedAccess {
-  /** Records that changed, as they are now. */
-  keys: AccessKey[];
-  stores: StoreAccess[];
-  outdated: number;
-  deadLetters: DeadLetter[];
-}
-
 /** What changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
 export async function applyAccess(
   control: Db,
@@ -52,7 +44,7 @@ export async function applyAccess(
   slice: Slice,
   limits: LetterLimits | null = null,
   checkpoint?: () => Promise<void>,
-): Promise<AppliedAccess> {
+) {
   await checkpoint?.();
   const collections = controlCollections(control);
   const keys = new Map<string, AccessKey>();

@@ -109,21 +109,14 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
 /** A larger message is not parsed for this; what it says of people goes when the letter expires. */
 const MAX_PARSED_BYTES = 4_194_304;
 
-interface LooseEvent {
-  attributes: Readonly<Record<string, unknown>>;
-  /** `undefined` in an event without data. */
-  data: unknown;
-  /** All that the message says; `undefined` where it is no JSON. */
-  value: unknown;
-}
-
 /** What can be read of an event in either content mode. */
-export function readLoosely({ value: bytes, headers }: EventMessage): LooseEvent {
+export function readLoosely({ value: bytes, headers }: EventMessage) {
   const value = parse(bytes);
   const named = [...eventHeaders(headers)].flatMap(([name, text]) =>
     name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : [],
   );
-  if (named.length > 0) return { attributes: Object.fromEntries(named), data: value, value };
+  if (named.length > 0)
+    return { attributes: Object.fromEntries(named) as Record<string, unknown>, data: value, value };
   const attributes = asObject(value);
   return { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value };
 }
@@ -148,7 +141,7 @@ export function storesNamedBy(message: EventMessage): string[] {
   return [...new Set(storesIn(readLoosely(message).attributes, message))];
 }
 
-function storesIn({ storeid }: LooseEvent['attributes'], { key }: EventMessage): string[] {
+function storesIn({ storeid }: Readonly<Record<string, unknown>>, { key }: EventMessage): string[] {
   return [storeid, key?.toString('utf8')].filter(isIdText);
 }
 

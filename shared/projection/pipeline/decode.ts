@@ -31,10 +31,7 @@ export interface Rejected {
   rejection: EventRejected;
 }
 
-export function decode(
-  messages: readonly LogMessage[],
-  reader = new ChangeReader(),
-): { entries: Entry[]; rejected: Rejected[] } {
+export function decode(messages: readonly LogMessage[], reader = new ChangeReader()) {
   const entries: Entry[] = [];
   const rejected: Rejected[] = [];
   for (const [at, message] of messages.entries()) {
@@ -78,27 +75,16 @@ export function fold(entries: readonly Entry[]): Map<string, Chain> {
   return chains;
 }
 
-interface Decoded {
-  entries: Entry[];
-  rejected: Rejected[];
-}
-
-interface WithoutErased extends Decoded {
-  /** How many messages are skipped, as their store was erased after them. */
-  passedBy: number;
-  erasedAt: ReadonlyMap<string, Date>;
-}
-
 /**
  * Leaves out what a slice says of erased stores. Only a store without a stamp can be one, or one that began anew: an erasure takes the
  * stamp away first, so that no slice of the store continues beside it, and no other store is asked about.
  */
 export async function withoutErasedStores(
   slice: Slice,
-  { entries, rejected }: Decoded,
+  { entries, rejected }: ReturnType<typeof decode>,
   stamps: ReadonlyMap<string, Stamp>,
   findErased: FindErased,
-): Promise<WithoutErased> {
+) {
   const { messages } = slice;
   const named = new Map(
     rejected.map(({ at }) => {
@@ -111,7 +97,7 @@ export async function withoutErasedStores(
     const stamp = stamps.get(change.storeId);
     if (stamp === undefined || stamp.erased_at !== undefined) asked.add(change.storeId);
   }
-  if (asked.size === 0) return { entries, rejected, passedBy: 0, erasedAt: new Map() };
+  if (asked.size === 0) return { entries, rejected, passedBy: 0, erasedAt: new Map<string, Date>() };
   const erased = await findErased(asked);
   const remains = (at: number, storeIds: readonly string[]) => {
     const message = messages[at];

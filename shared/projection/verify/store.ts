@@ -143,21 +143,11 @@ export function areEpochs(text: unknown, position: number): boolean {
   });
 }
 
-interface CountedKind {
-  records: number;
-  tombstones: number;
-  /** The highest that a record or a tombstone has; 0 where none has one. */
-  position: number;
-}
+export type CountedStore = Awaited<ReturnType<typeof countStore>>;
 
-export interface CountedStore {
-  kinds: Record<EntityName, CountedKind>;
-  /** Of the store's own record; `null` without one. */
-  timezoneOffset: string | null;
-}
-
-export async function countStore(db: Db, session: ClientSession, storeId: string): Promise<CountedStore> {
-  const kinds: [EntityName, CountedKind][] = [];
+/** Counts a store's records in the session's snapshot. */
+export async function countStore(db: Db, session: ClientSession, storeId: string) {
+  const kinds = {} as Record<EntityName, { records: number; tombstones: number; position: number }>;
   for (const entity of ENTITY_NAMES) {
     const records = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
     const tombstones = tombstonesIn(db);
@@ -169,14 +159,15 @@ export async function countStore(db: Db, session: ClientSession, storeId: string
       await records.findOne({ ...ofStore, feed_position: POSSIBLE }, last),
       await tombstones.findOne({ store_id: storeId, entity, feed_position: POSSIBLE }, last),
     ];
+    // 0 where none has one.
     const position = Math.ceil(Math.max(record?.feed_position ?? 0, tombstone?.feed_position ?? 0));
-    kinds.push([entity, { records: present, tombstones: gone, position }]);
+    kinds[entity] = { records: present, tombstones: gone, position };
   }
   const own = await db
     .collection<StoreDocument>(COLLECTIONS.store)
     .findOne({ _id: documentId(storeId, storeId) }, { session, projection: { summary: 1 } });
   const timezoneOffset = own === null ? null : (OFFSET.exec(own.summary)?.[1] ?? null);
-  return { kinds: Object.fromEntries(kinds) as Record<EntityName, CountedKind>, timezoneOffset };
+  return { kinds, timezoneOffset };
 }
 
 /** Numbers alone: what else lies there is damage, and no last position. */

@@ -39,7 +39,7 @@ export async function verifyTree(
     for (const found of damages) compare(`a node of level ${level}`, found, 'a node');
   }
   if (stored.some(({ isIncomplete }) => isIncomplete)) return;
-  const [lowest = NOTHING] = stored;
+  const [lowest = emptyLevel()] = stored;
   const { all, inLeaves } = await countInLeaves(transaction, lowest, compare);
   compare('counts of the root', inWords(counts), inWords(all.counts));
   compare('number of leaves', leaves, lowest.parts.length);
@@ -60,8 +60,6 @@ export async function verifyTree(
   }
   compare('number of uppermost nodes', below.nodes.length, 1);
 }
-
-const NOTHING: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
 
 /** Walks the records past the leaves, and compares each with the leaf that would be made of its records. */
 async function countInLeaves(
@@ -165,22 +163,23 @@ function sumsOf({ nodes }: StoredLevel, counted: readonly Counts[]): Counts[] {
   return nodes.map(({ length }) => addUpParts(counted.slice(start, (start += length))));
 }
 
-interface StoredLevel {
-  /** The parts of all its nodes. */
-  parts: (Counts & { boundary: string; bytes?: number })[];
-  /** Where each node begins by its `_id`, and how many parts it has. */
-  nodes: { boundary: string; length: number }[];
-  /** Mistakes of nodes that differ from what would be written. */
-  damages: string[];
-  /** Whether some of them cannot be read: what the level covers is not known then. */
-  isIncomplete: boolean;
+type StoredLevel = ReturnType<typeof emptyLevel>;
+
+function emptyLevel() {
+  return {
+    /** The parts of all its nodes. */
+    parts: [] as (Counts & { boundary: string; bytes?: number })[],
+    /** Where each node begins by its `_id`, and how many parts it has. */
+    nodes: [] as { boundary: string; length: number }[],
+    /** Mistakes of nodes that differ from what would be written. */
+    damages: [] as string[],
+    /** Whether some of them cannot be read: what the level covers is not known then. */
+    isIncomplete: false,
+  };
 }
 
-async function readLevel(
-  { db, session, tree, storeId }: TreeTransaction,
-  level: number,
-): Promise<StoredLevel> {
-  const found: StoredLevel = { parts: [], nodes: [], damages: [], isIncomplete: false };
+async function readLevel({ db, session, tree, storeId }: TreeTransaction, level: number) {
+  const found = emptyLevel();
   const { length: prefix } = levelPrefix(tree.name, storeId, level);
   const stored = nodesIn(db).find(anyOfLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
   for await (const node of stored) {
