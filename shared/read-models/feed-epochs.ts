@@ -13,7 +13,7 @@ export interface Epoch {
 export const EPOCH_BYTES = 6;
 
 /** Older ones are forgotten: a cursor of one that is not known begins anew. */
-const MAX_EPOCHS = 64;
+export const KEPT_EPOCHS = { max: 64 };
 
 export function newEpoch(): string {
   return randomBytes(EPOCH_BYTES).toString('base64url');
@@ -31,7 +31,7 @@ export function epochsIn(text: string | undefined): Epoch[] {
 export function withEpoch(text: string | undefined, { id, from }: Epoch): string {
   const item = `${id}:${from.toString(36)}`;
   if (text === undefined) return item;
-  return [...text.split(','), item].slice(-MAX_EPOCHS).join(',');
+  return [...text.split(','), item].slice(-KEPT_EPOCHS.max).join(',');
 }
 
 /** The epoch under which a position was given; `null` where no position was given yet, or it is not known any longer. */

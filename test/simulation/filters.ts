@@ -56,6 +56,7 @@ const some = (value: Value, test: (item: Value) => boolean) =>
 
 const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
   $in: (value, list) => some(value, (item) => (list as Value[]).some((one) => isSame(item, one))),
+  $nin: (value, list) => !(list as Value[]).some((one) => isSame(value, one)),
   $gt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) > 0),
   $gte: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) >= 0),
   $lt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) < 0),
@@ -84,7 +85,7 @@ export function matches(doc: Doc, filter: object): boolean {
 }
 
 /** An aggregation expression, as updates of texts have them. */
-function evaluate(doc: Doc, expression: Value): Value {
+export function evaluate(doc: Doc, expression: Value): Value {
   if (typeof expression === 'string' && expression.startsWith('$')) return valueAt(doc, expression.slice(1));
   if (!isPlain(expression)) return expression;
   const [[name, operand] = ['', undefined]] = Object.entries(expression);
@@ -92,6 +93,8 @@ function evaluate(doc: Doc, expression: Value): Value {
   if (name === '$literal') return operand;
   if (name === '$add') return each().reduce<number>((sum, item) => sum + Number(item), 0);
   if (name === '$concat') return each().join('');
+  if (name === '$split') return String(each()[0]).split(String(each()[1]));
+  if (name === '$arrayElemAt') return (each()[0] as Value[])[Number(each()[1])];
   if (name === '$replaceOne') {
     const { input, find, replacement } = operand as Fields;
     return String(evaluate(doc, input)).replace(String(evaluate(doc, find)), () => String(replacement));

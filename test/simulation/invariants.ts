@@ -8,6 +8,8 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
+import type { ClientSession, Db } from 'mongodb';
+import { verifyTree } from '#shared/projection/verify/tree.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { RANK_TREES, rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import type { Doc } from './filters.ts';
@@ -15,7 +17,7 @@ import type { Entry } from './log.ts';
 import { Model, type Retried } from './model.ts';
 import { RETRIES } from './operator.ts';
 import { TOPIC } from './projector.ts';
-import type { Session, State } from './store.ts';
+import { readerOf, type Session, type State } from './store.ts';
 
 /** What orders and reviews of the world call their customers. */
 export const NAME = 'Zoë';
@@ -79,6 +81,22 @@ export class Invariants {
     for (const { doc } of state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? []) {
       if (ended.has(`${generation}/${String(doc['partition'])}`)) continue;
       this.#checkPartition(state, generation, Number(doc['partition']), Number(doc['position']));
+    }
+  }
+
+  /** Checks every node of every rank tree. @throws {Violation} */
+  async checkTrees(state: State, generation: string): Promise<void> {
+    const db = readerOf(state, generation) as unknown as Db;
+    for (const { doc } of state.get(`${generation}/${STAMPS}`)?.values() ?? []) {
+      for (const tree of Object.values(RANK_TREES)) {
+        const transaction = { db, session: {} as ClientSession, tree, storeId: doc._id };
+        await verifyTree(transaction, doc as unknown as Stamp, (what, stored, counted) => {
+          if (stored === counted) return;
+          throw new Violation(
+            `${generation}: ${what} of the tree ${tree.name} of ${doc._id} is ${stored}, not ${counted}`,
+          );
+        });
+      }
     }
   }
 

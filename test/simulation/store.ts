@@ -5,7 +5,7 @@
  * `test/simulation/promises.integration.test.ts` holds the same against a real server.
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
-import { compare, copy, type Doc, matches, updated, valueAt } from './filters.ts';
+import { compare, copy, type Doc, evaluate, matches, updated, valueAt } from './filters.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 import type { Host, Scheduler } from './scheduler.ts';
 
@@ -20,6 +20,8 @@ export type State = ReadonlyMap<string, Documents>;
 
 const TRANSACTION_LIFETIME_MS = 60_000;
 const LOCK_WAIT_MS = 10;
+/** How long a commit may be on its way after its client gave up. */
+const MAX_LATE_MS = 3_000;
 
 interface Transaction {
   session: Session;
@@ -98,11 +100,25 @@ export class Server {
             } else if (!isLost) answer = () => reject(error);
           }
         }
+        if (isCommit && !isDone && !this.faults.isAway) this.#arriveLate(work);
         if (host.state === 'running') answer();
         else this.#scheduler.after(0, host, answer);
       };
       // What was sent is carried out, whatever becomes of the host.
       this.#scheduler.after(1 + this.#random.below(4), null, attempt);
+    });
+  }
+
+  /** A commit that was on its way when its client gave up: it counts unless its session was ended before. */
+  #arriveLate(commit: () => unknown): void {
+    this.#scheduler.after(this.#random.below(MAX_LATE_MS), null, () => {
+      const before = this.state;
+      try {
+        commit();
+      } catch (error) {
+        if (!(error instanceof MongoServerError)) throw error;
+      }
+      if (this.state !== before) this.onUnknownCommit(before);
     });
   }
 
@@ -306,6 +322,54 @@ type Operation = Record<
   { filter?: object; update?: object; replacement?: object; document?: Doc; upsert?: boolean }
 >;
 
+function cursorOf(read: () => Promise<Doc[]>) {
+  return {
+    toArray: read,
+    async *[Symbol.asyncIterator]() {
+      yield* await read();
+    },
+  };
+}
+
+function select(documents: Iterable<Doc>, filter: object, { sort = {}, limit = 0 }: Options): Doc[] {
+  const found = [...documents].filter((doc) => matches(doc, filter));
+  const order = Object.entries(sort);
+  found.sort((a, b) => {
+    for (const [path, direction] of order) {
+      const by = compare(valueAt(a, path), valueAt(b, path)) * direction;
+      if (by !== 0) return by;
+    }
+    return compare(a._id, b._id);
+  });
+  return (limit > 0 ? found.slice(0, limit) : found).map((doc) => copy(doc));
+}
+
+type Stage = { $match?: object; $project?: Record<string, unknown>; $count?: string };
+
+/** A database of a committed state to read, at once and without faults. */
+export function readerOf(state: State, database: string) {
+  return {
+    collection: (name: string) => {
+      const docs = () => [...(state.get(`${database}/${name}`)?.values() ?? [])].map(({ doc }) => doc);
+      return {
+        find: (filter: object, options: Options) => cursorOf(async () => select(docs(), filter, options)),
+        aggregate: (stages: readonly Stage[]) =>
+          cursorOf(async () => stages.reduce((rows, stage) => staged(rows, stage), docs())),
+      };
+    },
+  };
+}
+
+function staged(rows: Doc[], { $match, $project, $count }: Stage): Doc[] {
+  if ($match !== undefined) return rows.filter((row) => matches(row, $match));
+  if ($count !== undefined) return rows.length === 0 ? [] : [{ _id: '', [$count]: rows.length }];
+  const fields = Object.entries($project ?? {});
+  return rows.map((row) => ({
+    _id: row._id,
+    ...Object.fromEntries(fields.map(([field, expression]) => [field, evaluate(row, expression)])),
+  }));
+}
+
 class Collection {
   readonly #server: Server;
   readonly #host: Host;
@@ -318,18 +382,14 @@ class Collection {
   }
 
   find(filter: object = {}, options: Options = {}) {
-    const read = () => this.#request(options, (transaction) => this.#find(filter, options, transaction));
-    return {
-      toArray: read,
-      async *[Symbol.asyncIterator]() {
-        yield* await read();
-      },
-    };
+    return cursorOf(() =>
+      this.#request(options, (transaction) => this.#select(filter, options, transaction)),
+    );
   }
 
   async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
     const [found = null] = await this.#request(options, (transaction) =>
-      this.#find(filter, { ...options, limit: 1 }, transaction),
+      this.#select(filter, { ...options, limit: 1 }, transaction),
     );
     return found;
   }
@@ -403,19 +463,8 @@ class Collection {
     }) as Promise<null>;
   }
 
-  #find(filter: object, { sort = {}, limit = 0 }: Options, transaction: Transaction | null): Doc[] {
-    const found = [...this.#server.documentsOf(this.#name, transaction).values()].filter((doc) =>
-      matches(doc, filter),
-    );
-    const order = Object.entries(sort);
-    found.sort((a, b) => {
-      for (const [path, direction] of order) {
-        const by = compare(valueAt(a, path), valueAt(b, path)) * direction;
-        if (by !== 0) return by;
-      }
-      return compare(a._id, b._id);
-    });
-    return (limit > 0 ? found.slice(0, limit) : found).map((doc) => copy(doc));
+  #select(filter: object, options: Options, transaction: Transaction | null): Doc[] {
+    return select(this.#server.documentsOf(this.#name, transaction).values(), filter, options);
   }
 
   #update(

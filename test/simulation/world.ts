@@ -1,6 +1,7 @@
 /** One history: a world of projectors, publishers, operators and followers, in which things go wrong as the seed has it. */
 import { MongoError } from 'mongodb';
 import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
+import { KEPT_EPOCHS } from '#shared/read-models/feed-epochs.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
@@ -76,7 +77,7 @@ export const ACTIONS_PER_HISTORY = 60;
 
 /** Runs one history. @param actions how many things happen before it gets quiet. */
 export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): Promise<History> {
-  const undo = [withSmallTrees(3, 3), withSmallErasures()];
+  const undo = [withSmallTrees(3, 3), withSmallErasures(), withFewEpochs(seed % 2 === 0 ? 2 : 64)];
   const world = new World(seed);
   let violation: Error | null = null;
   try {
@@ -87,6 +88,13 @@ export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): P
     for (const one of undo) one();
   }
   return { seed, steps: world.scheduler.steps, trace: world.lines, violation };
+}
+
+/** @returns what makes it as it was. */
+function withFewEpochs(max: number): () => void {
+  const before = { ...KEPT_EPOCHS };
+  Object.assign(KEPT_EPOCHS, { max });
+  return () => void Object.assign(KEPT_EPOCHS, before);
 }
 
 class World implements WorldOfProjectors {
@@ -147,6 +155,7 @@ class World implements WorldOfProjectors {
     for (let count = 0; count < actions; count += 1) {
       this.#act(this.#choose());
       await this.#pass(this.random.below(this.random.chance(0.1) ? 3_000 : 60));
+      if (this.random.chance(0.1)) await this.#checkTrees();
     }
     await this.#calmDown();
   }
@@ -518,6 +527,11 @@ class World implements WorldOfProjectors {
     return Number([...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0);
   }
 
+  async #checkTrees(): Promise<void> {
+    for (const generation of this.#generations)
+      await this.#invariants.checkTrees(this.#server.state, generation);
+  }
+
   #checkCommit(before: State, after: State, session: Session['id'] | null): void {
     if (this.#violation !== null) return;
     try {
@@ -572,6 +586,7 @@ class World implements WorldOfProjectors {
     }
     const { state } = this.#server;
     for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
+    await this.#checkTrees();
     for (const follower of this.#followers) {
       const partition = partitionOf(follower.storeId);
       // What only the lost end held was told, and no other generation knows of it.

@@ -163,6 +163,12 @@ export const MISTAKES: readonly Mistake[] = [
     by: 'for (const { facet } of removed.slice(1)) counts[facet] = (counts[facet] ?? 0) - 1;',
   },
   {
+    mistake: 'nodes do not count what comes in twos and more',
+    file: MAINTAIN,
+    replace: 'shareOf(loaded.count(entry, 1))?.added.push(entry);',
+    by: 'shareOf(loaded.count(entry, added.length > 1 ? 0 : 1))?.added.push(entry);',
+  },
+  {
     mistake: 'another log is not noticed',
     file: CONTINUITY,
     replace: "if (!isSameMessage(last, found)) return { kind: 'replaced' };",
