@@ -39,8 +39,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'positions that a restored database lost count as told',
     file: 'services/query/feed/cursor.ts',
-    replace: 'if (cursor.snapshotPosition <= end) return byCursor;',
-    by: 'if (cursor.snapshotPosition >= 0) return byCursor;',
+    replace: 'const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;',
+    by: 'const end = following === undefined ? Infinity : Math.max(following.from, Infinity);',
     tests: [
       'test/shared/projection/pipeline/positions.integration.test.ts',
       'test/followers.integration.test.ts',
@@ -49,8 +49,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'deletions that a restored database gives again are not told',
     file: 'services/query/feed/cursor.ts',
-    replace: 'skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),',
-    by: 'skipDeletionsUpTo: cursor.snapshotPosition,',
+    replace: 'skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),',
+    by: 'skipDeletionsUpTo: after.snapshotPosition,',
     tests: [
       'test/shared/projection/pipeline/positions.integration.test.ts',
       'test/followers.integration.test.ts',

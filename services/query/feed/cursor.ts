@@ -98,27 +98,23 @@ export type After = Cursor | typeof NOW | null;
 /** As `after`, for which no cursor is taken: those are longer. */
 export const NOW = 'now';
 
-/** Where to start if the cursor is still right, which only a stamp can tell; `Infinity` is wherever the store stands now. */
-export function startByCursor(cursor: After, generation: string): Start {
-  if (cursor === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
-  if (cursor === NOW) return { lastDelivered: Infinity, skipDeletionsUpTo: Infinity };
-  if (cursor.generation !== generation) return EVERYTHING;
-  return { lastDelivered: cursor.lastDelivered, skipDeletionsUpTo: cursor.skipDeletionsUpTo };
-}
-
-/** Where to start according to the stamp of the snapshot that is read. */
-export function startAt(cursor: After, generation: string, stamp: Stamp | null): Start {
-  const byCursor = startByCursor(cursor, generation);
-  if (cursor === null || cursor === NOW || cursor.generation !== generation || cursor.epoch === null)
-    return byCursor;
+/**
+ * Where to start according to the stamp of the snapshot that is read, or before there is one, if the cursor is still right. `Infinity` is
+ * wherever the store stands now.
+ */
+export function startAt(after: After, generation: string, stamp?: Stamp | null): Start {
+  if (after === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
+  if (after === NOW) return { lastDelivered: Infinity, skipDeletionsUpTo: Infinity };
+  if (after.generation !== generation) return EVERYTHING;
+  const { epoch, lastDelivered, skipDeletionsUpTo } = after;
+  if (epoch === null || stamp === undefined) return { lastDelivered, skipDeletionsUpTo };
   const epochs = epochsIn(stamp?.epochs);
-  const at = epochs.findIndex(({ id }) => id === cursor.epoch);
+  const at = epochs.findIndex(({ id }) => id === epoch);
   if (at === -1) return EVERYTHING;
   const following = epochs[at + 1];
   const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;
-  if (cursor.snapshotPosition <= end) return byCursor;
   return {
-    lastDelivered: Math.min(cursor.lastDelivered, end),
-    skipDeletionsUpTo: Math.min(cursor.skipDeletionsUpTo, end),
+    lastDelivered: Math.min(lastDelivered, end),
+    skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),
   };
 }

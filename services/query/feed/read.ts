@@ -9,7 +9,7 @@ import { redacted, namesCustomers } from '../read/page.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { offsetOf } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
-import { type After, type Cursor, encodeCursor, startByCursor, type Start, startAt } from './cursor.ts';
+import { type After, type Cursor, encodeCursor, type Start, startAt } from './cursor.ts';
 import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
 import type { ChangeRow, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
 
@@ -114,7 +114,7 @@ export async function readChanges(
 async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; start: Start }> {
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
-  let start = startByCursor(after, changes.mark);
+  let start = startAt(after, changes.mark);
   const positions = request.positions ?? hintOf(wanted).positions;
   let kinds = movedKinds(feed, positions, start.lastDelivered);
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
