@@ -40,7 +40,7 @@ export const MUTATIONS: readonly Mutation[] = [
     fault: 'positions that a restored database lost count as told',
     file: 'services/query/feed/cursor.ts',
     replace: 'const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;',
-    by: 'const end = following === undefined ? Infinity : Math.max(following.from, Infinity);',
+    by: 'const end = Infinity;',
     tests: [
       'test/shared/projection/pipeline/positions.integration.test.ts',
       'test/followers.integration.test.ts',
