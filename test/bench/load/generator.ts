@@ -72,5 +72,6 @@ async function run({
     p50_ms: percentile(0.5),
     p95_ms: percentile(0.95),
     p99_ms: percentile(0.99),
+    answers: times.length,
   };
 }
