@@ -21,13 +21,14 @@ export function replaceSection(text: string, name: string, markdown: string): st
 /** As wide as a terminal at least is. */
 const COLUMNS = 80;
 
-/** Without the groups, whose help only lists what follows, and without what all commands have. */
+/** Without the groups, whose help only lists what follows, and without what all commands have or their heading says. */
 export function cliMarkdown(): string {
   const all = commandHelps(createProgram());
   const isGroup = (group: string) =>
     group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
-  const shorten = (help: string) =>
+  const shorten = (name: string, help: string) =>
     help
+      .replace(`Usage: ${name} [options]\n`, '')
       .replace(/(?<!Options:)\n {2}-h, .*/, '')
       .replace(/\n +--json +print JSON, for programs(?=\n|$)/, '')
       .replace(/\n\nOptions:(?=\n\n|$)/, '')
@@ -35,7 +36,7 @@ export function cliMarkdown(): string {
       .trim();
   return all
     .filter(({ name }) => !isGroup(name))
-    .map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${shorten(help)}\n\`\`\``)
+    .map(({ name, help }) => `## ${name}\n\n\`\`\`text\n${shorten(name, help)}\n\`\`\``)
     .join('\n\n');
 }
 
