@@ -75,17 +75,14 @@ export async function audited<T>(
   return done.result;
 }
 
-/** An error in a sentence of another one. */
 export function messageOf(error: unknown): string {
   return error instanceof StoreDataError ? error.message : describeError(error);
 }
 
-/** The variable that names the actor where the command line does not. */
 export const ACTOR_VARIABLE = 'STORE_DATA_ACTOR';
 
 const ACTOR_PATTERN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]{1,128}$/u;
 
-/** An argument that names an actor. */
 export function actor(text: string): string {
   if (!ACTOR_PATTERN.test(text)) {
     throw new InvalidArgumentError('An actor is 1 to 128 characters without control characters.');

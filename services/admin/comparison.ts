@@ -47,7 +47,6 @@ export interface Range {
   collection: string;
   /** Whose records; of counts the entity that is counted by. */
   entity: EntityName;
-  /** Its ids begin with it. */
   prefix: string;
 }
 
@@ -70,7 +69,6 @@ export function rangesOf(storeId: string): Range[] {
   ];
 }
 
-/** The ids and versions of a range, ids ascending. */
 function readVersions({ db, session }: Side, { collection, prefix }: Range): FindCursor<Version> {
   return db.collection<Version>(collection).find(
     // "0" follows "/": nothing of another store lies between.
@@ -79,7 +77,6 @@ function readVersions({ db, session }: Side, { collection, prefix }: Range): Fin
   );
 }
 
-/** Whole records by their ids, as they are shown. */
 async function readRecords(
   { db, session }: Side,
   collection: string,
@@ -142,7 +139,6 @@ const RECORDS_BATCH = 200;
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
 
 interface Scanned {
-  /** Records of each side. */
   expected: number;
   actual: number;
   /** Records whose whole content was compared. */
@@ -191,7 +187,6 @@ export async function scanRange(
   return result;
 }
 
-/** A record that is compared, its bodies under an offset. */
 export interface Wanted {
   id: string;
   offset: string;
@@ -225,7 +220,6 @@ export async function* readContents<W extends Wanted>(
   }
 }
 
-/** What differs in a record that differs. */
 export function kindOf({ one, other }: Contents): DifferenceKind {
   if (other.size === 0) return 'missing';
   if (one.size === 0) return 'added';

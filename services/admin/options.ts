@@ -42,13 +42,11 @@ function nonEmpty(text: string): string {
   return text;
 }
 
-/** An argument that is a store's id. */
 export function storeId(text: string): string {
   if (!isId(text)) throw new InvalidArgumentError('A store id is 1 to 64 of A-Z a-z 0-9 _ -.');
   return text;
 }
 
-/** An argument that is a key's id. */
 export function clientId(text: string): string {
   if (!CLIENT_ID_PATTERN.test(text)) {
     throw new InvalidArgumentError('A client_id is 1 to 128 printable ASCII characters without ":".');
@@ -83,7 +81,6 @@ export function duration(text: string): number {
   return Number(digits) * DURATION_UNITS[unit as keyof typeof DURATION_UNITS];
 }
 
-/** Makes the reading of a whole number. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -94,7 +91,6 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** An argument that is the number of a generation. */
 export const generationNumber = wholeNumber(1, 1_000_000_000);
 
 /** The environment given, or the only one there is. @throws {WrongUsage} naming those that are configured. */
@@ -109,12 +105,10 @@ export function chooseEnvironment({ environments }: Config, given: string | unde
   throw new WrongUsage(`--environment is needed, since there are several; ${configured}`);
 }
 
-/** The environments that a command looks at: the one given, or all. */
 export function chooseEnvironments(config: Config, given: string | undefined): string[] {
   return given === undefined ? config.environments : [chooseEnvironment(config, given)];
 }
 
-/** An argument that names shards. */
 export function shardNames(text: string): string[] {
   const names = text.split(',').map((name) => name.trim());
   if (names.includes('')) throw new InvalidArgumentError('Shards are named with commas between them.');

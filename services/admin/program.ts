@@ -111,7 +111,6 @@ export function createProgram(): CommandUnknownOpts {
   return program;
 }
 
-/** A command that consists of others. */
 function group(name: string, description: string, commands: readonly CommandUnknownOpts[]): Command {
   const parent = makeCommand(name, description);
   for (const command of commands) parent.addCommand(command);
@@ -145,7 +144,6 @@ function explainUsage(command: CommandUnknownOpts): void {
   });
 }
 
-/** Commander breaks hints off into lines of their own. */
 function oneLine(text: string): string {
   return text
     .replace(/^error: /, '')
@@ -154,7 +152,6 @@ function oneLine(text: string): string {
     .replace(/\.$/, '');
 }
 
-/** Runs the command that the arguments name, with the process's environment and streams, and answers its exit code. */
 export async function runProgram(args: readonly string[]): Promise<number> {
   return runToEnd(args.includes('--json'), async () => {
     try {

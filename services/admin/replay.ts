@@ -23,7 +23,6 @@ const ALIVE_MS = { every: 5_000, silence: 60_000 };
 /** Releases before the present one say nothing: none of their verifications takes so long. */
 const FORMER_SILENCE_MS = 86_400_000;
 
-/** Says who works on a private database. */
 interface Marker {
   _id: 'verification';
   alive_at: Date;
@@ -92,7 +91,6 @@ interface ReplayOptions {
   reader: LogReader;
   findErased: FindErased;
   topic: string;
-  /** Only this store; without it all. */
   only: string | undefined;
   progress: (read: number) => void;
 }

@@ -54,14 +54,12 @@ export class Servers {
     return databases;
   }
 
-  /** The database with keys, revocations and the dead letters of access. */
   async control(): Promise<Db> {
     const { common, control } = this.#databases();
     await this.#reached.get(common)?.();
     return control;
   }
 
-  /** The collections that access is decided by. */
   async access(): Promise<ControlCollections> {
     return controlCollections(await this.control());
   }
@@ -74,7 +72,6 @@ export class Servers {
     return findLiveGeneration(await this.databases(environment), environment);
   }
 
-  /** The Kafka that has a topic. */
   kafkaOf(topic: string): KafkaServers {
     return this.kafkas.of(topic);
   }
@@ -83,7 +80,6 @@ export class Servers {
     return readLogBounds(await this.kafkaOf(topic).admin(), topic);
   }
 
-  /** Runs work with a reader of a topic's log. */
   readLog<T>(topic: string, work: (reader: LogReader) => Promise<T>): Promise<T> {
     return LogReader.with(this, topic, work);
   }
@@ -181,7 +177,6 @@ function reasonOf(error: unknown): string {
 /** Connects to a server; what is put into `closing` is done in the end. */
 type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
 
-/** One Kafka of a command. */
 class KafkaServers {
   readonly #config: Config['kafka'];
   readonly #kafka: ReturnType<typeof createKafka>;

@@ -15,7 +15,6 @@ import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } fr
 import type { QueryMetrics } from './metrics.ts';
 
 const RECONNECT_MS = 500;
-/** How long a start waits for Redis. */
 const REDIS_READY_MS = 1_000;
 
 export interface ConnectionOptions {
@@ -174,7 +173,6 @@ function mongodbIsAway(): StoreDataError {
   return new StoreDataError('environment_unavailable', 'MongoDB is away');
 }
 
-/** Connects to Redis. @throws {StoreDataError} where it is there and not fit for use. */
 export async function connectRedis({ config, metrics, logger }: ConnectionOptions): Promise<RedisMasters> {
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch(

@@ -27,7 +27,6 @@ function late(): StoreDataError {
   return new StoreDataError('environment_unavailable', 'MongoDB did not answer in time');
 }
 
-/** Makes the bounding of reads that each have the same time. */
 export function deadlineAfter(timeoutMs: number): WithDeadline {
   return (read) => deadlineAt(performance.now() + timeoutMs)(read);
 }

@@ -36,7 +36,6 @@ export interface GenerationsOptions {
   /** Bounds reads of what is common to all environments, or of an environment's own. */
   deadlineFor: (environment: string | null) => WithDeadline;
   environments: readonly string[];
-  /** Only generations made with it can be read. */
   projectionVersion: number;
   logger: Logger;
   metrics: Pick<QueryMetrics, 'answeringGeneration'>;

@@ -32,7 +32,6 @@ export interface ListenerOptions {
   logger: Logger;
 }
 
-/** Makes the server. @throws {StoreDataError} `config_invalid` when the certificate or its key cannot be read. */
 export function createListener(handler: RequestListener, { tls, isEnding, logger }: ListenerOptions): Server {
   const listener: RequestListener = (request, response) => {
     if (isEnding()) response.setHeader('connection', 'close');

@@ -23,7 +23,6 @@ import type { SigningKeys, Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
 
-/** How often it is looked up which generations are live. */
 const GENERATIONS_MS = 500;
 /** One for each environment, and those that were live before a flip until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
@@ -37,7 +36,6 @@ export interface ServiceOptions {
   tokens: Tokens;
   addressOf: ClientAddress;
   signingKeys: SigningKeys;
-  /** Only generations made with it can be read. */
   projectionVersion: number;
 }
 
@@ -52,7 +50,6 @@ declare module 'fastify' {
     admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
     caller: Caller | null;
-    /** Who was given a token, once they are. */
     clientId: string | null;
     /** Why the answer is a refusal, and of which key. */
     refused: { reason: string; clientId: string | null } | null;
@@ -101,17 +98,13 @@ export async function createServices(options: ServiceOptions) {
       databases,
       control,
       redis,
-      /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
       deadlineFor,
-      /** Bounds all reads of one request together, from its arrival. */
       requestDeadline,
       generations,
       ...reads,
-      /** The step that finds out who calls. */
       authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
       /** Checks the caller of a request that was held again, without counting it. */
       reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
-      /** The step of the token endpoint that finds out who asks. */
       authenticateClient: authenticateClient({
         ...sources,
         failures: createFailedAuthentications(
@@ -125,7 +118,6 @@ export async function createServices(options: ServiceOptions) {
         maxTokens: query.maxTokensPerKey,
         readKey: keyReader(control, deadlineFor(null)),
       }),
-      /** Whether requests can be served now. */
       isHealthy: healthCheck(gates, mongodb, environments),
       close,
     };

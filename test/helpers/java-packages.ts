@@ -25,7 +25,7 @@ export async function javaWith({ pom, ...wanted }: JavaPackages): Promise<{ file
   const data = dataFolderAt(join(folder, 'data'));
   const context = { env: process.env, log, guard, folder: data, keepData: false };
   try {
-    const { file } = await findJava(context);
+    const file = await findJava(context);
     const jars = await ensurePackage(
       { ...wanted, fetch: (target, staging) => fetchJars(pom, file, target, staging, context) },
       context,

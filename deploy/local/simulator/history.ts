@@ -91,7 +91,6 @@ export function coupons({ store, now }: Origin, used: ReadonlyMap<string, number
   });
 }
 
-/** The campaigns of a store with so many customers. */
 export function campaigns({ store, now }: Origin, customers: number): SimulatedEvent[] {
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
   return CAMPAIGNS.map(({ days, message, ...terms }, index) => {

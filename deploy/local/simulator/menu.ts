@@ -127,7 +127,6 @@ export interface OptionGroupRecipe {
   options: { name: string; price: number; description?: string }[];
 }
 
-/** A kind of store. */
 export interface Cuisine {
   names: string[];
   opens: { days: (typeof WEEKDAYS)[number][]; from: string; to: string };
@@ -161,7 +160,6 @@ export const COUPONS = read('coupons') as CouponTerms[];
 export const CAMPAIGNS = read('campaigns') as CampaignTerms[];
 export const MOODS = read('reviews') as Record<'glad' | 'lukewarm' | 'angry', Mood>;
 
-/** The city of the n-th store (from 0): every fifth store lies in the other time zone. */
 export function cityOf(index: number): City {
   const city = minas[(index - Math.floor(index / 5)) % minas.length];
   return index % 5 === 4 || city === undefined ? campoGrande : city;

@@ -33,7 +33,6 @@ const WAYS: Readonly<Record<OrderType, readonly Status[]>> = {
   takeout: ['confirmed', 'preparing', 'ready', 'concluded'],
   indoor: ['confirmed', 'preparing', 'ready', 'delivered', 'concluded'],
 };
-/** How many minutes each step takes at most, in a real kitchen. */
 const MAX_MINUTES = [4, 3, 30, 8, 35, 20];
 const TYPES = ['indoor', 'takeout', 'takeout', 'delivery', 'delivery', 'delivery', 'delivery'] as const;
 const CANCELLED_PERCENT = 7;

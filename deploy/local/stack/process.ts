@@ -15,7 +15,6 @@ export type HeldKind = 'process' | 'container' | 'path';
 /** Removes what it holds when this process ends. */
 export type Guard = ReturnType<typeof startGuard>;
 
-/** Starts the guardian. */
 export function startGuard() {
   const guardian = spawn(process.execPath, [GUARDIAN], {
     // A session of its own, so that no terminal's signal and no group's kill reaches it.
@@ -124,7 +123,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
 
 const TAIL_BYTES = 16 * 1024;
 
-/** The last non-empty lines of a file; none when there is no such file. */
 export function lastLines(file: string, count = 12): string[] {
   if (!existsSync(file)) return [];
   const tail = readFileSync(file).subarray(-TAIL_BYTES).toString();

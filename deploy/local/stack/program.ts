@@ -15,9 +15,6 @@ import {
 } from './part.ts';
 import { type Command, lastLines, type PartExit, startGuarded } from './process.ts';
 
-const run = promisify(execFile);
-
-/** The first executable of this name on the PATH. */
 export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   return folders.map((folder) => join(folder, name)).find(isExecutable);
@@ -38,33 +35,34 @@ function isExecutable(file: string): boolean {
  */
 export async function askVersion(
   file: string,
-  flag: string,
-  pattern: RegExp,
+  { flag, pattern }: ProgramKind,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
-  const { stdout, stderr } = await run(file, [flag], { env, timeout: 10_000 });
+  const { stdout, stderr } = await promisify(execFile)(file, [flag], { env, timeout: 10_000 });
   return pattern.exec(`${stdout}\n${stderr}`)?.[1];
 }
 
-/** A program of this machine, as messages call it: its name, its version and where it is from. */
-export interface FoundProgram {
-  file: string;
-  description: string;
+/** What is asked for with `flag`, and where its answer has the version. */
+interface ProgramKind {
+  name: string;
+  flag: string;
+  pattern: RegExp;
+  /** The first major version that will do. */
+  oldest: number;
 }
 
 /** The program of the first place that has a new enough one; older ones are logged. */
 export async function findInstalled(
   places: readonly (readonly [place: string, file: string | undefined])[],
-  { name, flag, pattern, oldest }: { name: string; flag: string; pattern: RegExp; oldest: number },
-  { env, log }: { env: NodeJS.ProcessEnv; log: (line: string) => void },
-): Promise<FoundProgram | undefined> {
+  kind: ProgramKind,
+  { env, log }: Pick<StartContext, 'env' | 'log'>,
+): Promise<string | undefined> {
   for (const [place, file] of places) {
     if (file === undefined || !isExecutable(file)) continue;
-    const version = await askVersion(file, flag, pattern, env).catch(() => undefined);
+    const version = await askVersion(file, kind, env).catch(() => undefined);
     if (version === undefined) continue;
-    const description = `${name} ${version} of ${place}`;
-    if (Number.parseInt(version, 10) >= oldest) return { file, description };
-    log(`${description} is too old (${oldest} is needed)`);
+    if (Number.parseInt(version, 10) >= kind.oldest) return file;
+    log(`${kind.name} ${version} of ${place} is too old (${kind.oldest} is needed)`);
   }
   return undefined;
 }
@@ -92,7 +90,7 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
     }
     ports.push(address.port);
   }
-  await Promise.all(servers.map(close));
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
   return ports;
 }
 
@@ -105,15 +103,9 @@ async function keptPorts(file: string, count: number): Promise<number[]> {
 }
 
 async function listen(port: number): Promise<Server> {
-  const server = createServer();
-  server.listen(port, '127.0.0.1');
+  const server = createServer().listen(port, HOST);
   await once(server, 'listening');
   return server;
-}
-
-async function close(server: Server): Promise<void> {
-  server.close();
-  await once(server, 'close');
 }
 
 const HOST = '127.0.0.1';
@@ -130,7 +122,7 @@ export function startProgram(
   part: PartDefinition,
   program: LocatedProgram,
   context: StartContext,
-): Promise<Omit<RunningPart, 'source' | 'reason'>> {
+): Promise<Omit<RunningPart, 'source'>> {
   const logFile = context.folder.logFile(part.name);
   return onFreePorts(part, context, async (folder, ports) => {
     // Each attempt is judged by its own output.
@@ -158,7 +150,6 @@ export function startProgram(
   });
 }
 
-/** Says how to start each server: the one, in the part's folder, or each one of a cluster in a folder of its own. */
 async function prepareAll(
   { portCount }: PartDefinition,
   program: LocatedProgram,
@@ -190,7 +181,9 @@ export async function onFreePorts<T>(
   for (let attempt = 1; ; attempt++) {
     if (topology === 'cluster') rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    const ports = await choosePorts();
+    let ports: number[];
+    if (topology === 'cluster') ports = await freePorts(portCount * clusterSize, CLUSTER_BUS);
+    else ports = await (keepData ? keptPorts(join(folder, 'ports.json'), portCount) : freePorts(portCount));
     try {
       return await start(folder, ports);
     } catch (error) {
@@ -200,12 +193,6 @@ export async function onFreePorts<T>(
       lines[0] = `${name} did not start: ${lines[0]}`;
       throw new StackError(lines.join('\n    '), { cause: error });
     }
-  }
-
-  function choosePorts(): Promise<number[]> {
-    if (topology === 'cluster') return freePorts(portCount * clusterSize, CLUSTER_BUS);
-    if (keepData) return keptPorts(join(folder, 'ports.json'), portCount);
-    return freePorts(portCount);
   }
 }
 
@@ -225,7 +212,6 @@ export async function readyOrExited(
   }
 }
 
-/** How a process ended, in words. */
 export function describeExit({ exitCode, signal }: PartExit): string {
   return signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was killed by ${signal}`;
 }

@@ -1,6 +1,6 @@
 // The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests; where each comes
 // from: an address, a container or a program.
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { findEngine, type EngineAnswer, imageOf, missingImage, startContainer } from './container.ts';
 import {
   StackError,
@@ -14,7 +14,6 @@ import {
   type DataFolder,
   dataFolderAt,
   type PartName,
-  removeAll,
 } from './part.ts';
 import { kafkaPart } from './kafka/kafka.ts';
 import { mongodbPart } from './mongodb/mongodb.ts';
@@ -29,23 +28,12 @@ export interface StackAddresses {
   redisUrl: string;
 }
 
-/** Where a part came from, and why from there. */
-export type StackPart = { name: PartName } & Pick<RunningPart, 'source' | 'reason'>;
-
-/** The part that died by itself, how, and the last lines of its log. */
-export interface StackFailure extends PartExit {
-  part: PartName;
-  /** All of it for people, the lines included. */
-  message: string;
-  lastLines: string[];
-}
-
 export interface Stack extends StackAddresses {
-  parts: StackPart[];
+  sources: PartSource[];
   /** The process ids of the parts that are programs, of a cluster those of all its servers: for tests of faults. */
   pids: Readonly<Record<PartName, readonly number[]>>;
-  /** Resolves, never rejects, when a part dies by itself; stop() is still to be called. */
-  failed: Promise<StackFailure>;
+  /** Resolves, never rejects, when a part dies by itself: says which, how, and its last lines. stop() is still to be called. */
+  failed: Promise<{ message: string }>;
   /** Lets the logs stay when it stops, to be read. @returns where they are. */
   keepLogs(): string;
   /** Ends all that was started and removes its data, unless that is kept. May be called again. */
@@ -59,7 +47,6 @@ export interface StackOptions {
   keepData?: boolean;
   /** One of each server, or a cluster of each. Default: what STACK_TOPOLOGY says, else `single`. */
   topology?: string | undefined;
-  /** Gets lines for people: which source each part has and why, downloads, readiness. */
   log: (line: string) => void;
   /**
    * Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, STACK_TOPOLOGY, KAFKA_IMAGE, MONGO_IMAGE,
@@ -115,10 +102,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     stopping = true;
     await Promise.allSettled([...running.values()].map((part) => part.stop()));
     // Logs of a failure are kept.
-    removeAll(
-      leftovers.filter((path) => !(failed && path === folder.logs && readdirSync(path).length > 0)),
-      folder,
-    );
+    const hasLogs = failed && readdirSync(folder.logs).length > 0;
+    for (const path of leftovers) {
+      if (!hasLogs || path !== folder.logs) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    }
+    try {
+      rmdirSync(folder.path);
+    } catch {
+      // It holds other files: logs of a failure, or the user's own.
+    }
     if (failed) guard.release('path', folder.logs);
     await guard.close();
   });
@@ -163,10 +155,7 @@ function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'fai
     kafkaBrokers: address('kafka').split(','),
     mongodbUri: address('mongodb'),
     redisUrl: address('redis'),
-    parts: PARTS.flatMap(({ name }) => {
-      const part = running.get(name);
-      return part === undefined ? [] : [{ name, source: part.source, reason: part.reason }];
-    }),
+    sources: [...running.values()].map(({ source }) => source),
     pids: { kafka: pids('kafka'), mongodb: pids('mongodb'), redis: pids('redis') },
   };
 }
@@ -174,14 +163,13 @@ function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'fai
 function firstFailure(
   running: ReadonlyMap<PartName, RunningPart>,
   isStopping: () => boolean,
-): Promise<StackFailure> {
+): Promise<{ message: string }> {
   return new Promise((resolve) => {
     for (const [part, { exited, logFile }] of running) {
       const died = (exit: PartExit) => {
         if (isStopping()) return;
         const lines = logFile === undefined ? [] : lastLines(logFile);
-        const message = [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ');
-        resolve({ part, ...exit, message, lastLines: lines });
+        resolve({ message: [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ') });
       };
       // A container that somebody else removed leaves no exit code behind.
       exited.then(died, () => died({ exitCode: null, signal: null }));
@@ -218,14 +206,12 @@ function wordOf<T extends string>(
   return word;
 }
 
-/** The source that `STACK_SOURCE` forces on all parts, if any. */
 export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
   return wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
 }
 
 const TOPOLOGIES: readonly Topology[] = ['single', 'cluster'];
 
-/** Whether one of each server is started, or a cluster of each: what is asked for, else what `STACK_TOPOLOGY` says. */
 export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
   return wordOf('the topology (STACK_TOPOLOGY)', asked ?? env['STACK_TOPOLOGY'], TOPOLOGIES) ?? 'single';
 }
@@ -249,22 +235,26 @@ export async function startPart(
   const address = context.env[part.addressVariable] ?? '';
   if (isGiven(part, forced, context.env)) return useAddress(part, address, context);
   if (forced === 'address') throw new StackError(`${part.addressVariable} is not set`);
-  const why: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
+  const because: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
   if (context.topology === 'cluster') {
     if (forced === 'container') throw new StackError('a cluster is made of programs, not of containers');
-    why.push('a cluster is made of programs');
+    because.push('a cluster is made of programs');
   } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
     const answer = await engine();
     const missing =
       'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
     if (!('absent' in answer) && missing === undefined) {
-      return useContainer(part, answer.engine, image, why, context);
+      because.push(`a Docker engine answers and has the image ${image}`);
+      context.log(`a container, since ${because.join(', ')}`);
+      return { source: 'container', ...(await startContainer(part, answer.engine, image, context)) };
     }
     if (forced === 'container') throw new StackError(missing);
-    why.push(missing ?? '');
+    because.push(missing ?? '');
   }
-  return useProgram(part, why, context);
+  context.log(`a program, since ${because.join(', ')}`);
+  const program = await part.locateProgram(context);
+  return { source: 'program', ...(await startProgram(part, program, context)) };
 }
 
 async function useAddress(
@@ -275,8 +265,7 @@ async function useAddress(
   if (readAddress(address) === null) {
     throw new StackError(`${part.addressVariable} is not an address whose host is certain`);
   }
-  const reason = `${part.addressVariable} is set`;
-  context.log(`an address, since ${reason}`);
+  context.log(`an address, since ${part.addressVariable} is set`);
   try {
     await part.checkAddress(address);
   } catch (error) {
@@ -287,32 +276,8 @@ async function useAddress(
   }
   return {
     source: 'address',
-    reason,
     address,
     exited: new Promise(() => undefined),
     stop: () => Promise.resolve(),
   };
-}
-
-async function useContainer(
-  part: PartDefinition,
-  engine: Parameters<typeof startContainer>[1],
-  image: string,
-  why: readonly string[],
-  context: StartContext,
-): Promise<RunningPart> {
-  const reason = [...why, `a Docker engine answers and has the image ${image}`].join(', ');
-  context.log(`a container, since ${reason}`);
-  return { source: 'container', reason, ...(await startContainer(part, engine, image, context)) };
-}
-
-async function useProgram(
-  part: PartDefinition,
-  why: readonly string[],
-  context: StartContext,
-): Promise<RunningPart> {
-  context.log(`a program, since ${why.join(', ')}`);
-  const program = await part.locateProgram(context);
-  const reason = `${program.description}, since ${why.join(', ')}`;
-  return { source: 'program', reason, ...(await startProgram(part, program, context)) };
 }

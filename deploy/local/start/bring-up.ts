@@ -44,7 +44,6 @@ export interface System {
   simulator: Simulator;
 }
 
-/** Brings everything up: each environment answers, and the history is visible. @throws {StackError} where that fails. */
 export async function bringUp(context: BringUp): Promise<System> {
   const { options, stack, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
@@ -109,7 +108,6 @@ export async function bringUp(context: BringUp): Promise<System> {
   return { file, simulator };
 }
 
-/** Starts both side by side, and the lines that show what they do. */
 async function startServices(
   { options, screen, guard, cleanup, stopping }: BringUp,
   env: NodeJS.ProcessEnv,

@@ -7,7 +7,6 @@ import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Screen } from './screen.ts';
 
-/** A value of a scrape. */
 type Sample = { name: string; labels: Readonly<Record<string, string>>; value: number };
 
 const LIMIT_MS = 2_000;
@@ -24,7 +23,6 @@ async function scrape(operationsUrl: string): Promise<Sample[] | null> {
   }
 }
 
-/** All samples of a scrape. */
 export function readSamples(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     const { name, labels = '', value } = SAMPLE.exec(line)?.groups ?? {};
@@ -34,20 +32,15 @@ export function readSamples(text: string): Sample[] {
   });
 }
 
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-
-/** Whole numbers as people read them: `12,345`. */
-export function grouped(value: number): string {
-  return whole.format(value);
+function grouped(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
 }
 
 function sum(values: Iterable<number>): number {
   return Iterator.from(values).reduce((all, value) => all + value, 0);
 }
 
-/** What the projector has done since it was started. */
 export interface ProjectorFigures {
-  /** Events that took effect. */
   applied: number;
   deadLetters: number;
   /** Messages that are not applied yet; `null` while the projector has no partitions. */
@@ -132,9 +125,7 @@ export interface Moment {
   orders: ReadonlyMap<OrderStatus, number> | null;
 }
 
-/** Where figures are read. */
 interface Sources {
-  /** Operations addresses. */
   projector: string;
   query: string;
   databases: Databases;
@@ -162,14 +153,11 @@ type Reading = { at: number; applied: number; freshness: Histogram; answers: His
 
 const RATE_MS = 5_000;
 const QUANTILE_MS = 60_000;
-/** Steps of the small charts. */
 const STEPS = 20;
 /** Of a duration. */
 const WIDEST = 6;
 const BARS = '▁▂▃▄▅▆▇█';
 const NOTHING: Histogram = new Map();
-
-const tenths = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 
 export class LiveView {
   readonly #stores: number;
@@ -182,7 +170,6 @@ export class LiveView {
     this.#began = now;
   }
 
-  /** Takes in what is seen now. */
   take(moment: Moment, now: number): void {
     this.#moment = moment;
     const last = this.#readings.at(-1) ?? { applied: 0, freshness: NOTHING, answers: NOTHING };
@@ -204,7 +191,7 @@ export class LiveView {
     );
     const head = [
       `${grouped(this.#stores)} stores`,
-      this.#orders(),
+      orders === null ? 'MongoDB does not answer' : `${grouped(sum(orders.values()))} orders`,
       ...(projector === null
         ? []
         : [
@@ -224,15 +211,9 @@ export class LiveView {
     ];
   }
 
-  /** What the projector does. */
   events(): string {
     if (this.#moment.projector === null) return ' events    the projector does not answer';
     return ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness')}`;
-  }
-
-  #orders(): string {
-    const { orders } = this.#moment;
-    return orders === null ? 'MongoDB does not answer' : `${grouped(sum(orders.values()))} orders`;
   }
 
   #rate(of: 'applied' | 'requests'): string {
@@ -240,7 +221,7 @@ export class LiveView {
     const first = this.#readings.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
     if (last === undefined || first === undefined || first.at === last.at) return '0';
     const rate = ((countOf(last, of) - countOf(first, of)) * 1_000) / (last.at - first.at);
-    return rate < 10 ? tenths.format(rate) : grouped(rate);
+    return rate < 10 ? rate.toLocaleString('en-US', { maximumFractionDigits: 1 }) : grouped(rate);
   }
 
   #chart(of: 'applied' | 'requests'): string {
@@ -275,7 +256,6 @@ export interface HistoryProgress {
   /** Orders that are published, and that there will be. */
   orders: number;
   ofOrders: number;
-  /** Whether clients can see all of it. */
   isVisible: boolean;
 }
 

@@ -33,12 +33,11 @@ export interface StackFile {
   name_prefix?: string;
 }
 
-/** Where it lies. */
 export function stackFilePath(folder: string): string {
   return join(folder, 'stack.json');
 }
 
-/** Writes it atomically: a reader never sees half of it. */
+/** A reader never sees half of it. */
 export async function writeStackFile(folder: string, content: StackFile): Promise<void> {
   const path = stackFilePath(folder);
   const draft = `${path}.${process.pid}`;
@@ -46,12 +45,10 @@ export async function writeStackFile(folder: string, content: StackFile): Promis
   await rename(draft, path);
 }
 
-/** Removes it, if it is there. */
 export async function removeStackFile(folder: string): Promise<void> {
   await rm(stackFilePath(folder), { force: true });
 }
 
-/** Where it lies. */
 export function signingKeyPath(folder: string): string {
   return join(folder, 'signing-keys.json');
 }
@@ -113,7 +110,6 @@ export function makeKeys(
   return keys;
 }
 
-/** Publishes them; they are live once the projector has applied them. */
 export async function publishKeys(kafka: Kafka, keys: readonly IssuedKey[]): Promise<void> {
   const producer = createProducer(kafka);
   await producer.connect();

@@ -11,20 +11,24 @@ import { reasonOf, StackError } from '#local/stack/part.ts';
 import { startStackOrExit, type StopRequest, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 
-/** Runs until it is stopped or a part dies; answers the exit code. */
 async function run(options: StartOptions, screen: Screen): Promise<number> {
   const began = performance.now();
   const stop = stopRequested();
   const cleanup = new AsyncDisposableStack();
   const stopping = new AbortController();
-  const life: Life = { began, stop, cleanup, stopping };
+  let stack: Stack | undefined;
   try {
-    return await runUntilStopped(options, screen, life);
+    await requireFreePort(demandedPort(options));
+    stack = await startStackOrExit(
+      { dataFolder: options.folder, keepData: options.keepData, log: screen.line },
+      stop,
+    );
+    return await runUntilStopped({ options, screen, stack, began, stop, cleanup, stopping });
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
     screen.live([]);
     screen.line(error.message);
-    if (life.stack !== undefined) screen.line(`Logs: ${life.stack.keepLogs()}`);
+    if (stack !== undefined) screen.line(`Logs: ${stack.keepLogs()}`);
     return 1;
   } finally {
     stopping.abort();
@@ -43,27 +47,35 @@ async function requireFreePort(port: number | null): Promise<void> {
 }
 
 interface Life {
+  options: StartOptions;
+  screen: Screen;
+  stack: Stack;
   began: number;
   stop: Promise<StopRequest>;
   /** Ends what was begun, last first. */
   cleanup: AsyncDisposableStack;
   stopping: AbortController;
-  /** Once its servers run. */
-  stack?: Stack;
 }
 
-async function runUntilStopped(options: StartOptions, screen: Screen, life: Life): Promise<number> {
-  const { began, stop, cleanup, stopping } = life;
+async function runUntilStopped({
+  options,
+  screen,
+  stack,
+  began,
+  stop,
+  cleanup,
+  stopping,
+}: Life): Promise<number> {
   const { folder, keepData } = options;
-  await requireFreePort(demandedPort(options));
-  const stack = await startStackOrExit({ dataFolder: folder, keepData, log: screen.line }, stop);
-  life.stack = stack;
   cleanup.defer(() => stack.stop());
   await removeStackFile(folder);
 
   const guard = startGuard();
   cleanup.defer(() => guard.close());
-  cleanup.defer(() => removeOwnFiles(options));
+  cleanup.defer(async () => {
+    await removeStackFile(folder);
+    if (!keepData) await rm(signingKeyPath(folder), { force: true });
+  });
   // If this process is killed, no secret and no dead address remain.
   await guard.hold('path', stackFilePath(folder));
   if (!keepData) await guard.hold('path', signingKeyPath(folder));
@@ -91,11 +103,6 @@ async function runUntilStopped(options: StartOptions, screen: Screen, life: Life
   screen.live([]);
   screen.line(message);
   return exitCode;
-}
-
-async function removeOwnFiles({ folder, keepData }: StartOptions): Promise<void> {
-  await removeStackFile(folder);
-  if (!keepData) await rm(signingKeyPath(folder), { force: true });
 }
 
 const read = readOptions(process.argv.slice(2));

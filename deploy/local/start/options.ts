@@ -1,14 +1,11 @@
 /** The options of `npm start`, checked before anything is started. */
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { join, resolve } from 'node:path';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { resolve } from 'node:path';
 
 export interface StartOptions {
   stores: number;
-  /** Orders that each store has behind it. */
   history: number;
-  /** New orders of all stores together. */
   ordersPerMinute: number;
-  /** Whether new orders come in. */
   traffic: boolean;
   /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
   quota: number | null;
@@ -17,7 +14,6 @@ export interface StartOptions {
   keepData: boolean;
   /** Nothing changes in place on the screen. */
   plain: boolean;
-  /** Holds data, logs and `stack.json`. */
   folder: string;
 }
 
@@ -33,9 +29,8 @@ export function demandedPort({ port }: StartOptions): number | null {
   return port ?? (/^\d{1,5}$/.test(given) ? Number(given) : null);
 }
 
-const DEFAULT_FOLDER = join(import.meta.dirname, '../../../.local');
+const DEFAULT_FOLDER = resolve(import.meta.dirname, '../../../.local');
 
-/** Reads the arguments that follow the program's name. */
 export function readOptions(args: readonly string[]): ReadOptions {
   const command = new Command('npm start --')
     .description(
@@ -55,8 +50,10 @@ export function readOptions(args: readonly string[]): ReadOptions {
     .option('--port <n>', `where the API listens (default: ${USUAL_PORT} where it is free)`, whole(0, 65_535))
     .option('--keep-data', 'leave data and signing key in the folder, and begin with what is there', false)
     .option('--plain', 'lines only, on a terminal too, as with NO_COLOR set', false)
-    .option('--folder <path>', 'where data, logs and stack.json lie (default: .local)', (path) =>
-      resolve(path),
+    .addOption(
+      new Option('--folder <path>', 'where data, logs and stack.json lie')
+        .default(DEFAULT_FOLDER, '.local')
+        .argParser((path) => resolve(path)),
     )
     .exitOverride();
   try {
@@ -65,15 +62,8 @@ export function readOptions(args: readonly string[]): ReadOptions {
     if (!(error instanceof CommanderError)) throw error;
     return { exitCode: error.exitCode === 0 ? 0 : 2 };
   }
-  const {
-    quota = null,
-    port = null,
-    folder = resolve(DEFAULT_FOLDER),
-    ...rest
-  } = command.opts<
-    Omit<StartOptions, 'quota' | 'port' | 'folder'> & { quota?: number; port?: number; folder?: string }
-  >();
-  return { options: { ...rest, quota, port, folder } };
+  const given = command.opts<Omit<StartOptions, 'quota' | 'port'> & Partial<StartOptions>>();
+  return { options: { ...given, quota: given.quota ?? null, port: given.port ?? null } };
 }
 
 function whole(least: number, most: number): (text: string) => number {

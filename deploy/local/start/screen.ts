@@ -4,11 +4,9 @@ import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
 import type { StartOptions } from './options.ts';
 
-/** Where lines go; standard output as a rule. */
 export type Output = Pick<WriteStream, 'write' | 'on'> & { isTTY?: boolean; columns?: number; rows?: number };
 
 export interface Screen {
-  /** Writes a line for good. */
   line: (text: string) => void;
   /** Shows changing lines; without a terminal they are written every few seconds. */
   live: (lines: readonly string[]) => void;
@@ -77,19 +75,13 @@ export function summary(options: StartOptions, file: StackFile, seconds: number)
   ];
 }
 
-function requestLines(file: StackFile): string[] {
-  const [key] = file.keys;
+function requestLines({ keys: [key], query_url: url }: StackFile): string[] {
   if (key === undefined) return [];
-  const { token, groups } = firstRequests(file.query_url, key);
-  return [
-    `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`,
-    ...token,
-    '',
-    ...groups,
-  ];
+  const { token, groups } = firstRequests(url, key);
+  const about = `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`;
+  return [about, ...token, '', ...groups];
 }
 
-/** The shorter way to a path. */
 function fromHere(path: string): string {
   const way = relative('', path);
   return way.startsWith('..') ? path : way;

@@ -57,7 +57,6 @@ export class Service {
     return ready;
   }
 
-  /** Ends it. May be called at any time, even while it starts. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const current = await this.#current?.catch(() => null);

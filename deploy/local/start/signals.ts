@@ -9,7 +9,6 @@ const PARENT_POLL_MS = 500;
 const SAME_MS = 700;
 
 export interface StopRequest {
-  /** What asked for it, in words for people. */
   why: string;
   exitCode: number;
 }

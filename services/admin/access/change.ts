@@ -33,7 +33,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 export interface Change<S> {
-  /** Makes the new state; throws where that is not possible. */
   compose: (before: S | null) => S;
   /** How long what gives rights waits until the log is applied. */
   waitMs?: number;
@@ -41,11 +40,9 @@ export interface Change<S> {
 
 export interface Changed<S> {
   state: S;
-  /** Whether there was anything to change. */
   changed: boolean;
 }
 
-/** What a change is about, for the audit. */
 export type About = AuditSubject & { action: AuditAction; details?: AuditDetails };
 
 /** The change is in MongoDB; Redis or the log does not have it yet. */
@@ -218,14 +215,12 @@ export type KeyState = Pick<
   'environment' | 'store_id' | 'secret_hashes' | 'scopes' | 'status' | 'secret_expires_at'
 >;
 
-/** One thing that commands change: its state `S`, in the record `R`. */
 export interface Subject<S, R extends AccessRecord> {
   /** For messages: `key abc`. */
   name: string;
   read: () => Promise<R | null>;
   /** `null` where nothing was said yet. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
-  /** Whether the second state allows anything that the first does not. */
   givesRights: (from: S | null, to: S) => boolean;
   /** For messages: what can still become of it at the last sequence. */
   atTheLast: string;
@@ -237,7 +232,6 @@ export interface Subject<S, R extends AccessRecord> {
 
 const MARKED = { event_pending: true } as const;
 
-/** The subject of one `client_id`, whether it exists or is to be made. */
 export function keySubject({ keys }: ControlCollections, clientId: string): Subject<KeyState, AccessKey> {
   return {
     name: `key ${clientId}`,
@@ -271,7 +265,6 @@ function keyState({ environment, store_id, secret_hashes, scopes, status, ...key
   return { environment, store_id, secret_hashes, scopes, status, ...ends };
 }
 
-/** The subject of what `store_access` says of one store in one environment, whether its record is there or not. */
 export function storeSubject(
   { stores }: ControlCollections,
   environment: string,
@@ -292,7 +285,6 @@ export function storeSubject(
   };
 }
 
-/** The subject of a store's own quota; without one the configured quota holds. */
 export function quotaSubject(
   collections: ControlCollections,
   environment: string,

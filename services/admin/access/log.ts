@@ -57,7 +57,6 @@ async function* allEvents(collections: ControlCollections, environment: string):
   for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield* eventsOf(key);
 }
 
-/** Publishes a store's last erasure. */
 export async function publishErasure(
   servers: Servers,
   store: { environment: string; store_id: string },
@@ -214,7 +213,6 @@ export async function publishMarked(servers: Servers, environment: string): Prom
   );
 }
 
-/** Publishes events of one environment, in order. @throws {StoreDataError} `environment_unavailable`. */
 async function publishAccessEvents(
   servers: Servers,
   environment: string,

@@ -49,7 +49,6 @@ export const auditCommand = () =>
       }),
     );
 
-/** A change, from its first record to its last. */
 function toJson(began: AuditRecord, ended: AuditRecord | null) {
   const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };
   const { at, actor, action, phase, details: asked } = began;
@@ -79,7 +78,6 @@ function outcomeInWords(outcome: string, result: AuditDetails | null): string {
   return [outcome, ...details].join(', ');
 }
 
-/** An argument that says how far to look back. */
 function since(text: string): Date {
   const instant = parseInstant(text);
   if (instant !== null) return new Date(instant);

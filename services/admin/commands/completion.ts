@@ -27,7 +27,6 @@ export const completionCommand = () =>
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell, _flags, command) => print(scriptFor(shell, command.parent ?? command)));
 
-/** The script of a shell for a program. */
 function scriptFor(shell: (typeof SHELLS)[number], program: CommandUnknownOpts): string {
   const commands = below(program);
   const lines = commands.flatMap(({ at, command: { commands: children, registeredArguments, options } }) => {

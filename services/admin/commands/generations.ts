@@ -25,7 +25,6 @@ import {
 import { markFailed, printResult, tableOf } from '../output/print.ts';
 import { askFor, checkCanAsk, formatAge, ProgressLine, stopSignal } from '../output/terminal.ts';
 
-/** An option that says which differences are accepted. */
 function acceptance(text: string): Acceptance {
   if (text === 'content' || text === 'all') return text;
   throw new InvalidArgumentError('Differences that can be accepted are content and all.');
@@ -106,7 +105,6 @@ export const listCommand = () =>
 
 type GenerationRow = Awaited<ReturnType<typeof listGenerations>>[number];
 
-/** The generations of an environment, in the order of their numbers. */
 async function listGenerations(servers: Servers, environment: string) {
   const known = await servers.generations(environment);
   if (known.length === 0) return [];

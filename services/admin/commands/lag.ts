@@ -52,7 +52,6 @@ interface PartitionLag {
   last_applied_at: Date | null;
 }
 
-/** Measures every partition of both topics of some environments. */
 export async function measureLag(servers: Servers, environments: readonly string[]): Promise<PartitionLag[]> {
   const measure = async (topic: string, db: Db | null) => {
     // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.

@@ -51,7 +51,6 @@ async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
   });
 }
 
-/** Gives a store a quota of its own, or takes it away. @returns whether that changed anything. @throws as `changeAccess`. */
 export async function setQuota(
   servers: Servers,
   environment: string,
@@ -106,7 +105,6 @@ export const showCommand = () =>
       }),
     );
 
-/** A store's quota for people. */
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {
   if (!quota) return 'as configured';
   const { requests, window_seconds: window } = quota;

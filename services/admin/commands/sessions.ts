@@ -64,7 +64,6 @@ export const listCommand = () =>
 
 /** The longest lifetime that a token can be configured to have. */
 const MAX_LIFETIME_MS = 86_400_000;
-/** How long Redis may take to say whether the session is live. */
 const IS_LIVE_MS = 1_000;
 
 export const revokeCommand = () =>
@@ -183,7 +182,6 @@ export interface SessionOfToken {
   expiresAt: Date;
 }
 
-/** The shape of a session's id. */
 export const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
 
 /** The session of a token; `null` when it is no access token of ours. */

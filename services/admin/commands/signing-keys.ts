@@ -155,7 +155,6 @@ function inWords(time: number | null): string {
 
 const OWNER_ONLY = 0o600;
 
-/** The keys of a file. @throws {StoreDataError} `not_found`, or `config_invalid` where it is no set of keys. */
 export async function readKeys(file: string): Promise<SigningJwk[]> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, { cause });

@@ -129,7 +129,6 @@ async function storesOf(servers: Servers, environment: string, filter: { store_i
     });
 }
 
-/** How many records of each kind there are, besides its own. */
 async function countsOf(servers: Servers, environment: string, store_id: string) {
   const generation = await servers.liveGeneration(environment);
   const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
@@ -154,7 +153,6 @@ function statusInWords(access: StoreAccess | null): string {
   return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
 }
 
-/** A command about one store. */
 const storeCommand = (name: string, description: string) =>
   command(name, description).argument('<store>', 'the store', readStoreId).addOption(oneEnvironmentOption());
 

@@ -39,12 +39,10 @@ import { type Servers, withServers } from '../servers.ts';
 import { deadLetterPlaces, Replay, withPrivateDatabase } from '../replay.ts';
 import type { Db } from 'mongodb';
 
-/** What a verification found, of all environments. */
 interface Result {
   found: (Difference & { environment: string })[];
   stores: number;
   repaired: number;
-  /** Of a deep verification; `null` without one. */
   deep: { records: number; messages: number; differences: number } | null;
 }
 
@@ -162,11 +160,8 @@ interface ComparedWithLog {
 }
 
 interface CompareOptions {
-  /** The one store; without it all. */
   only: string | undefined;
-  /** Called with the progress. */
   say: (text: string) => void;
-  /** Ends it with an error. */
   stopping: AbortSignal;
 }
 
@@ -234,7 +229,6 @@ export async function compareWithLog(
 }
 
 interface Comparing {
-  /** What the log says. */
   expected: Side;
   actual: Side;
   spread: ReadonlySet<string>;

@@ -22,15 +22,12 @@ interface SelectionFlags {
   all?: true | undefined;
 }
 
-/** A dead letter without its bytes. */
 export type LetterSummary = Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>;
 
-/** What is left out of summaries: a letter's bytes. */
 const BYTES = { value: 0, headers: 0, kept_bytes: 0 };
 
 const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
 
-/** An argument that is a dead letter's id. */
 export function letterId(text: string): string {
   if (!LETTER_ID.test(text)) {
     throw new InvalidArgumentError('An id of a dead letter is <topic>/<partition>/<offset>.');
@@ -38,12 +35,10 @@ export function letterId(text: string): string {
   return text;
 }
 
-/** The same for an argument that may be repeated. */
 export function letterIds(text: string, before: string[] | undefined): string[] {
   return [...new Set([...(before ?? []), letterId(text)])];
 }
 
-/** An option that is a reason. */
 export function letterReason(text: string): RejectionReason {
   const found = REJECTION_REASONS.find((reason) => reason === text);
   if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
@@ -75,7 +70,6 @@ export function environmentsOf(config: Config, ids: readonly string[], given?: s
   return chosen.filter((name) => topics.has(changesTopic(name)) || topics.has(accessTopic(name)));
 }
 
-/** The filter of a selection in one source. */
 export function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): Filter<DeadLetter> {
   const { ids = [], reason, until } = selection;
   return {

@@ -80,7 +80,6 @@ export function describeLetter(letter: DeadLetter) {
   return { attributes, structure: value === undefined ? null : structureOf(data ?? value) };
 }
 
-/** A letter for programs, without its message. */
 export function letterJson(letter: LetterSummary) {
   const { _id, topic, partition, offset, reason, detail, key, value_bytes, gathered } = letter;
   return {
@@ -146,7 +145,6 @@ export function toMessage(letter: DeadLetter): LogMessage {
   };
 }
 
-/** A letter with the message that Kafka has of it. */
 export function withMessage(letter: DeadLetter, { key, value, headers }: LogMessage): DeadLetter {
   return {
     ...letter,
@@ -158,7 +156,6 @@ export function withMessage(letter: DeadLetter, { key, value, headers }: LogMess
   };
 }
 
-/** The bytes of a stored binary. */
 export function toBuffer(binary: Binary): Buffer {
   return Buffer.from(binary.value());
 }

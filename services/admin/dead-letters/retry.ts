@@ -39,13 +39,11 @@ export interface RetryResult {
   applied: number;
   /** Removed without effect: something as new was applied before. */
   outdated: number;
-  /** Still dead, and why. */
   stayed: Stayed[];
   /** Removed by somebody else meanwhile. */
   gone: string[];
 }
 
-/** What one run of retries keeps. */
 interface Retrying {
   servers: Servers;
   /** Opened for the first letter that does not keep its message. */
@@ -167,7 +165,6 @@ async function applyTogether(
   return result;
 }
 
-/** Messages that letters do not keep, by letter id. */
 type FetchedMessages = ReadonlyMap<string, readonly LogMessage[]>;
 
 /**
@@ -192,7 +189,6 @@ async function confirmLetters(
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
 }
 
-/** All results as one. */
 export function addUp(results: readonly RetryResult[]): RetryResult {
   return {
     applied: results.reduce((sum, { applied }) => sum + applied, 0),
@@ -210,7 +206,6 @@ function stuck(letters: readonly LetterSummary[], detail: string): RetryResult {
 const SLICE_LETTERS = 100;
 const SLICE_BYTES = 4_194_304;
 
-/** Yields slices of ids. */
 export async function* letterSlices(letters: AsyncIterable<LetterSummary>): AsyncGenerator<LetterSummary[]> {
   let slice: LetterSummary[] = [];
   let bytes = 0;

@@ -94,7 +94,6 @@ const FORMATS: Readonly<Record<string, Json>> = {
   'calendar-date': { format: 'date' },
 };
 
-/** The document. */
 export function asyncApiDocument(): Json {
   const changes = ENTITY_NAMES.flatMap((entity) => [
     ...messagesOf(entity, 'changed'),
@@ -143,7 +142,6 @@ interface Message {
   body: Json;
 }
 
-/** The messages of one type of event, in structured and in binary mode. */
 function messagesOf(
   entity: EntityName | AccessEntity,
   action: 'changed' | 'deleted',
@@ -209,7 +207,6 @@ function envelope(type: string, subject: Json, data: Json | undefined): Json {
   };
 }
 
-/** The attributes as headers, each a text. */
 function binaryHeaders(): Json {
   const { required, properties } = skeleton.envelope;
   const { datacontenttype, sequence, ...others } = properties;

@@ -28,7 +28,6 @@ import { changeAccess, existingKey, keySubject } from '../access/change.ts';
 import { toMessage } from '../dead-letters/messages.ts';
 import type { Servers } from '../servers.ts';
 
-/** A store in an environment. */
 export interface StoreOf {
   environment: string;
   store_id: string;
@@ -60,7 +59,6 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   }
 }
 
-/** Counts what else is known of the store's access. */
 export async function countAccess(servers: Servers, store: StoreOf): Promise<Counts> {
   const { keys, revokedSessions } = await servers.access();
   const inRedis = { sessions: 0, token_counts: 0, quota_counts: 0 };
@@ -125,7 +123,6 @@ const REST = 2;
 /** Letters hold up to a mebibyte each. */
 const LETTERS_BATCH = 20;
 
-/** How many documents, by collection. */
 export type Counts = Record<string, number>;
 
 /** The collections that hold documents of stores by their `_id`; the stamp first. */
@@ -145,7 +142,6 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
   return beginningWith(storeId);
 }
 
-/** Counts a store's documents by collection, its dead letters included; without empty collections. */
 export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
   for (const name of COLLECTIONS_OF_STORES) {
@@ -171,14 +167,12 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
   return removed;
 }
 
-/** Counts the dead letters of a topic that name a store. */
 export async function countLetters(db: Db, topic: string, storeId: string): Promise<number> {
   let letters = 0;
   for await (const _id of lettersOf(db, topic, storeId)) letters += 1;
   return letters;
 }
 
-/** Removes the dead letters of a topic that name a store. @param removed what they are added to. */
 export async function removeLetters(db: Db, topic: string, storeId: string, removed: Counts): Promise<void> {
   for await (const ids of inBatches(lettersOf(db, topic, storeId), PIECE)) {
     add(removed, DEAD_LETTERS, await removePiece(db, DEAD_LETTERS, ids));
@@ -204,7 +198,6 @@ function add(counts: Counts, name: string, count: number): void {
   if (count > 0) counts[name] = (counts[name] ?? 0) + count;
 }
 
-/** Several counts as one. */
 export function addUp(all: readonly Counts[]): Counts {
   const sum: Counts = {};
   for (const counts of all) for (const [name, count] of Object.entries(counts)) add(sum, name, count);

@@ -36,7 +36,6 @@ export interface GenerationCounts {
   documents: Counts;
 }
 
-/** Counts what is stored of a store. */
 export async function countHoldings(servers: Servers, store: StoreOf) {
   const topic = changesTopic(store.environment);
   const generations: GenerationCounts[] = [];
@@ -47,7 +46,6 @@ export async function countHoldings(servers: Servers, store: StoreOf) {
   return { access: await countAccess(servers, store), generations };
 }
 
-/** Erases a store. @returns how many documents were removed, by generation. */
 export async function eraseStore(servers: Servers, store: StoreOf): Promise<GenerationCounts[]> {
   const { environment, store_id } = store;
   // Without one of these nothing is begun.
@@ -134,7 +132,6 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
   return found;
 }
 
-/** The ends of the partitions of some topics, in a fixed order. */
 async function endsOf(servers: Servers, topics: readonly string[]): Promise<PartitionEnd[]> {
   const ends: PartitionEnd[] = [];
   for (const topic of topics) {

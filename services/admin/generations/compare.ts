@@ -104,14 +104,12 @@ export async function compareWithLive(
   };
 }
 
-/** The two that are compared, as they are read in snapshots. */
 interface Sides {
   environment: string;
   live: Db;
   rebuilt: Db;
 }
 
-/** The distance between two records whose whole content is compared. */
 function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
   // The version is all that a tombstone has.
   if (collection === TOMBSTONES) return Infinity;
@@ -207,14 +205,12 @@ function isBehind({ one, other }: Contents): boolean {
   return other.size === 0 || Number(one.get('sequence')) >= Number(other.get('sequence'));
 }
 
-/** Differences of one kind in one collection. */
 interface Difference {
   collection: string;
   /** `counts`: the new one's own counts or rank trees are not what its records say. */
   kind: DifferenceKind | 'counts';
   count: number;
   fields: string[];
-  /** Ids of the first records. */
   examples: string[];
 }
 
@@ -224,7 +220,6 @@ type Differences = Map<string, Difference>;
 /** As programs get it. */
 export interface Comparison {
   stores: number;
-  /** Records by collection. */
   counts: { collection: string; live: number; rebuilt: number }[];
   /** How many records were compared with all that they answer. */
   sampled: number;
@@ -255,13 +250,11 @@ function note(
 /** What an operator accepts: nothing, other content of the same versions, or whatever there is. */
 export type Acceptance = 'nothing' | 'content' | 'all';
 
-/** The differences that keep a generation from becoming live. */
 export function unacceptable({ differences }: Comparison, accepted: Acceptance): Difference[] {
   if (accepted === 'all') return [];
   return differences.filter(({ kind }) => accepted !== 'content' || kind !== 'content');
 }
 
-/** In words, for a terminal. */
 export function describeComparison(comparison: Comparison): string {
   const { counts, differences, sampled, stores, unsettled } = comparison;
   const table = tableOf(

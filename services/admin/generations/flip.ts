@@ -64,7 +64,6 @@ export async function flip(
   return { from, to };
 }
 
-/** The generation that was live before. @throws {StoreDataError} `not_found` where it was dropped. */
 export async function previousOf(servers: Servers, environment: string): Promise<number> {
   const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
   if (pointer?.previous !== undefined) return pointer.previous;
@@ -125,7 +124,6 @@ function unlessBeingDropped(error: unknown): void {
   if (!(error instanceof MongoServerError && error.code === DATABASE_DROP_PENDING)) throw error;
 }
 
-/** Waits until its consumer group has no members, and removes the group. */
 async function untilLeft(servers: Servers, environment: string, number: number): Promise<void> {
   for (const end = performance.now() + LEFT_MS; ; await sleep(LEFT_POLL_MS)) {
     const found = (await groupsOf(servers, environment, [number])).get(number);

@@ -68,7 +68,6 @@ export async function beginRebuild(
   return { number: last, isResumed: false };
 }
 
-/** The generation that is being built. */
 export function building(generations: readonly KnownGeneration[]): KnownGeneration | undefined {
   return generations.find(({ state }) => state === 'building');
 }
@@ -85,7 +84,6 @@ function checkRelease(
   );
 }
 
-/** Checks that a log is whole. @throws {StoreDataError} `topic_unsuitable`, naming each partition that lost messages. */
 function checkReachesBack(environment: string, bounds: LogBounds): void {
   const lost = [...bounds]
     .filter(([, { start }]) => start > 0)
@@ -171,7 +169,6 @@ function rateOf(samples: readonly { at: number; applied: number }[]): number {
 
 const BAR = 24;
 
-/** A bar with numbers, rate and time left. */
 function describeProgress(applied: number, total: number, perSecond: number): string {
   const share = total === 0 ? 1 : applied / total;
   const filled = Math.floor(share * BAR);

@@ -8,22 +8,18 @@ import Table from 'cli-table3';
 // A process may run several commands at once.
 const running = new AsyncLocalStorage<{ isFailed: boolean; isJson: boolean }>();
 
-/** Writes a result. */
 export function print(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-/** Writes a result for programs. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Whether the command that runs was asked for JSON. */
 export function isJson(): boolean {
   return running.getStore()?.isJson === true;
 }
 
-/** Writes a result in words, or as JSON where it was asked for. */
 export function printResult(value: unknown, text: string): void {
   if (isJson()) printJson(value);
   else print(text);
@@ -40,7 +36,6 @@ export function markFailed(): void {
   if (command !== undefined) command.isFailed = true;
 }
 
-/** Says what went wrong; as JSON where the command was asked for that. */
 export function fail(code: string, message: string): void {
   const text = isJson()
     ? JSON.stringify({ error: { code, message } })
@@ -102,7 +97,6 @@ export function tableOf<R>(
   return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
 }
 
-/** Writes rows as a table, or as JSON where it was asked for. @param none what is said where there are no rows. */
 export function printRows<R>(rows: readonly R[], columns: readonly Column<R>[], none?: string): void {
   printResult(rows, rows.length === 0 && none !== undefined ? none : tableOf(rows, columns));
 }
@@ -121,13 +115,11 @@ export function printFirst<F, R>(
 
 export type Facts = readonly (readonly [name: string, value: string | number])[];
 
-/** Lays out names and values under each other; ends with a line break. */
 export function renderFacts(facts: Facts): string {
   const width = Math.max(...facts.map(([name]) => name.length));
   return facts.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 
-/** Writes a result as names and values, or as JSON where it was asked for. */
 export function printFacts(value: unknown, facts: Facts): void {
   printResult(value, renderFacts(facts));
 }
@@ -144,7 +136,6 @@ export function printable(text: string): string {
   });
 }
 
-/** The same, cut to a length that fits a line. */
 export function shortened(text: string, length: number): string {
   const clean = printable(text);
   return clean.length <= length ? clean : `${clean.slice(0, length - 1)}…`;

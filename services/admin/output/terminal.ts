@@ -47,7 +47,6 @@ export class ProgressLine {
   #shownAt = -Infinity;
   #isShown = false;
 
-  /** How often it shows something. */
   get everyMs(): number {
     return this.#output.isTTY ? TERMINAL_MS : LOG_MS;
   }
@@ -64,7 +63,6 @@ export class ProgressLine {
     }
   }
 
-  /** Writes a line that stays. */
   say(text: string): void {
     this.clear();
     this.#output.write(`${text}\n`);
@@ -86,7 +84,6 @@ export function formatDuration(milliseconds: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** How long ago something was, in whole units. */
 export function formatAge(since: Date | number, now = Date.now()): string {
   const milliseconds = Math.max(0, now - Number(since));
   return milliseconds < 60_000 ? `${Math.floor(milliseconds / 1_000)} s` : formatDuration(milliseconds);

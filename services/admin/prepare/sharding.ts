@@ -29,7 +29,6 @@ export interface PlacedRange extends ShardRange {
   zone: string;
 }
 
-/** What an environment is to have. */
 export interface ShardedEnvironment {
   /** `<prefix>.<environment>`; its zones have the number of a partition besides. */
   name: string;
@@ -231,7 +230,6 @@ export async function clustersToShard(servers: Servers, { shards, dryRun }: Shar
   return clusters;
 }
 
-/** The commands that are missing on each cluster. */
 export async function planClusters(servers: Servers, options: ShardOptions) {
   const plans: { client: MongoClient; commands: ShardCommand[] }[] = [];
   for (const cluster of await clustersToShard(servers, options)) {
@@ -246,7 +244,6 @@ export async function planClusters(servers: Servers, options: ShardOptions) {
   return plans;
 }
 
-/** What lies on each MongoDB. */
 async function placesOf(servers: Servers): Promise<PlaceToShard[]> {
   const { client, databaseName } = await servers.control();
   const common: PlaceToShard = { client, control: databaseName, environments: [] };

@@ -11,7 +11,6 @@ import { readEventLine } from './publish-stream.ts';
 const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
 type Entity = keyof typeof SCHEMAS;
 
-/** Findings of one event that are listed. */
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
 const ATTRIBUTES =

@@ -28,7 +28,6 @@ interface PublishOptions {
   traceparent?: string | undefined;
   /** Stops between two lines; what was sent by then is counted. */
   signal: AbortSignal;
-  /** Kept up to date while it runs. */
   counts: Counts;
   rejected: (line: number, rejection: EventRejected) => void;
   /** Reads what is stored of a batch's records before it is sent. */
@@ -184,13 +183,11 @@ function isTooLarge(error: unknown): boolean {
   return ('type' in error && error.type === 'MESSAGE_TOO_LARGE') || isTooLarge(error.cause);
 }
 
-/** A line of the input. */
 export interface Line {
   /** From 1 on. */
   number: number;
   /** Without its end; `null` where the line is longer than allowed. */
   bytes: Buffer | null;
-  /** Its length without its end. */
   length: number;
 }
 

@@ -178,11 +178,9 @@ export interface QuotaState {
   resetSeconds: number;
 }
 
-/** A request that was counted. */
 export interface Counted {
   /** Requests of this window, this one included. A window begins with its first request. */
   consumed: number;
-  /** Until the window ends. */
   milliseconds: number;
 }
 
@@ -216,7 +214,6 @@ export function redisScript(text: string): RedisScript {
 
 const UTF8 = { replyEncoding: 'utf8' } as const;
 
-/** Runs a script. @throws when Redis is away. */
 export async function runScript(
   redis: Redis,
   { text, name }: RedisScript,

@@ -22,7 +22,6 @@ import type { QueryMetrics } from '../metrics.ts';
 
 /** One opening of the gate. */
 export interface Permit {
-  /** The server to which it lets through. */
   master: RedisMaster;
   /** What Redis answered counts only if the gate is still open. @throws {StoreDataError} `environment_unavailable`. */
   assertValid: () => void;
@@ -35,7 +34,6 @@ export interface GateOptions {
   environments: readonly string[];
   logger: Logger;
   metrics: QueryMetrics;
-  /** Called when the gate has opened or closed. */
   changed: () => void;
 }
 
@@ -230,7 +228,6 @@ export class RedisGate {
     );
   }
 
-  /** What MongoDB has marked for Redis. */
   #findPending(): Promise<PendingAccess> {
     const { control, environments } = this.#options;
     return this.#bounded((signal) => findPending(control, environments, signal));

@@ -34,7 +34,6 @@ export class RedisGates {
     return gate.acquire();
   }
 
-  /** Whether a server answers to which requests are let through. */
   async isAnyAnswering(): Promise<boolean> {
     const open = [...this.#gates].filter(([, gate]) => gate.isOpen);
     return Promise.any(open.map(([{ redis }]) => redis.ping())).then(

@@ -17,7 +17,6 @@ import {
 } from '../responses/refusal.ts';
 import type { WithDeadline } from '../deadline.ts';
 
-/** Who makes a request, and what they may do at this moment. */
 export interface Caller {
   clientId: string;
   storeId: string;
@@ -83,7 +82,6 @@ function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   return new Refused({ ...refusal, reason, ...(clientId === undefined ? {} : { clientId }) });
 }
 
-/** Stops a store that has used up its quota. */
 export const enforceQuota: Step = async (request) => {
   const { quota } = callerOf(request);
   if (!quota.allowed) {
@@ -91,7 +89,6 @@ export const enforceQuota: Step = async (request) => {
   }
 };
 
-/** Stops a token without all of the scopes. */
 export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
   refuseMissing(required, callerOf(request).scopes);
 }
@@ -103,7 +100,6 @@ function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): vo
   }
 }
 
-/** The caller of a request that was authenticated. */
 export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request;
   if (caller === null) throw new Error('the route does not authenticate');

@@ -89,7 +89,6 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
   };
 }
 
-/** The order of P-256. */
 const ORDER = 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n;
 
 /** Replaces the s of a signature by n−s, which verifies as well, where that is lower: instances of the former release accept no other. */
@@ -188,7 +187,6 @@ export async function loadSigningKeys(settings: Config['tokens']): Promise<Signi
   return importKeys(await readKeyFile(signingKeysFile), 'SIGNING_KEYS_FILE');
 }
 
-/** Reads the file of keys. @throws {StoreDataError} `config_invalid`, naming the file. */
 async function readKeyFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');

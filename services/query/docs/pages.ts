@@ -43,7 +43,6 @@ export interface Page {
   body: string;
 }
 
-/** A whole HTML document. */
 export function page({ title, part, head, body }: Page): string {
   const links = PARTS.map(([name, text, address]) => {
     const current = name === part ? ' aria-current="true"' : '';
@@ -69,7 +68,6 @@ ${body}
 `;
 }
 
-/** A text as HTML. */
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
@@ -78,12 +76,10 @@ const FOLDER = join(import.meta.dirname, '../../../docs/guides');
 const INDEX = 'README.md';
 const LINK = /^([\w-]+\.md)?(#.*)?$/;
 
-/** The Markdown files, and the path of each one's page. */
 export function guideFiles(): { file: string; path: string }[] {
   return readdirSync(FOLDER).map((file) => ({ file, path: pathOf(file) }));
 }
 
-/** The HTML document of a guide. */
 export async function guidePage(file: string): Promise<string> {
   const [text, index] = await Promise.all([file, INDEX].map((name) => readFile(join(FOLDER, name), 'utf8')));
   const markdown = text ?? '';
@@ -107,7 +103,6 @@ function pathOf(file: string): string {
   return file === INDEX ? GUIDES_PATH : `${GUIDES_PATH}/${file.replace(/\.md$/, '')}`;
 }
 
-/** A part of a guide, under one heading. */
 interface Section {
   title: string;
   address: string;

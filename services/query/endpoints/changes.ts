@@ -39,7 +39,6 @@ import { isUnavailable } from '#shared/errors.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Route } from './route.ts';
 
-/** The parameters of every feed. */
 const parameters = {
   records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
     description:
@@ -65,7 +64,6 @@ const kinds = repeatable(oneOf(KIND_NAMES, { enum: KIND_NAMES }), {
     'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it of all kinds.',
 });
 
-/** Makes the route of one kind's feed. */
 export function changesEndpoint(entity: EntityName): Route {
   const { scope, tag } = FEED_KINDS[entity];
   const plural = entity === 'store' ? 'the store’s own record' : tag.toLowerCase();
@@ -90,7 +88,6 @@ export function changesEndpoint(entity: EntityName): Route {
   );
 }
 
-/** Makes the route of the feed of several kinds. */
 export function storeChangesEndpoint(): Route {
   const readKinds = readerOfOne('kinds', kinds);
   return dataRoute(
@@ -116,7 +113,6 @@ export function storeChangesEndpoint(): Route {
   );
 }
 
-/** The scopes of some kinds, each once. */
 function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
   return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
 }
@@ -166,7 +162,6 @@ interface Following {
   reply: FastifyReply;
   /** `now` in it becomes a cursor with the first read. */
   feed: FeedRequest;
-  /** How long the answer may be held. */
   seconds: number;
 }
 

@@ -39,7 +39,6 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   read: (view: View, values: Values<P>, services: Services) => Promise<Found<Body> | null>;
 }
 
-/** Makes the route of an endpoint. */
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
   return dataRoute(endpoint, 'private, no-cache', (request, reply, values) =>
     answer(endpoint, request, reply, values),

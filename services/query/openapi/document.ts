@@ -9,7 +9,6 @@ import { RELEASE } from '#shared/release.ts';
 import { COMPONENT, type Schema } from '../records/fields.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
 
-/** What the document needs of a route. */
 export interface DescribedRoute {
   /** `GET` stands for `HEAD` too. */
   method: 'GET' | 'POST';
@@ -18,7 +17,6 @@ export interface DescribedRoute {
   operation: OperationObject | null;
 }
 
-/** Makes the document of all routes, as an object that is ready for `JSON.stringify`. */
 export function openApiDocument(routes: readonly DescribedRoute[]): object {
   const documented = routes
     .filter((route) => route.operation !== null)

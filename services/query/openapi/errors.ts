@@ -65,7 +65,6 @@ function refusal(
   };
 }
 
-/** An answer of the token endpoint that refuses. */
 export const tokenRefusal: typeof refusal = (name, description, sent, examples) =>
   refusal(name, description, ['No-Store', ...sent], examples, true);
 

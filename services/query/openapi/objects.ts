@@ -38,7 +38,6 @@ export interface ParameterObject {
   examples?: Record<string, { value: Example; 'x-disabled': true }>;
 }
 
-/** By media type. */
 export type Content = Record<
   string,
   { schema: Schema; example?: unknown; examples?: Record<string, object> }
@@ -59,7 +58,6 @@ export interface OperationObject {
   security: Record<string, readonly string[]>[];
   parameters: (ParameterObject | Reference)[];
   requestBody?: { description: string; required: true; content: Content };
-  /** By status. */
   responses: Record<string, ResponseObject | Reference>;
 }
 /** The example of a parameter that may be left out: pages with which requests are tried do not send it unasked. */
@@ -67,7 +65,6 @@ export function optionalExample(value: Example): Required<Pick<ParameterObject, 
   return { examples: { example: { value, 'x-disabled': true } } };
 }
 
-/** A reference to a component. */
 export function reference(kind: 'responses' | 'headers' | 'parameters', name: string): Reference {
   return { $ref: `#/components/${kind}/${name}` };
 }
@@ -84,7 +81,6 @@ export function headers(...names: (keyof typeof HEADERS)[]): Record<string, Refe
   return Object.fromEntries(all.map((name) => [SENT_AS[name] ?? name, reference('headers', name)]));
 }
 
-/** The headers that tell the quota. */
 export const QUOTA = ['RateLimit-Policy', 'RateLimit'] as const;
 
 /** On every answer of a data endpoint that has an entity tag. */

@@ -43,10 +43,8 @@ export interface Documentation {
   links?: Readonly<Record<string, string>>;
 }
 
-/** Name of the security scheme of bearer tokens. */
 export const TOKEN_SCHEME = 'accessToken';
 
-/** The operation of a data endpoint. */
 export function dataOperation(
   about: Documentation,
   scopes: readonly Scope[],
@@ -83,7 +81,6 @@ export function dataOperation(
   };
 }
 
-/** References to answers that refuse. */
 function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Reference> {
   return Object.fromEntries(
     Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
@@ -131,7 +128,6 @@ function linkObject([operationId, parameter]: [string, string]): [string, object
   return [operationId, { description, operationId, parameters }];
 }
 
-/** Name of the security scheme of a key's credentials. */
 export const CLIENT_SCHEME = 'clientCredentials';
 
 const scope = `(?:${SCOPES.join('|')})`;

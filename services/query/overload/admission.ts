@@ -21,7 +21,6 @@ const OUTRUN = 1.25;
  */
 const WINDOW_MS = 100;
 
-/** A request that was let in. */
 export interface AdmittedRequest {
   request: IncomingMessage;
   response: ServerResponse;
@@ -43,7 +42,6 @@ interface Sender {
 export interface AdmissionOptions {
   /** How long a request waits to be begun, on average, while more is asked than can be answered. */
   latencyMs: number;
-  /** Names who sent a request. */
   senderOf: (request: IncomingMessage) => string;
   metrics: QueryMetrics;
   logger: Logger;
@@ -103,7 +101,6 @@ export class Admission {
     };
   }
 
-  /** How many requests were begun so far. */
   get begun(): number {
     return this.#begun;
   }
@@ -230,7 +227,6 @@ export class Admission {
     }
   }
 
-  /** Whether the next request of a sender has waited too long. */
   #isExpired({ queue: [next] }: Sender, now: number): boolean {
     if (next === undefined || !this.#areMany()) return false;
     return now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;

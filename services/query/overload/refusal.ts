@@ -32,7 +32,6 @@ function prepare(refusal: Refusal, caching: Record<string, string>, toToken = fa
   return { body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
 }
 
-/** Answers 503 at once. */
 export function refuse(request: IncomingMessage, response: ServerResponse): void {
   const { headers, body } = preparedFor(request.url ?? '');
   response.writeHead(503, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);

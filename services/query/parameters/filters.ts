@@ -16,9 +16,7 @@ const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digit
 
 const atMost = (most: number) => wholeNumber(`${WHOLE_NUMBER} (above ${most} counts as ${most})`, most);
 
-/** How many changes an answer may have. */
 export const MAX_CHANGES = 1_000;
-/** The size of an answer of a change feed. */
 export const changesPageSize = atMost(MAX_CHANGES);
 
 /** The parameters of every list (rule R6.2). */
@@ -61,7 +59,6 @@ export const updatedRange = {
   }),
 };
 
-/** The filters of every list of orders. */
 export const orderFilters = {
   status: repeatable(oneOf(ORDER_STATUSES, OrderStatus), {
     description: 'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
@@ -73,7 +70,6 @@ export const orderFilters = {
   ...updatedRange,
 };
 
-/** The filters of the list of customers. */
 export const customerFilters = {
   search: optional(searchText, {
     description:

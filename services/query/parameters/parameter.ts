@@ -44,7 +44,6 @@ export function withDefault<T>(kind: Kind<T>, absent: T, meaning: Meaning): Para
   return { ...meaning, ...kind, schema: { ...kind.schema, default: absent }, absent };
 }
 
-/** A parameter without which there is no answer. */
 export function required<T>(kind: Kind<T>, meaning: Meaning): Parameter<T> {
   return { ...meaning, ...kind };
 }
@@ -73,7 +72,6 @@ export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, lea
 
 const MAX_WAIT_SECONDS = 30;
 
-/** How long an answer may be held. */
 export const waitSeconds = wholeNumber(
   `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ${MAX_WAIT_SECONDS} counts as ${MAX_WAIT_SECONDS})`,
   MAX_WAIT_SECONDS,

@@ -13,7 +13,6 @@ export function keepQuery(raw: string): Record<string, unknown> {
   return { raw } satisfies RawQuery;
 }
 
-/** The query string of a request, without the `?`. */
 export function queryOf(request: FastifyRequest): string {
   return (request.query as RawQuery).raw;
 }

@@ -27,7 +27,6 @@ import { CampaignStatus, OrderSummary, Rating } from '../records/store.ts';
 
 interface ListEndpoint<P extends Parameters> {
   description: string;
-  /** Besides those of paging. */
   filters: P;
   links?: Readonly<Record<string, string>>;
   /** The kinds that the order of the list depends on, besides its own. */
@@ -36,7 +35,6 @@ interface ListEndpoint<P extends Parameters> {
   ask: (values: Values<P>, view: View) => Wanted;
 }
 
-/** Makes the route of a list. */
 function listEndpoint<P extends Parameters>(
   kind: KindName,
   { description, filters, links, ordered = [], ask }: ListEndpoint<P>,
@@ -95,7 +93,6 @@ function withPlaces(storeId: string): Document[] {
   ];
 }
 
-/** Every list. */
 export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',

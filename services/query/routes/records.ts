@@ -89,7 +89,6 @@ function detailsOf(kind: KindName, { schema, shape, named, example, description,
   });
 }
 
-/** Every endpoint of one record. */
 export default routePlugin([
   ...Object.entries(DETAILS).map(([kind, details]) => detailsOf(kind as KindName, details)),
   dataEndpoint({

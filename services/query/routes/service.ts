@@ -21,7 +21,6 @@ const health: Route = {
 /** A new release is noticed within minutes, and no client asks more often. */
 const MAX_AGE_SECONDS = 300;
 
-/** The description of this API. */
 const openApi: Route = {
   method: 'GET',
   path: '/openapi.json',

@@ -35,7 +35,6 @@ export interface Client {
   clientId: string;
   storeId: string;
   environment: string;
-  /** What the key has. */
   scopes: Scope[];
 }
 
@@ -49,11 +48,9 @@ export interface WantedSession {
 export interface ClientSources {
   failures: FailedAuthentications;
   addressOf: ClientAddress;
-  /** Live tokens that a key may have. */
   maxTokens: number;
   gates: Pick<RedisGates, 'acquire'>;
   prefix: string;
-  /** Those that this service serves. */
   environments: readonly string[];
   control: ControlCollections;
   readKey: ReadOne<AccessKey>;

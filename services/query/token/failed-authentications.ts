@@ -41,7 +41,6 @@ const CAUTIOUS = 5;
 /** Clients and addresses that are known to be refused for now. */
 const CACHED = 10_000;
 
-/** Makes the limits that the configuration describes. */
 export function createFailedAuthentications(
   redis: RedisRouter,
   prefix: string,

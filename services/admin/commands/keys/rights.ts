@@ -91,7 +91,6 @@ async function readLastTokens(servers: Servers, keys: readonly AccessKey[]): Pro
   }
 }
 
-/** A key for programs. */
 function toJson(key: AccessKey, last: LastTokens) {
   const secrets = validSecrets(key);
   const ends = secrets.map((hash) => key.secret_expires_at?.[hash]);
@@ -112,7 +111,6 @@ function toJson(key: AccessKey, last: LastTokens) {
   };
 }
 
-/** A command about one key. */
 const keyCommand = (name: string, description: string) =>
   command(name, description).argument('<client_id>', 'the key', readClientId);
 

@@ -27,7 +27,7 @@ describe.each(await testableSources())('from source %s', (source) => {
 
   test('serves what the services need, tells which part died by itself, and stops the others', async () => {
     const stack = await start();
-    expect(stack.parts.map((part) => part.source)).toEqual([source, source, source]);
+    expect(stack.sources).toEqual([source, source, source]);
     const other = startStack({ dataFolder, env: environmentWithoutAddresses(), log: () => undefined });
     await expect(other).rejects.toThrow(`process ${process.pid} runs a stack in ${dataFolder}`);
     await Promise.all([
@@ -40,9 +40,10 @@ describe.each(await testableSources())('from source %s', (source) => {
     if (redis === undefined) await shutDownRedis(stack);
     else process.kill(redis, 'SIGKILL');
     const failure = await stack.failed;
-    expect(failure.part).toBe('redis');
-    expect(failure.signal).toBe(redis === undefined ? null : 'SIGKILL');
-    expect(failure.lastLines.join('\n')).toContain('Ready to accept connections');
+    expect(failure.message).toMatch(
+      redis === undefined ? /^redis is gone: it ended/ : /^redis is gone: it was killed by SIGKILL/,
+    );
+    expect(failure.message).toContain('Ready to accept connections');
     await stack.stop();
     await expectNothingLeft(stack);
     // The logs stay, to be read.
@@ -110,7 +111,7 @@ test('addresses that answer are used as they are', async () => {
   const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
   const env = { ...process.env, STACK_SOURCE: '' };
   const stack = await startStack({ dataFolder, env, log: () => undefined });
-  expect(stack.parts.map((part) => part.source)).toEqual(['address', 'address', 'address']);
+  expect(stack.sources).toEqual(['address', 'address', 'address']);
   expect(stack).toMatchObject({
     kafkaBrokers: KAFKA_BROKERS?.split(','),
     mongodbUri: MONGODB_URI,
