@@ -86,7 +86,6 @@ export interface RedisServer {
   /** Another one after every restart and failover, and when the process took over another's data, was emptied or got a copy. */
   identity: string;
   isPrimary: boolean;
-  replicas: number;
   /** `null` where it does not say. */
   evictionPolicy: string | null;
 }
@@ -113,7 +112,6 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
       ...(slots === '' ? [] : [slots]),
     ].join('/'),
     isPrimary: fields.get('role') === 'master',
-    replicas: Number(fields.get('connected_slaves') ?? 0),
     evictionPolicy: fields.get('maxmemory_policy') ?? null,
   };
 }

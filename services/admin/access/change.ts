@@ -14,7 +14,7 @@ import {
   storeAccessId,
 } from '#shared/access/access-keys.ts';
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
-import { publishAccess, publishedRecord } from '#shared/access/grants.ts';
+import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid, describeError, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type OwnQuota, SCOPES } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
@@ -22,13 +22,11 @@ import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
-import { nodeFor, describeRedis } from '#shared/redis-masters.ts';
 import { audited, messageOf } from '../audit.ts';
 import { remark } from '../output/print.ts';
 import type { Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { publishMarked } from './log.ts';
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -134,10 +132,8 @@ async function complete(
 ): Promise<void> {
   const failures: string[] = [];
   try {
-    const redis = await servers.redis();
     const { namePrefix } = servers.config;
-    await publishAccess(redis, namePrefix, await servers.access(), record);
-    await remarkReplicas(nodeFor(redis, publishedRecord(namePrefix, record).redisKey));
+    await publishAccess(await servers.redis(), namePrefix, await servers.access(), record);
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }
@@ -171,24 +167,6 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
       `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
         'may be taken away there that this change would undo. Is a projector running? Run the command again then',
     );
-  }
-}
-
-/** Below the time that a command of the client may take. */
-const REPLICAS_MS = 100;
-
-/**
- * Waits for the replicas, where there are any, and says how many have it: on the connection that wrote. It is only information: one that
- * takes over without it is reconciled with MongoDB before it is used.
- */
-export async function remarkReplicas(redis: Redis): Promise<void> {
-  try {
-    const { replicas } = await describeRedis(redis);
-    if (replicas === 0) return;
-    const confirmed = await redis.wait(replicas, REPLICAS_MS);
-    remark(`note: ${confirmed} of ${replicas} replicas of Redis have it`);
-  } catch {
-    // A server that does not tell, or is gone again: the write itself was confirmed.
   }
 }
 

@@ -9,7 +9,7 @@ import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
-import { remarkReplicas, UNTIL_REDIS_IS_BACK } from '../access/change.ts';
+import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { scanPrefix } from '../erase/holdings.ts';
@@ -137,10 +137,7 @@ async function endNow(
   try {
     const redis = await servers.redis();
     const session = { _id, environment, store_id: storeId, client_id: clientId };
-    const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
-    const { storeAccess } = redisKeys(servers.config.namePrefix, environment, storeId);
-    await remarkReplicas(nodeFor(redis, storeAccess));
-    return live;
+    return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
   } catch (error) {
     throw unavailable(
       `the revocation of session ${_id} is in MongoDB and stays, but: ${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`,

@@ -67,8 +67,7 @@ export const verifyCommand = () =>
         for (const environment of chooseEnvironments(servers.config, flags.environment)) {
           const db = await openGeneration(servers, environment);
           if (db === null) continue;
-          const add = (found: readonly Difference[]) =>
-            result.found.push(...found.map((difference) => ({ environment, ...difference })));
+          const report = (difference: Difference) => result.found.push({ environment, ...difference });
           for (const storeId of [...(await storesIn(db, store))].toSorted()) {
             result.stores += 1;
             let differences = await verifyInSnapshot(db, storeId);
@@ -78,17 +77,11 @@ export const verifyCommand = () =>
               result.repaired += 1;
               differences = await verifyInSnapshot(db, storeId);
             }
-            add(differences);
+            differences.forEach(report);
           }
           if (deep === null) continue;
-          const options = { only: store, say, stopping };
-          const compared = await compareWithLog(servers, environment, db, options).finally(() =>
-            progress.clear(),
-          );
-          add(compared.listed);
-          deep.records += compared.records;
-          deep.messages += compared.messages;
-          deep.differences += compared.differences;
+          const options = { only: store, say, stopping, counts: deep, report };
+          await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
         }
         if (store !== undefined && result.stores === 0 && result.found.length === 0) {
           throw notFound(`no record of a store ${store} has arrived`);
@@ -151,30 +144,26 @@ const MAX_LISTED = 10_000;
 /** `SnapshotTooOld`, `SnapshotUnavailable`. */
 const SNAPSHOT_GONE = new Set([239, 246]);
 
-interface ComparedWithLog {
-  /** The first of them. They never hold a value of a record, only names of fields and ids. */
-  listed: Difference[];
-  differences: number;
-  records: number;
-  messages: number;
-}
-
 interface CompareOptions {
   only: string | undefined;
   say: (text: string) => void;
   stopping: AbortSignal;
+  counts: NonNullable<Result['deep']>;
+  /** Called with the first differences. They never hold a value of a record, only names of fields and ids. */
+  report: (difference: Difference) => void;
 }
 
 /**
  * Compares an environment's read models, beside services at work.
  * @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning.
  */
-export async function compareWithLog(
+async function compareWithLog(
   servers: Servers,
   environment: string,
   live: Db,
-  { only, say, stopping }: CompareOptions,
-): Promise<ComparedWithLog> {
+  options: CompareOptions,
+): Promise<void> {
+  const { only, say, stopping, counts } = options;
   const topic = changesTopic(environment);
   const { client } = live;
   const control = await servers.control();
@@ -182,7 +171,6 @@ export async function compareWithLog(
     if (stopping.aborted) throw commandInvalid('interrupted');
     say(`${topic}: ${text}`);
   };
-  const result: ComparedWithLog = { listed: [], differences: 0, records: 0, messages: 0 };
   // Before anything is read: what comes later may be of events that are not read.
   const present = only === undefined ? await storesIn(live) : new Set([only]);
   const prefix = `${servers.config.namePrefix}_${environment}_v`;
@@ -199,9 +187,9 @@ export async function compareWithLog(
       const letters = await deadLetterPlaces(actual.db, topic, session);
       await replay.apply(early, to, letters);
       await replay.applyRetried(letters);
-      result.messages = sumOf(to);
+      counts.messages += sumOf(to);
       await client.withSession(async (own) => {
-        const comparing = { expected: { db, session: own }, actual, spread: replay.spread, result };
+        const comparing = { expected: { db, session: own }, actual, spread: replay.spread, ...options };
         const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
         for (const storeId of known) {
           step(`compares the records of ${storeId}`);
@@ -209,7 +197,7 @@ export async function compareWithLog(
         }
         for (const storeId of present.difference(known)) {
           if ((await storesIn(live, storeId)).size === 0) continue;
-          add(result, { storeId, what: 'the store', stored: 'records', counted: 'no event' });
+          add(options, { storeId, what: 'the store', stored: 'records', counted: 'no event' });
         }
       });
     });
@@ -218,7 +206,6 @@ export async function compareWithLog(
     await withPrivateDatabase(client, prefix, (db) =>
       LogReader.with(servers, topic, (reader) => compare(db, reader)),
     );
-    return result;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && SNAPSHOT_GONE.has(Number(error.code)))) throw error;
     throw unavailable(
@@ -228,15 +215,14 @@ export async function compareWithLog(
   }
 }
 
-interface Comparing {
+interface Comparing extends CompareOptions {
   expected: Side;
   actual: Side;
   spread: ReadonlySet<string>;
-  result: ComparedWithLog;
 }
 
 async function compareStore(comparing: Comparing, storeId: string): Promise<void> {
-  const { expected, actual, spread, result } = comparing;
+  const { expected, actual, spread, counts } = comparing;
   const { db, session } = expected;
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
@@ -246,7 +232,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
     if (collection === CATEGORY_PRODUCTS) continue;
     const isTombstone = collection === TOMBSTONES;
     const scanned = await scanRange(expected, actual, range, { stride: isTombstone ? Infinity : 1, offset });
-    if (!isTombstone) result.records += scanned.expected;
+    if (!isTombstone) counts.records += scanned.expected;
     const differing = scanned.differing.map((id) => ({ id, offset }));
     for await (const { record, ...contents } of readContents(expected, actual, collection, differing)) {
       if (spread.has(storeId) && isErasureApart(contents)) continue;
@@ -254,7 +240,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
       const words = isTombstone
         ? ofTombstone(contents)
         : await ofRecord(expected, `${entity}/${id}`, contents);
-      add(result, { storeId, what: `${entity} ${id.slice(prefix.length)}`, ...words });
+      add(comparing, { storeId, what: `${entity} ${id.slice(prefix.length)}`, ...words });
     }
   }
 }
@@ -296,7 +282,7 @@ function isErasureApart({ one, other }: Contents): boolean {
   }
 }
 
-function add(result: ComparedWithLog, difference: Difference): void {
-  result.differences += 1;
-  if (result.listed.length < MAX_LISTED) result.listed.push(difference);
+function add({ counts, report }: CompareOptions, difference: Difference): void {
+  counts.differences += 1;
+  if (counts.differences <= MAX_LISTED) report(difference);
 }

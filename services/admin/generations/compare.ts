@@ -8,7 +8,7 @@ import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models
 import { forSnapshots } from '#shared/mongodb.ts';
 import { liveOf, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import type { Servers } from '../servers.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
@@ -21,6 +21,7 @@ import {
   rangesOf,
   readContents,
   scanRange,
+  type Side,
   type Wanted,
 } from '../comparison.ts';
 import { inSnapshot } from '../transaction.ts';
@@ -71,11 +72,10 @@ export async function compareWithLive(
       const { scanned, offset } = await inSnapshot(rebuilt.client, async (session) => {
         const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
         const options = { stride: strideIn(range, stamp), offset: stamp?.timezone_offset ?? DEFAULT_OFFSET };
-        const both = [
-          { db: sides.live, session },
-          { db: rebuilt, session },
-        ] as const;
-        return { offset: options.offset, scanned: await scanRange(...both, range, options) };
+        return {
+          offset: options.offset,
+          scanned: await scanRange(...bothIn(sides, session), range, options),
+        };
       });
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
       count.live += scanned.expected;
@@ -108,6 +108,13 @@ interface Sides {
   environment: string;
   live: Db;
   rebuilt: Db;
+}
+
+function bothIn({ live, rebuilt }: Sides, session: ClientSession): [Side, Side] {
+  return [
+    { db: live, session },
+    { db: rebuilt, session },
+  ];
 }
 
 function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
@@ -144,10 +151,11 @@ interface Seen extends Contents {
  * @returns how many changed all the time.
  */
 async function confirm(
-  { environment, live, rebuilt }: Sides,
+  sides: Sides,
   candidates: readonly Candidate[],
   differences: Differences,
 ): Promise<number> {
+  const { environment, live, rebuilt } = sides;
   const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);
     const fields = kind === 'content' ? differingFields(contents.one, contents.other) : [];
@@ -164,12 +172,8 @@ async function confirm(
       const positions = JSON.stringify([[...atLive], [...atRebuilt]]);
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
-      const both = [
-        { db: live, session },
-        { db: rebuilt, session },
-      ] as const;
       for (const [collection, group] of Map.groupBy(open, (candidate) => candidate.collection)) {
-        for await (const { record, ...now } of readContents(...both, collection, group)) {
+        for await (const { record, ...now } of readContents(...bothIn(sides, session), collection, group)) {
           const { seen } = record;
           if (isSame(now.one, now.other)) continue;
           if (seen === null || !isSame(seen.one, now.one) || !isSame(seen.other, now.other)) {

@@ -271,13 +271,12 @@ export async function watchSigningKeys(
       }
     }
   };
-  const reloading =
-    file === null
-      ? null
-      : new PeriodicTask(
-          { run: (stopped) => reload(file, stopped), everyMs: intervalMs, failed: () => undefined },
-          intervalMs,
-        );
+  const work = (path: string) => ({
+    run: (stopped: AbortSignal) => reload(path, stopped),
+    everyMs: intervalMs,
+    failed: () => undefined,
+  });
+  const reloading = file === null ? null : new PeriodicTask(work(file), intervalMs);
 
   return {
     get signing() {

@@ -83,12 +83,6 @@ export async function runCommand(
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** What a command said on standard error, without how many replicas have it where the tests' Redis is a cluster. */
-export function saidBesideReplicas({ REDIS_URL = '' }: Record<string, string>, stderr: string): string {
-  const isCluster = REDIS_URL.startsWith('redis+cluster:');
-  return isCluster ? stderr.replace(/^note: [01] of 1 replicas of Redis have it\n/, '') : stderr;
-}
-
 /** Runs a command with `--json` that must succeed, and answers what it printed. */
 export async function runJson<T>(env: Record<string, string>, args: Words, input = ''): Promise<T> {
   const words = [...wordsOf(args), '--json'];
