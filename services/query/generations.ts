@@ -18,18 +18,7 @@ import {
   type KnownGeneration,
 } from '#shared/read-models/generation.ts';
 
-export interface LiveGenerations {
-  /**
-   * The generation that answers for an environment.
-   * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
-   */
-  of: (environment: string) => Generation;
-  /** The same, but `null` instead of an error. */
-  find: (environment: string) => Generation | null;
-  /** Names an environment whose live generation belongs to another release, as the reason for not being ready; `null` if there is none. */
-  otherReleaseReason: () => string | null;
-  stop: () => Promise<void>;
-}
+export type LiveGenerations = Awaited<ReturnType<typeof watchGenerations>>;
 
 export interface GenerationsOptions {
   databases: Databases;
@@ -53,7 +42,7 @@ interface Found {
 const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet', isOtherRelease: false };
 
 /** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
-export async function watchGenerations(options: GenerationsOptions): Promise<LiveGenerations> {
+export async function watchGenerations(options: GenerationsOptions) {
   const { environments, intervalMs, logger } = options;
   const known = new Map<string, Found>();
   const first = Promise.withResolvers<void>();
@@ -68,12 +57,18 @@ export async function watchGenerations(options: GenerationsOptions): Promise<Liv
   await withinStartupTimeout(first.promise);
   const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
   return {
-    of(environment) {
+    /**
+     * The generation that answers for an environment.
+     * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
+     */
+    of(environment: string): Generation {
       const { generation, reason } = find(environment);
       if (generation !== null) return generation;
       throw new StoreDataError('environment_unavailable', `no generation of ${environment}: ${reason}`);
     },
-    find: (environment) => find(environment).generation,
+    /** The same, but `null` instead of an error. */
+    find: (environment: string) => find(environment).generation,
+    /** Names an environment whose live generation belongs to another release, as the reason for not being ready. */
     otherReleaseReason() {
       const other = [...known].find(([, { isOtherRelease }]) => isOtherRelease);
       return other === undefined ? null : `${other[0]}: ${other[1].reason}`;

@@ -39,24 +39,17 @@ export const lagCommand = () =>
       }),
     );
 
-interface PartitionLag {
-  topic: string;
-  partition: number;
-  /** The offset that is applied next; `null` where no projector has begun. */
-  position: number | null;
-  /** The offset that the next message gets. */
-  end: number;
-  /** Messages that are not applied yet; `null` where the checkpoint belongs to another log. */
-  lag: number | null;
-  /** When Kafka took the message that was applied last. */
-  last_applied_at: Date | null;
-}
+type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 
-export async function measureLag(servers: Servers, environments: readonly string[]): Promise<PartitionLag[]> {
+/**
+ * Of each partition the offset that is applied next, where a projector has begun, and the one that the next message gets; how many messages
+ * are not applied yet, `null` where the checkpoint belongs to another log; and when Kafka took the message that was applied last.
+ */
+export async function measureLag(servers: Servers, environments: readonly string[]) {
   const measure = async (topic: string, db: Db | null) => {
     // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
     const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
-    return [...(await servers.logBounds(topic))].map(([partition, log]): PartitionLag => {
+    return [...(await servers.logBounds(topic))].map(([partition, log]) => {
       const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
       const last_applied_at = last === null ? null : new Date(last.timestamp);
       return { topic, partition, position, end: log.end, lag: lagOf(position, log), last_applied_at };

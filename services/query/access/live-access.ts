@@ -14,23 +14,12 @@ import {
 } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import type { Scope } from '#shared/events/access-event.ts';
 import type { TokenClaims } from './tokens.ts';
 import type { WithDeadline } from '../deadline.ts';
 import type { RedisGates } from './redis-gates.ts';
 import type { Permit } from './redis-gate.ts';
 import { hash } from 'node:crypto';
 import { Command, type Redis } from 'ioredis';
-
-export interface LiveAccess {
-  /** The scopes that token and key both have. */
-  scopes: Scope[];
-  /** As it stands after the request was counted. */
-  quota: QuotaState;
-}
-
-/** Why a token that is ours no longer counts. */
-export type EndReason = 'session_ended' | 'key_not_active' | 'store_blocked';
 
 export interface LiveAccessSources {
   gates: Pick<RedisGates, 'acquire'>;
@@ -70,23 +59,10 @@ export async function authorizeAndCount(
   sources: LiveAccessSources,
   claims: TokenClaims,
   bounded: WithDeadline,
-): Promise<LiveAccess | EndReason> {
+) {
   const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
   return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
-}
-
-/**
- * Decides about a token whose request was counted before: the scopes that it has now, or why it no longer counts.
- * @throws as `authorizeAndCount`.
- */
-export async function authorize(
-  sources: LiveAccessSources,
-  claims: TokenClaims,
-  bounded: WithDeadline,
-): Promise<readonly Scope[] | EndReason> {
-  const found = await look(sources, claims, bounded, '');
-  return typeof found === 'string' ? found : found.scopes;
 }
 
 /** @param window the seconds of the configured window; empty for a request that is not to be counted. */
@@ -152,44 +128,38 @@ async function putBack(
   ]);
 }
 
-/** Decides about requests that were counted before. It fails as `authorize` does. */
-type Authorize = (claims: TokenClaims, bounded: WithDeadline) => Promise<readonly Scope[] | EndReason>;
-
-/** Makes the deciding about requests that were held: thousands of one token may end in the same turn of the event loop, and share one. */
-export function shareAuthorizing(sources: LiveAccessSources): Authorize {
-  const ofThisTurn = new Map<TokenClaims, ReturnType<Authorize>>();
-  return (claims, bounded) => {
+/**
+ * Makes the deciding about requests that were counted before and then held: thousands of one token may end in the same turn of the event
+ * loop, and share one decision. It answers the scopes that the token has now, or why it no longer counts, and throws as
+ * `authorizeAndCount`.
+ */
+export function shareAuthorizing(sources: LiveAccessSources) {
+  const decide = async (claims: TokenClaims, bounded: WithDeadline) => {
+    const found = await look(sources, claims, bounded, '');
+    return typeof found === 'string' ? found : found.scopes;
+  };
+  const ofThisTurn = new Map<TokenClaims, ReturnType<typeof decide>>();
+  return (claims: TokenClaims, bounded: WithDeadline) => {
     const shared = ofThisTurn.get(claims);
     if (shared !== undefined) return shared;
-    const deciding = authorize(sources, claims, bounded);
+    const deciding = decide(claims, bounded);
     ofThisTurn.set(claims, deciding);
     setImmediate(() => ofThisTurn.delete(claims));
     return deciding;
   };
 }
 
-export interface QuotaState {
-  /** Whether this request is within the quota. */
-  allowed: boolean;
-  limit: number;
-  windowSeconds: number;
-  remaining: number;
-  /** Whole seconds after which the window has ended for sure, at least 1. */
-  resetSeconds: number;
-}
+export type QuotaState = ReturnType<typeof quotaState>;
 
-export interface Counted {
-  /** Requests of this window, this one included. A window begins with its first request. */
-  consumed: number;
-  milliseconds: number;
-}
-
-/** What a count means under the quota of a store: its own, or what the configuration says. */
+/**
+ * What a count means under the quota of a store: its own, or what the configuration says.
+ * @param counted requests of this window, this one included, and until it ends. A window begins with its first request.
+ */
 export function quotaState(
-  { consumed, milliseconds }: Counted,
+  { consumed, milliseconds }: { consumed: number; milliseconds: number },
   settings: Config['query']['quota'],
   own: StoreQuota | null,
-): QuotaState {
+) {
   const limit = own?.requests ?? settings.requests;
   const windowSeconds = own?.windowSeconds ?? settings.windowSeconds;
   return {
@@ -197,7 +167,7 @@ export function quotaState(
     limit,
     windowSeconds,
     remaining: Math.max(0, limit - consumed),
-    // A count still holds in the millisecond in which it ends, so a full second is not enough for one.
+    // At least 1: a count still holds in the millisecond in which it ends, so a full second is not enough for one.
     resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
   };
 }

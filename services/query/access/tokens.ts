@@ -30,13 +30,7 @@ export interface TokenClaims {
   expiresAt: number;
 }
 
-export interface Tokens {
-  issue: (claims: Omit<TokenClaims, 'expiresAt'>) => Promise<string>;
-  /** The claims of a token that is ours and has not expired, else `null`. */
-  verify: (token: string) => Promise<TokenClaims | null>;
-  /** The claims of a token that was verified before, expired or not; `undefined` of any other. Decides nothing about access. */
-  verifiedBefore: (token: string) => TokenClaims | undefined;
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
 /** Longer ones are not ours; they are not even looked at. */
 const MAX_TOKEN_LENGTH = 4_096;
@@ -46,12 +40,13 @@ const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
 const CACHED_TOKENS = 20_000;
 
 /** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
-export function createTokens(keys: () => SigningKeys, settings: Config['tokens']): Tokens {
+export function createTokens(keys: () => SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys().verifying;
   return {
-    verifiedBefore: (token) => cache.get(token),
-    async issue({ sessionId, clientId, storeId, environment, scopes }) {
+    /** The claims of a token that was verified before, expired or not; `undefined` of any other. Decides nothing about access. */
+    verifiedBefore: (token: string) => cache.get(token),
+    async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
       const { kid, key } = keys().signing;
       const now = Date.now() / 1_000;
       const payload = {
@@ -70,7 +65,8 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
       const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
       return withLowerS(await new SignJWT(payload).setProtectedHeader(header).sign(key));
     },
-    async verify(token) {
+    /** The claims of a token that is ours and has not expired, else `null`. */
+    async verify(token: string): Promise<TokenClaims | null> {
       const current = keys();
       // A token of a key that is gone does not count any longer.
       if (current.verifying !== verifiedWith) cache.clear();

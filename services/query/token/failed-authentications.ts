@@ -21,19 +21,7 @@ import { invalidClient, tooManyFailures } from './form.ts';
 /** The limit that a failure exceeded, for the metric. */
 export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
 
-export interface FailedAuthentications {
-  /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
-  attempt: (clientId: string, address: string | undefined) => Attempt;
-}
-
-export interface Attempt {
-  /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
-  requireUnrefused: () => void;
-  /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
-  requireWithin: () => Promise<void>;
-  /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
-  failed: () => Promise<Refusal>;
-}
+export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
 /** What a client may still fail from an address while that address, or others for that client, fail a lot. */
 const CAUTIOUS = 5;
@@ -46,7 +34,7 @@ export function createFailedAuthentications(
   prefix: string,
   settings: Config['query']['authFailures'],
   counter: Counter<'limit'>,
-): FailedAuthentications {
+) {
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
   const counters = new WeakMap<Redis, RateLimiterRedis>();
@@ -81,14 +69,17 @@ export function createFailedAuthentications(
   };
 
   return {
-    attempt(clientId, address) {
+    /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
+    attempt(clientId: string, address: string | undefined) {
       const keys = keysOf(prefix, clientId, address);
       const requireUnrefused = () => {
         const left = refused.getRemainingTTL(keys.pair);
         if (left > 0) throw new Refused(slow('client_and_address', left));
       };
       return {
+        /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
         requireUnrefused,
+        /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
         async requireWithin() {
           requireUnrefused();
           // Nearly always 0, and then the other counts need not be read.
@@ -103,7 +94,8 @@ export function createFailedAuthentications(
           if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
           throw new Refused(refusePair(keys.pair, milliseconds));
         },
-        async failed() {
+        /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
+        async failed(): Promise<Refusal> {
           const [pair, ofAddress, ofClient] = await Promise.all([
             count(keys.pair),
             count(keys.address),
