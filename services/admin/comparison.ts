@@ -146,11 +146,7 @@ interface Scanned {
   differing: string[];
 }
 
-/**
- * Compares the records of a range.
- * @param stride the whole content is compared of one record in so many.
- * @param offset for which bodies are compared.
- */
+/** @param stride the whole content is compared of one record in so many. @param offset for which bodies are compared. */
 export async function scanRange(
   expected: Side,
   actual: Side,

@@ -240,10 +240,7 @@ interface Connection {
   origin: string;
 }
 
-/**
- * The variables that apply: the environment's own, and a local stack's beneath them where no server is named.
- * @throws {StoreDataError} `config_invalid` when a stack's file is there but none that we know.
- */
+/** The environment's own variables, and a local stack's beneath them where no server is named. */
 export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
@@ -268,10 +265,7 @@ export async function connectionEnvironment(
   return { env, origin: 'the environment variables' };
 }
 
-/**
- * Reads the configuration that a command works with. An address that is not set is empty: the command that uses its server demands it.
- * @throws {StoreDataError} `config_invalid`, naming every mistake.
- */
+/** An address that is not set is empty: the command that uses its server demands it. @throws {StoreDataError} `config_invalid`. */
 export async function readConnection(
   given: NodeJS.ProcessEnv,
   folders?: readonly string[],

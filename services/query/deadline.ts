@@ -15,10 +15,7 @@ const STARTUP_TIMEOUT_MS = 2_000;
 /** The least time that a read gets, also when its deadline has nearly passed. */
 const MIN_MS = 20;
 
-/**
- * Makes the bounding of reads that share one deadline, a time of `performance.now()`.
- * Its function rejects with `environment_unavailable` when a read has not ended by then.
- */
+/** Bounds reads that share one deadline, a time of `performance.now()`: `environment_unavailable` when one has not ended by then. */
 export function deadlineAt(deadline: number): WithDeadline {
   return (read) => withTimeLimit(Math.max(MIN_MS, deadline - performance.now()), late, read);
 }

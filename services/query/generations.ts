@@ -57,10 +57,7 @@ export async function watchGenerations(options: GenerationsOptions) {
   await withinStartupTimeout(first.promise);
   const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
   return {
-    /**
-     * The generation that answers for an environment.
-     * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read.
-     */
+    /** @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read. */
     of(environment: string): Generation {
       const { generation, reason } = find(environment);
       if (generation !== null) return generation;

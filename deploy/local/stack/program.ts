@@ -29,10 +29,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/**
- * A program's version: the group of `pattern` in what it prints.
- * Rejects with what it printed when it does not run, such as the name of a missing library.
- */
+/** Rejects with what it printed when it does not run, such as the name of a missing library. */
 export async function askVersion(
   file: string,
   { flag, pattern }: ProgramKind,

@@ -48,10 +48,7 @@ export interface StackOptions {
   /** One of each server, or a cluster of each. Default: what STACK_TOPOLOGY says, else `single`. */
   topology?: string | undefined;
   log: (line: string) => void;
-  /**
-   * Default: this process's. Reads KAFKA_BROKERS, MONGODB_URI, REDIS_URL, STACK_SOURCE, STACK_TOPOLOGY, KAFKA_IMAGE, MONGO_IMAGE,
-   * REDIS_IMAGE, STORE_DATA_CACHE.
-   */
+  /** Default: this process's. */
   env?: NodeJS.ProcessEnv;
 }
 

@@ -18,10 +18,7 @@ export interface Places {
   environment: string;
 }
 
-/**
- * Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key.
- * @throws {Error} after so long, saying what is not reached.
- */
+/** Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key. */
 export async function settle(places: Places, limitMs: number, stopping?: AbortSignal): Promise<void> {
   const { admin, environment } = places;
   const ends = {

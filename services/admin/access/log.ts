@@ -26,10 +26,7 @@ import { encodeEvent } from '#shared/events/encode.ts';
 /** An event of an erasure names each partition: of these fewer go together. */
 const EVENTS_BATCH = 50;
 
-/**
- * Publishes everything that is known of an environment's keys and stores. Erasures of other logs were judged before.
- * @returns of how many things an event was published.
- */
+/** Publishes everything that is known of an environment's keys and stores, and counts it. Erasures of other logs were judged before. */
 export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
@@ -121,10 +118,7 @@ async function endsWithMessages(
   return mended;
 }
 
-/**
- * Has the log of access applied from its beginning: its checkpoints go, and the projectors that have its partitions find that out.
- * @returns how many partitions had been applied before.
- */
+/** Has the log applied from its beginning: its checkpoints go, and projectors find that out. @returns how many partitions had one. */
 export async function replayAccess(servers: Servers, environment: string): Promise<number> {
   const control = await servers.control();
   const topic = accessTopic(environment);

@@ -124,11 +124,7 @@ async function isLiveNow(
   return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
-/**
- * The revocation is noted; Redis follows.
- * @returns whether the session was live.
- * @throws {StoreDataError} `environment_unavailable`, saying what is in effect all the same.
- */
+/** @returns whether the session was live. @throws {StoreDataError} `environment_unavailable`, saying what is in effect all the same. */
 async function endNow(
   servers: Servers,
   revokedSessions: Collection<RevokedSession>,

@@ -153,10 +153,7 @@ interface CompareOptions {
   report: (difference: Difference) => void;
 }
 
-/**
- * Compares an environment's read models, beside services at work.
- * @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning.
- */
+/** @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning. */
 async function compareWithLog(
   servers: Servers,
   environment: string,

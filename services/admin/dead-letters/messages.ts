@@ -68,10 +68,7 @@ const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;
 
-/**
- * Describes a letter without showing its data: what can be read of the event's attributes, and names and types of the data's fields,
- * one a line; `null` where it is no JSON.
- */
+/** What can be read of the event's attributes, and names and types of the data's fields, one a line: never the data itself. */
 export function describeLetter(letter: DeadLetter) {
   const { attributes: given, data, value } = readLoosely(toMessage(letter));
   const attributes = Object.fromEntries(

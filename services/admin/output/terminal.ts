@@ -7,11 +7,7 @@ interface YesFlag {
   yes?: true | undefined;
 }
 
-/**
- * To be called before anything is connected.
- * @param to what the operator is to confirm: `drop dead letters for good`.
- * @throws {WrongUsage} where there is no terminal to ask on, and `--yes` is not given.
- */
+/** To be called before anything is connected. @throws {WrongUsage} where there is no terminal to ask on, and `--yes` is not given. */
 export function checkCanAsk({ yes }: YesFlag, to: string): void {
   if (yes || (process.stdin.isTTY && process.stderr.isTTY)) return;
   throw new WrongUsage(`nobody can be asked here: give --yes to ${to}`);

@@ -89,10 +89,7 @@ export function planSharding(
   ];
 }
 
-/**
- * Sends commands, one after the other, each for as long as it takes: a large collection gets an index. Begun again, it goes on where
- * it ended.
- */
+/** Each takes as long as it takes: a large collection gets an index. Begun again, it continues where it ended. */
 export async function sendAll(client: MongoClient, commands: readonly ShardCommand[]): Promise<void> {
   for (const { database, command } of commands) {
     await client.db(database).command(command, { timeoutMS: 0 });

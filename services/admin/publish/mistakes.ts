@@ -20,10 +20,7 @@ const ABOUT_THE_STORE = new Set<Entity | null>(['store', 'store_access', 'store_
 
 type Attributes = Record<string, unknown>;
 
-/**
- * Every mistake of a message that is no event. Each attribute and the data is read on its own, in an event that is right otherwise.
- * @param first the mistake for which it was rejected.
- */
+/** Every mistake of a message that is no event. Each attribute and the data is read on its own, in an event that is right otherwise. */
 export function allMistakes(message: Buffer, first: EventRejected): EventRejected[] {
   if (first.reason === 'too_large' || first.reason === 'malformed') return [first];
   const given = attributesOf(message);

@@ -173,10 +173,7 @@ export class RedisGate {
     if (!signal.aborted) this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
   }
 
-  /**
-   * Leaves a number in Redis that the next inspection expects.
-   * @returns whether it is the server of the last inspection, and did not go back since.
-   */
+  /** Leaves a number that the next inspection expects. @returns whether the server is the same as before, and did not go back since. */
   async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
     // In this order: the identity is read after the number is written, so it shows everything that happened before.

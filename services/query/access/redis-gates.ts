@@ -23,10 +23,6 @@ export class RedisGates {
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
   }
 
-  /**
-   * Lets a request through to the server that holds a key.
-   * @throws {StoreDataError} `environment_unavailable` while its gate is closed.
-   */
   acquire(key: string): Permit {
     const master = this.#masters.findMaster(key);
     const gate = master === undefined ? undefined : this.#gates.get(master);

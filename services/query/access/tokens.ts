@@ -167,10 +167,7 @@ export interface SigningKeys {
   readonly isCurrent: boolean;
 }
 
-/**
- * Loads the keys that the configuration names.
- * @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private ES256 keys.
- */
+/** @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private ES256 keys. */
 export async function loadSigningKeys(settings: Config['tokens']): Promise<SigningKeys> {
   const { signingKeys, signingKeysFile } = settings;
   if (signingKeys !== null) return importKeys(signingKeys, 'SIGNING_KEYS');

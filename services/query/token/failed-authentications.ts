@@ -139,21 +139,13 @@ function digestOf(text: string): string {
   return hash('sha256', text, 'hex');
 }
 
-/**
- * The address of a client.
- * @param peer the other end of the connection.
- * @param forwardedFor the header `X-Forwarded-For`: each proxy adds whom it saw at its end.
- */
+/** @param forwardedFor the header `X-Forwarded-For`: each proxy adds whom it saw at its end. */
 export type ClientAddress = (
   peer: string | undefined,
   forwardedFor: string | string[] | undefined,
 ) => string | undefined;
 
-/**
- * Makes the finding of addresses.
- * @param trusted addresses and networks of proxies that are believed.
- * @param unreadable called once with a proxy that forwarded something other than an address.
- */
+/** @param trusted networks of proxies that are believed. @param unreadable called once with one that forwarded something else. */
 export function clientAddresses(
   trusted: readonly string[],
   unreadable: (proxy: string) => void,
@@ -212,12 +204,7 @@ export function addressGroup(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
-/**
- * Makes the naming of the sender of a request before anything is verified: by it, what is in flight and waits is shared out.
- * @param claimsOf the claims of a token that was verified before; `undefined` of any other.
- * @param addressOf the client's address, behind trusted proxies the one that they saw.
- * @returns the store of a token that was verified before, else the client's address.
- */
+/** Names the sender before anything is verified, by which what waits is shared out: the store of a known token, else the address. */
 export function senders(
   claimsOf: (token: string) => TokenClaims | undefined,
   addressOf: ClientAddress,

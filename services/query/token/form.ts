@@ -15,11 +15,7 @@ export const GRANT_TYPE = 'client_credentials';
 
 const CREDENTIALS: ReadonlySet<string | null> = new Set(['client_id', 'client_secret']);
 
-/**
- * Reads a request's form. Parameters that we don't know are ignored, as RFC 6749 section 3.2 asks, an empty one
- * counts as absent, and none may come twice.
- * @throws {Refused} 400 `invalid_request`.
- */
+/** Parameters that we do not know are ignored, as RFC 6749 section 3.2 asks, an empty one counts as absent, and none may come twice. */
 export function readForm(contentType: string | undefined, body: unknown, query: string): TokenForm {
   if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
     refuse('the content type must be application/x-www-form-urlencoded');

@@ -144,11 +144,7 @@ export function asImageEnvironment(settings: Record<string, string>): Record<str
 /** The cluster's id, written into the storage of each broker; any id will do. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
-/**
- * Finds Java and the broker's jars, or fetches them.
- * @param more settings that replace ours, for clusters of tests.
- * @param formatting further arguments of the tool that formats the storage.
- */
+/** @param more settings that replace ours, for clusters of tests. @param formatting more arguments of the tool that formats it. */
 export async function locateBroker(
   context: StartContext,
   more: Record<string, string> = {},

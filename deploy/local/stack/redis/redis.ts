@@ -112,10 +112,7 @@ export const CLUSTER_SLOTS = [
 
 const LIMIT_MS = 60_000;
 
-/**
- * Resolves with its address, as `REDIS_URL` takes it, when it serves: the servers of the first three ports are its masters.
- * @param options of the connections to its servers.
- */
+/** Resolves with its address, as `REDIS_URL` takes it, when it serves: the servers of the first three ports are its masters. */
 export async function formCluster(
   ports: readonly number[],
   signal: AbortSignal,

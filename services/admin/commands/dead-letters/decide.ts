@@ -206,10 +206,7 @@ async function isWaitedFor(
   return false;
 }
 
-/**
- * Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then.
- * @throws {StoreDataError} `command_invalid` when it can.
- */
+/** Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then. */
 async function checkCannotBeRead(servers: Servers, place: Place): Promise<void> {
   const { messages } = await readAt(servers, place);
   const found = messages.find(({ offset }) => Number(offset) === place.offset);

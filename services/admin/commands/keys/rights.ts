@@ -187,12 +187,7 @@ export const statusCommands = () =>
       ),
   );
 
-/**
- * Changes a key.
- * @param compose makes the new state; throws where that is not possible.
- * @param fresh of credentials that are new: where the secret was made here it is shown, and stored nowhere else.
- * @throws as `changeAccess`.
- */
+/** @param fresh of credentials that are new: a secret that was made here is shown, and stored nowhere else. @throws as `changeAccess`. */
 export async function changeKey(
   servers: Servers,
   clientId: string,
