@@ -35,8 +35,8 @@ export function letterId(text: string): string {
   return text;
 }
 
-export function letterIds(text: string, before: string[] | undefined): string[] {
-  return [...new Set([...(before ?? []), letterId(text)])];
+export function letterIds(text: string, before: readonly string[] = []): string[] {
+  return [...new Set([...before, letterId(text)])];
 }
 
 export function letterReason(text: string): RejectionReason {
