@@ -141,13 +141,16 @@ export class RedisGate {
   }
 
   async #open(signal: AbortSignal): Promise<void> {
+    const { master, prefix, control } = this.#options;
     await this.#inspect();
-    await this.#awaitCurrentPrimary();
+    // A former primary that does not know yet that it is one cannot answer this: what is read next holds all that was acknowledged before.
+    const current = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
+    await this.#bounded((read) => control.keys.findOne({ _id: '' }, { ...current, signal: read }));
     if (this.#needsReconciling) await this.#reconcile(signal);
-    await this.#publish(await this.#findPending());
+    // In case no projector runs.
+    await publishPending(master, prefix, await this.#findPending());
     // It may have become another one, or gone back, while it was reconciled: then all of it is done again.
     if (!(await this.#inspect()) || signal.aborted) return;
-    const { master } = this.#options;
     const permit: Permit = {
       master,
       assertValid: () => {
@@ -160,11 +163,12 @@ export class RedisGate {
   }
 
   async #inspectOpen(signal: AbortSignal): Promise<void> {
+    const { master, prefix } = this.#options;
     // Asked at the same time, so that both answers wake the process up together.
     const pending = this.#findPending();
     pending.catch(() => undefined);
     try {
-      if (await this.#inspect()) return await this.#publish(await pending);
+      if (await this.#inspect()) return await publishPending(master, prefix, await pending);
     } catch (error) {
       // A server that does not answer admits nobody anyway; one that answers with an error may be loading other data.
       if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
@@ -197,15 +201,6 @@ export class RedisGate {
     this.#confirmed = number;
   }
 
-  /**
-   * Makes sure that what is read from MongoDB next holds all that was acknowledged before: a former primary that does not know yet
-   * that it is one cannot answer this.
-   */
-  async #awaitCurrentPrimary(): Promise<void> {
-    const options = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
-    await this.#bounded((signal) => this.#options.control.keys.findOne({ _id: '' }, { ...options, signal }));
-  }
-
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
     const startedAt = performance.now();
@@ -228,12 +223,6 @@ export class RedisGate {
   #findPending(): Promise<PendingAccess> {
     const { control, environments } = this.#options;
     return this.#bounded((signal) => findPending(control, environments, signal));
-  }
-
-  /** Writes pending changes to Redis, in case no projector runs. */
-  async #publish(pending: PendingAccess): Promise<void> {
-    const { master, prefix } = this.#options;
-    await publishPending(master, prefix, pending);
   }
 
   #requireSuitable(server: RedisServer): void {

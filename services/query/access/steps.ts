@@ -53,17 +53,11 @@ export function authenticate(
   };
 }
 
-/** @throws {Refused} where the caller may no longer pass. */
-export type Reauthorize = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  scopes: readonly Scope[],
-) => Promise<void>;
-
 /** Makes the step that looks again at the caller of a request that was held. */
-export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline): Reauthorize {
+export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
   const look = shareAuthorizing(sources);
-  return async (request, reply, required) => {
+  /** @throws {Refused} where the caller may no longer pass. */
+  return async (request: FastifyRequest, reply: FastifyReply, required: readonly Scope[]) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
     const scopes = claims === null ? 'token_invalid' : await look(claims, bounded);

@@ -68,35 +68,24 @@ export interface Authenticated {
 const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
 type Failure = (typeof FAILURES)[number];
 
-/** The credentials in every way they can be read, as they were sent first. @throws {Refused} 401 `invalid_client` without any. */
-function readCredentials(authorization: string | undefined) {
-  const credentials = basicCredentials(authorization);
-  // Nothing was tried.
-  if (credentials === null) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
-  const { asSent, decoded } = credentials;
-  const isSame = asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
-  return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
-}
-
 /**
- * The readings of an `Authorization` header with Basic credentials (RFC 7617), which real clients send as they are or form-encoded
- * (RFC 6749 section 2.3.1); `null` when it holds none.
+ * The credentials in every way they can be read, as they were sent first: real clients send Basic credentials (RFC 7617) as they are or
+ * form-encoded (RFC 6749 section 2.3.1). @throws {Refused} 401 `invalid_client` without any.
  */
-export function basicCredentials(
-  header: string | undefined,
-): { asSent: Credentials; decoded: Credentials } | null {
-  const encoded = header === undefined ? null : /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
-  if (encoded === null) return null;
-  const bytes = Buffer.from(encoded[1] ?? '', 'base64');
-  if (!isUtf8(bytes)) return null;
+function readCredentials(header = '') {
+  const [, encoded] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? [];
+  const bytes = Buffer.from(encoded ?? '', 'base64');
   const text = bytes.toString('utf8');
   const colon = text.indexOf(':');
-  if (colon === -1) return null;
-  const asSent = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
+  // Nothing was tried.
+  if (colon === -1 || !isUtf8(bytes))
+    throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
+  const asSent: Credentials = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
   const clientId = decode(asSent.clientId);
   const clientSecret = decode(asSent.clientSecret);
   const decoded = clientId === null || clientSecret === null ? asSent : { clientId, clientSecret };
-  return { asSent, decoded };
+  const isSame = asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
+  return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
 /**
