@@ -51,18 +51,14 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
   return server;
 }
 
-export interface Listening {
-  url: string;
-  /** Accepts no connection any longer. Resolves when the last one has ended. */
-  close: () => Promise<void>;
-}
+export type Listening = Awaited<ReturnType<typeof listenOnPort>>;
 
 /** Listens on one port by many sockets, among which the kernel shares out connections (`SO_REUSEPORT`); by one where it is no Linux. */
 export async function listenOnPort(
   server: Server,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },
   listen: (options: { host: string; port: number; reusePort: boolean }) => Promise<string>,
-): Promise<Listening> {
+) {
   if (process.platform !== 'linux') {
     return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
   }
@@ -78,6 +74,7 @@ export async function listenOnPort(
   const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
     createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) => server.emit('connection', socket)),
   );
+  /** Accepts no connection any longer. Resolves when the last one has ended. */
   const close = async () => {
     await Promise.all(others.map((other) => new Promise((resolve) => void other.close(resolve))));
   };

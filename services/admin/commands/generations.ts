@@ -4,6 +4,7 @@ import { commandInvalid, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { countApplied } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
+import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import {
@@ -12,7 +13,7 @@ import {
   describeComparison,
   unacceptable,
 } from '../generations/compare.ts';
-import { dropGeneration, flip, type Flipped, groupsOf, previousOf } from '../generations/flip.ts';
+import { dropGeneration, flip, type Flipped, groupsOf } from '../generations/flip.ts';
 import { beginRebuild, building, catchUp } from '../generations/rebuild.ts';
 import {
   chooseEnvironments,
@@ -169,11 +170,11 @@ export const rollbackCommand = () =>
     .option('--force', 'even if it lacks messages, which it applies later')
     .action((flags) =>
       inEnvironment(flags, async (servers, environment) => {
-        const previous = await previousOf(servers, environment);
-        printFlipped(
-          environment,
-          await flip(servers, environment, previous, flags.force ? null : ROLLBACK_MS),
-        );
+        const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
+        const previous = pointer?.previous;
+        if (previous === undefined) throw notFound(`${environment} has no generation to go back to`);
+        const patienceMs = flags.force ? null : ROLLBACK_MS;
+        printFlipped(environment, await flip(servers, environment, previous, patienceMs));
       }),
     );
 

@@ -85,7 +85,7 @@ const ELECTION_MS = 15_000;
  * @throws {StoreDataError} `environment_unavailable` when none of several servers is in a set: which of them form it is for their
  * operator to say.
  */
-export async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
+async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
   const missing = await replicaSetMissing({ mongodb });
   if (missing === null) return false;
   const { host, replicaSet } = readUri(mongodb.uri, missing);

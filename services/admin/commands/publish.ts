@@ -214,10 +214,7 @@ function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: 
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
 /** Makes the read; `null` where MongoDB cannot be read. A publisher needs no access to it. */
-export async function storedSequencesOf(
-  servers: Servers,
-  environment: string,
-): Promise<StoredSequences | null> {
+async function storedSequencesOf(servers: Servers, environment: string): Promise<StoredSequences | null> {
   if (servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
     if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;

@@ -45,7 +45,7 @@ export async function compareWithLive(
   environment: string,
   number: number,
   progress?: (stores: number, of: number) => void,
-): Promise<Comparison> {
+) {
   const generations = await servers.generations(environment);
   const live = liveOf(environment, generations);
   const found = generations.find((generation) => generation.number === number);
@@ -95,8 +95,11 @@ export async function compareWithLive(
   return {
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
+    /** How many records were compared with all that they answer. */
     sampled,
+    /** Records of which the live one has no newer version, since it is not projected; or that changed all the time. */
     unsettled,
+    /** Whether another projection made the live one, so that other content is to be expected. */
     other_projection: live.marker.projection_version !== version,
     differences: [...differences]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -222,17 +225,7 @@ interface Difference {
 type Differences = Map<string, Difference>;
 
 /** As programs get it. */
-export interface Comparison {
-  stores: number;
-  counts: { collection: string; live: number; rebuilt: number }[];
-  /** How many records were compared with all that they answer. */
-  sampled: number;
-  /** Records of which the live one has no newer version, since it is not projected; or that changed all the time. */
-  unsettled: number;
-  /** Whether another projection made the live one, so that other content is to be expected. */
-  other_projection: boolean;
-  differences: Difference[];
-}
+type Comparison = Awaited<ReturnType<typeof compareWithLive>>;
 
 const MAX_EXAMPLES = 5;
 

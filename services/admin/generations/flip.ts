@@ -10,7 +10,6 @@ import {
   changePointer,
   generationGroup,
   type KnownGeneration,
-  pointersIn,
   withDropping,
   withLive,
   without,
@@ -62,12 +61,6 @@ export async function flip(
     throw commandInvalid(`generation ${pointer.live} of ${environment} became live meanwhile`);
   });
   return { from, to };
-}
-
-export async function previousOf(servers: Servers, environment: string): Promise<number> {
-  const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
-  if (pointer?.previous !== undefined) return pointer.previous;
-  throw notFound(`${environment} has no generation to go back to`);
 }
 
 async function untilReached(

@@ -8,17 +8,19 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { ProducerMessage } from '#shared/kafka/client.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
 
-export interface Counts {
+export type Counts = ReturnType<typeof noCounts>;
+
+export const noCounts = () => ({
   /** Events that Kafka has taken. */
-  sent: number;
-  rejected: number;
+  sent: 0,
+  rejected: 0,
   /** Of those that were sent, what is stored of their record is as new. */
-  outdated: number;
-  blank: number;
-  bytes: number;
+  outdated: 0,
+  blank: 0,
+  bytes: 0,
   /** Up to this line, itself included, each was sent or reported. */
-  doneUpToLine: number;
-}
+  doneUpToLine: 0,
+});
 
 interface PublishOptions {
   input: AsyncIterable<Buffer>;
@@ -54,15 +56,6 @@ const BATCH_BYTES = 786_432;
 const BATCH_MESSAGES = 2_000;
 /** Roughly what Kafka's record format and a header add to a message. */
 const OVERHEAD_BYTES = 96;
-
-export const noCounts = (): Counts => ({
-  sent: 0,
-  rejected: 0,
-  outdated: 0,
-  blank: 0,
-  bytes: 0,
-  doneUpToLine: 0,
-});
 
 /**
  * Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. One batch is under way while the

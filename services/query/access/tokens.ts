@@ -231,16 +231,10 @@ function privateKeyOf({ crv, kty, x, y, d }: SigningJwk): KeyObject {
 /** A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes it. */
 const RELOAD_MS = 1_000;
 
-export interface WatchedKeys extends SigningKeys {
-  stop: () => Promise<void>;
-}
+export type WatchedKeys = Awaited<ReturnType<typeof watchSigningKeys>>;
 
 /** Loads the keys, and follows their file. @throws {StoreDataError} `config_invalid` when there are none to begin with. */
-export async function watchSigningKeys(
-  settings: Config['tokens'],
-  logger: Logger,
-  intervalMs = RELOAD_MS,
-): Promise<WatchedKeys> {
+export async function watchSigningKeys(settings: Config['tokens'], logger: Logger, intervalMs = RELOAD_MS) {
   const file = settings.signingKeysFile;
   let text = file === null ? null : await readKeyFile(file);
   let keys = text === null ? await loadSigningKeys(settings) : await importKeys(text, 'SIGNING_KEYS_FILE');
