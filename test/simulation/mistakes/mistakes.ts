@@ -238,8 +238,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a cursor of another generation counts',
     file: CURSOR,
-    replace: 'if (cursor.generation !== generation) return EVERYTHING;',
-    by: "if (cursor.generation === '') return EVERYTHING;",
+    replace: 'if (after.generation !== generation) return EVERYTHING;',
+    by: "if (after.generation === '') return EVERYTHING;",
   },
   {
     mistake: 'a cursor of an epoch that is not known counts',
