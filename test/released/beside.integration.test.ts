@@ -44,30 +44,19 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     await started.ended;
     running.delete(started);
   };
-  const command = async (release: Release, ...args: string[]) => {
-    const program = join(process.cwd(), 'services/admin/main.ts');
-    const file = release === 'before' ? join(folder, 'services/admin/main.ts') : program;
-    const { code, stdout, stderr } = await runProcess(installation.env, [...args, '--json'], {
-      program: file,
+  const command = async <T>(release: Release, words: string): Promise<T> => {
+    const program = fileOf(release, 'services/admin/main.ts');
+    const { code, stdout, stderr } = await runProcess(installation.env, `${words} --json`, {
+      program,
     });
     expect(code, stderr).toBe(0);
-    return JSON.parse(stdout) as never;
+    return JSON.parse(stdout) as T;
   };
-  const createKey = async (release: Release) =>
-    command(
-      release,
-      'keys',
-      'create',
-      '-s',
-      's1',
-      '-e',
-      installation.environment,
-      '--scopes',
-      'store,crm,order,menu',
-    ) as Promise<{
-      client_id: string;
-      client_secret: string;
-    }>;
+  const createKey = (release: Release) => {
+    const scopes = 'store,crm,order,menu';
+    const words = `keys create -s s1 -e ${installation.environment} --scopes ${scopes}`;
+    return command<{ client_id: string; client_secret: string }>(release, words);
+  };
   let sequence = 100;
   const publish = async () => {
     sequence += 1;
@@ -141,7 +130,7 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
         return (await Promise.all(asked)).map(({ status }) => status);
       };
       expect(await statuses()).toEqual([200, 200, 200, 200]);
-      await command(other, 'keys', 'revoke', clientId);
+      await command(other, `keys revoke ${clientId}`);
       expect(await statuses()).toEqual([401, 401, 401, 401]);
       expect((await apis.before.askToken(clientId, secret)).status).toBe(401);
       expect((await apis.this.askToken(clientId, secret)).status).toBe(401);
@@ -153,14 +142,12 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
     await caughtUp(installation);
     const listBy = async (release: Release) => {
-      const { dead_letters: letters } = (await command(release, 'dead-letters', 'list')) as {
-        dead_letters: { id: string }[];
-      };
-      return letters.map(({ id }) => id);
+      const listed = await command<{ dead_letters: { id: string }[] }>(release, 'dead-letters list');
+      return listed.dead_letters.map(({ id }) => id);
     };
     const [id = ''] = await listBy('before');
     expect(await listBy('this')).toEqual([id]);
-    await command('this', 'dead-letters', 'drop', '-y', id);
+    await command('this', `dead-letters drop -y ${id}`);
     expect([await listBy('this'), await listBy('before')]).toEqual([[], []]);
   });
 });

@@ -89,7 +89,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   }
 
   const command = (release: Release, words: string) =>
-    runProcess(installation.env, words.split(' '), { program: fileOf(release, 'services/admin/main.ts') });
+    runProcess(installation.env, words, { program: fileOf(release, 'services/admin/main.ts') });
 
   async function done(release: Release, words: string): Promise<string> {
     const { code, stdout, stderr } = await command(release, words);

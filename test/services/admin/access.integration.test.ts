@@ -108,17 +108,8 @@ describe('keys', () => {
   it('can be brought along, and are unique', async () => {
     await start();
     const secret = 'pos secret: ç "quoted" 0123456789';
-    const args = [
-      'keys',
-      'create',
-      '-s',
-      's1',
-      '--scopes',
-      'menu',
-      '--client-id',
-      'pos 17',
-      '--secret-stdin',
-    ];
+    const words = 'keys create -s s1 --scopes menu --secret-stdin --client-id';
+    const args = [...words.split(' '), 'pos 17'];
     const created = await runJson<CreatedKey>(installation.env, args, `${secret}\n`);
     expect(created.client_secret).toBeUndefined();
     expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);

@@ -213,29 +213,18 @@ describe('a deleted customer whom very much names', () => {
   });
 
   it('is found by no command meanwhile', async () => {
-    const [letter] = await db
-      .collection<DeadLetter>(DEAD_LETTERS)
-      .find({ erased: { $exists: false } })
-      .toArray();
-    const { stdout } = await runCommand(installation.env, [
-      'dead-letters',
-      'show',
-      letter?._id ?? '',
-      '--value',
-      '--json',
-    ]);
+    const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+    const id = (await letters.findOne({ erased: { $exists: false } }))?._id ?? '';
+    const { stdout } = await runCommand(installation.env, `dead-letters show ${id} --value --json`);
     expect(JSON.parse(stdout)).toMatchObject({ erased: true, key: null, value_base64: null });
     const { dead_letters: listed } = await runJson<{ dead_letters: { erased: boolean }[] }>(
       installation.env,
-      ['dead-letters', 'list', '--limit', '500'],
+      'dead-letters list --limit 500',
     );
     expect(listed.map(({ erased }) => erased)).toEqual(Array.from({ length: LETTERS }, () => true));
-    const retried = await runCommand(installation.env, ['dead-letters', 'retry', letter?._id ?? '']);
+    const retried = await runCommand(installation.env, `dead-letters retry ${id}`);
     expect(retried.stdout).toContain('still dead 1');
-    expect(await db.collection<DeadLetter>(DEAD_LETTERS).findOne({ _id: letter?._id ?? '' })).toMatchObject({
-      erased: true,
-      value: null,
-    });
+    expect(await letters.findOne({ _id: id })).toMatchObject({ erased: true, value: null });
     const verified = await runCommand(installation.env, ['verify', '--deep']);
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);
     expect(await erasures()).toHaveLength(1);
