@@ -29,14 +29,10 @@ beforeAll(async () => {
   await masters.ready(5_000);
   redis = nodeFor(masters, 'any');
 });
+const isThere = () => redis.ping().then(Boolean, () => false);
 afterEach(async () => {
   await proxy.restore();
-  await eventually('Redis answers', () =>
-    redis.ping().then(
-      () => true,
-      () => false,
-    ),
-  );
+  await eventually('Redis answers', isThere);
 });
 afterAll(async () => {
   redis?.disconnect();
@@ -103,12 +99,7 @@ describe('a Redis that does not answer', () => {
   it('fails what is under way at once when it goes', async () => {
     const goes = async () => {
       await proxy.restore();
-      await eventually('Redis answers', () =>
-        redis.ping().then(
-          () => true,
-          () => false,
-        ),
-      );
+      await eventually('Redis answers', isThere);
       proxy.freeze();
       const began = performance.now();
       const asked = redis.get(key('b'));

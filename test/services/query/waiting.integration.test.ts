@@ -5,7 +5,7 @@ import { aCoupon, aCustomer, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { startApp } from '#test/query-service.ts';
+import { startApp, type RunningApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
@@ -338,15 +338,14 @@ describe('hundreds that wait for one store', () => {
 });
 
 describe('a service', () => {
+  const answers = ({ api }: RunningApp, token: string) =>
+    eventually('it answers', async () => (await api.get('/api/order/changes', token)).status === 200);
   it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;
     await using proxy = await startRedisProxy(config.redis.url);
     await using behind = await startApp({ ...config, redis: { ...config.redis, url: proxy.url } });
-    await eventually(
-      'it answers',
-      async () => (await behind.api.get('/api/order/changes', token)).status === 200,
-    );
+    await answers(behind, token);
     const { answer } = await begin(token, 'wait=30', behind.api);
     const { waiting, inFlight } = behind.app.services.metrics;
     // Not in flight any longer: it has read, and found nothing.
@@ -369,10 +368,7 @@ describe('a service', () => {
       ...config,
       mongodb: { ...config.mongodb, uri: proxy.uri, readTimeoutMs: 1_000 },
     });
-    await eventually(
-      'it answers',
-      async () => (await behind.api.get('/api/order/changes', token)).status === 200,
-    );
+    await answers(behind, token);
     await proxy.cut();
     const began = performance.now();
     const { answer } = await begin(token, 'wait=4', behind.api);
