@@ -41,20 +41,14 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/feed/cursor.ts',
     replace: 'const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;',
     by: 'const end = Infinity;',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/services/query/feed/cursor.unit.test.ts'],
   },
   {
     fault: 'deletions that a restored database gives again are not told',
     file: 'services/query/feed/cursor.ts',
     replace: 'skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),',
     by: 'skipDeletionsUpTo: after.snapshotPosition,',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/services/query/feed/cursor.unit.test.ts'],
   },
   {
     fault: 'the stamp forgets all epochs but the present one',

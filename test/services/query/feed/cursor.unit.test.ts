@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Cursor, decodeCursor } from '#query/feed/cursor.ts';
+import { type Cursor, decodeCursor, startAt } from '#query/feed/cursor.ts';
 import { feedOfKind } from '#query/feed/kinds.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
 
 const PLACE = { environment: 'production', storeId: 's1' };
 const CURSOR: Cursor = {
@@ -27,5 +28,37 @@ describe('a cursor', () => {
       snapshotPosition: 0,
       skipDeletionsUpTo: 0,
     });
+  });
+});
+
+/** Of epochs with their first positions, the newest last, and the position where the store stands. */
+const startIn = (epochs: Record<string, number>, position: number, over: Partial<Cursor> = {}) => {
+  const text = Object.entries(epochs)
+    .map(([id, from]) => `${id}:${from.toString(36)}`)
+    .join(',');
+  const stamp = { position, epochs: text } as Stamp;
+  return startAt({ ...CURSOR, epoch: 'own', snapshotPosition: 100, ...over }, CURSOR.generation, stamp);
+};
+
+describe('a database that was restored', () => {
+  const told = { lastDelivered: 98, skipDeletionsUpTo: 7 };
+  it('has all that a cursor was told, as long as the epoch of that goes on or ended later', () => {
+    expect(startIn({ own: 1 }, 100)).toEqual(told);
+    expect(startIn({ own: 1, next: 101 }, 300)).toEqual(told);
+  });
+
+  it('gives the positions that it lost to other changes, deletions too, which are told', () => {
+    const lost = { skipDeletionsUpTo: 95 };
+    for (const [epochs, position] of [
+      [{ own: 1 }, 90],
+      [{ own: 1, next: 91 }, 300],
+    ] as const) {
+      expect(startIn(epochs, position)).toEqual({ lastDelivered: 90, skipDeletionsUpTo: 7 });
+      expect(startIn(epochs, position, lost)).toEqual({ lastDelivered: 90, skipDeletionsUpTo: 90 });
+    }
+  });
+
+  it('tells everything to who was told it under an epoch that is not known', () => {
+    expect(startIn({ other: 1 }, 300)).toEqual({ lastDelivered: 0, skipDeletionsUpTo: 0 });
   });
 });
