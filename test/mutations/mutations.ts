@@ -146,9 +146,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'the revocation of a session leaves Redis as it is',
     file: 'services/admin/commands/sessions.ts',
-    replace:
-      'const live = await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
-    by: 'const live = session._id !== _id || revokedSessions === null;',
+    replace: 'return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
+    by: 'return session._id !== _id || revokedSessions === null;',
     tests: ['test/services/admin/sessions.integration.test.ts'],
   },
   {
