@@ -1,7 +1,4 @@
-/**
- * Addresses of servers, and how they may be shown: `redis://:secret@host/0` is `redis://host/0`. An ambiguous address is not shown,
- * since any part of it may belong to a password.
- */
+/** How addresses of servers are read and shown. An ambiguous one is not shown: any part of it may belong to a password. */
 
 export interface Address {
   /** With `://`; empty for a list of brokers. */

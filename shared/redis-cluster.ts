@@ -145,10 +145,7 @@ export class RedisCluster implements RedisMasters {
     }
   }
 
-  /**
-   * Disconnects nodes that the others no longer know, and connects to new and moved ones. A node with an address that only the
-   * configuration has is kept. @returns whether there is a node that was not polled before.
-   */
+  /** @returns whether there is a node that was not polled before. One with an address of the configuration alone is kept. */
   #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
     const before = this.#nodes.size;
     const kept = new Map<string, Node>();

@@ -1,7 +1,4 @@
-/**
- * Traces. Without a collector's address nothing of OpenTelemetry's SDK is loaded, no span is ever active, and code that could be traced
- * only reads the active span (docs/tracing.md).
- */
+/** Without a collector's address nothing of OpenTelemetry is loaded, and no span is ever active (docs/tracing.md). */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';
 import { StoreDataError } from './errors.ts';

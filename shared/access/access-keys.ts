@@ -197,10 +197,7 @@ export async function applyKeyChange(
   });
 }
 
-/**
- * Replaces a record by the result of `next`, `null` leaves it. Outside of a transaction a record that others
- * write meanwhile is read again.
- */
+/** Outside of a transaction, a record that others write meanwhile is read again. @param next answers `null` to leave it. */
 async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
   _id: string,
@@ -379,10 +376,7 @@ export async function applyQuota(
   });
 }
 
-/**
- * Restores the note of a store's erasure from the log, where MongoDB lost it. It prevents older events from being applied; stored
- * documents stay. @returns the record as it is now if it changed.
- */
+/** Restores the note of an erasure from the log, where MongoDB lost it: older events are not applied. Stored documents stay. */
 export async function applyErasure(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
   environment: string,

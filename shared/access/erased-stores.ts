@@ -1,7 +1,4 @@
-/**
- * Erased stores. Kafka keeps their events, so whoever applies a log skips what it held when the erasure ended (rule R14.8).
- * Later events begin the store anew.
- */
+/** Erased stores. Kafka keeps their events: whoever applies a log skips what it held when the erasure ended (rule R14.8). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogMessage } from '../kafka/message.ts';
 import type { Db } from 'mongodb';

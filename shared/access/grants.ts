@@ -35,10 +35,7 @@ export function decodeGrant(member: string | undefined): Grant | null {
   return { status, scopes: SCOPES.filter((scope) => scopes.includes(scope)) };
 }
 
-/**
- * Readers take the highest version, which no order of these commands lowers, however many writers are late (decision 0041). `GT`
- * protects a member whose words came back with a newer version.
- */
+/** `GT` protects a member whose words came back with a newer version. Readers take the highest (decision 0041). */
 export function setVersioned(
   multi: ChainableCommander,
   key: string,

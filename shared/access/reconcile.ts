@@ -1,7 +1,4 @@
-/**
- * Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says, also after Redis restarted from an old snapshot.
- * Only differences are written, by version, so that several processes may reconcile while access changes.
- */
+/** Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says. Only differences are written, by version. */
 import type { Collection, Filter } from 'mongodb';
 import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
 import type { AccessKey, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';

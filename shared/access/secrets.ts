@@ -40,10 +40,7 @@ export function hashSecret(secret: string): string {
 
 const DECOY = hashSecret(newClientSecret());
 
-/**
- * Every candidate is compared with two hashes in constant time, also where the key has fewer, so that the time
- * reveals nothing about a key.
- */
+/** Compares each candidate with two hashes in constant time: the time reveals nothing about a key. */
 export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
   let matches = false;
   for (const candidate of candidates) {

@@ -1,7 +1,4 @@
-/**
- * The keys that sign tokens: an ordered JWK set of private ES256 keys. All verify; the first whose time has come signs. A new key is put
- * first, with a time at which every instance knows it.
- */
+/** The keys that sign tokens: an ordered JWK set. All verify; the first whose time has come signs. */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { StoreDataError } from '../errors.ts';
 

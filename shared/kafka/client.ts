@@ -1,7 +1,4 @@
-/**
- * The Kafka client. Every client is made here, after all codecs are registered and fetches are read by our own code. Nothing outside this
- * folder imports kafkajs.
- */
+/** Every Kafka client is made here, after all codecs are registered. Nothing outside this folder imports kafkajs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import type { Config } from '../config.ts';
@@ -97,10 +94,7 @@ export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'session
 /** Attempts to send, with thirteen seconds of waiting between them: a broker that is gone is given up after nine. */
 const SEND_ATTEMPTS = 10;
 
-/**
- * Sends everything or fails. On its second attempt kafkajs omits messages for partitions whose new leader already answered for others,
- * and reports them as sent. So kafkajs gets one attempt, and all messages are sent again here.
- */
+/** On its second attempt kafkajs omits messages and reports them as sent: it gets one, and all messages are sent again here. */
 export function createProducer(kafka: Kafka): Producer {
   const producer = kafka.producer({
     allowAutoTopicCreation: false,

@@ -144,10 +144,7 @@ const ANSWER_MS = 3_000;
 /** ApiVersions in version 0, which every broker answers before authentication (https://kafka.apache.org/protocol.html). */
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-/**
- * The broker that answers first, or all if none does, so that kafkajs reports why. kafkajs itself tries one after the other, and waits
- * seconds for each frozen one, which accepts connections and never answers.
- */
+/** kafkajs itself tries one after the other, and waits seconds for each frozen one, which accepts connections and never answers. */
 export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
   if (brokers.length === 1) return [...brokers];
   try {
@@ -241,10 +238,7 @@ const PENDING_POLL_MS = 10;
 
 const require = createRequire(import.meta.url);
 
-/**
- * Makes kafkajs check pending requests only while some are pending. Otherwise its delay is negative, which Node rounds up to a
- * millisecond: each connection woke the process a thousand times a second. kafkajs has no hook for this, so its version is pinned.
- */
+/** Otherwise their delay is negative: each connection woke the process a thousand times a second. kafkajs is pinned for this. */
 export function quietRequestQueues(): void {
   const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   prototype.scheduleCheckPendingRequests = function scheduleCheckPendingRequests() {

@@ -1,7 +1,4 @@
-/**
- * Reads parts of a topic again, one partition at a time. Its consumer has a group of its own, deleted with it, so that no other position
- * moves. Placeholders of unreadable batches are among the messages.
- */
+/** Reads parts of a topic again, one partition at a time, in a group of its own. Placeholders are among the messages. */
 import { randomUUID } from 'node:crypto';
 import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs';
 import type { Db } from 'mongodb';

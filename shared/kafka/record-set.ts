@@ -1,7 +1,4 @@
-/**
- * Reads the record set of a partition: record batches, of which the last may be cut. An intact batch that cannot be read is followed by
- * those behind it. Reading ends at a damaged one.
- */
+/** Reads the record batches of a partition, of which the last may be cut. Reading ends at a damaged one. */
 import {
   type BatchHeader,
   batchHeader,
@@ -33,10 +30,7 @@ export interface Fetched {
   mostBytes: number;
 }
 
-/**
- * Never throws: unreadable batches become placeholders, and so do offsets without messages at either end, as of aborted transactions,
- * since kafkajs drops a fetch without messages.
- */
+/** Never throws. Offsets without messages at either end become placeholders: kafkajs drops a fetch without messages. */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
   const { fetchOffset, most, mostBytes } = fetched;
   const { budget } = decoding;

@@ -1,7 +1,4 @@
-/**
- * A sticky assignor: as many partitions as possible stay with their members, since a new owner has to claim and to fetch anew. kafkajs
- * assigns by the order of member ids, so that one new id moves most of them.
- */
+/** A sticky assignor: kafkajs assigns by the order of member ids, so that one new id moves most partitions. */
 import kafkajs, { type PartitionAssigner } from 'kafkajs';
 
 const { AssignerProtocol, PartitionAssigners } = kafkajs;
@@ -47,10 +44,7 @@ function ownedIn(metadata: Buffer): Owned {
   return new Map(userData === undefined ? [] : (JSON.parse(userData.toString()) as [number, number][]));
 }
 
-/**
- * No member gets two more than another, and each partition stays with its member while that has room. Where two say that they have it,
- * the one who applied more of it has it: the other one lost it without knowing.
- */
+/** Nobody gets two more than another. Where two say that they have a partition, the one who applied more of it has it. */
 export function dealOut(
   partitions: readonly number[],
   had: ReadonlyMap<string, Owned>,

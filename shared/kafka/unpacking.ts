@@ -1,7 +1,4 @@
-/**
- * Unpacks small record batches at once, large ones in a thread, one at a time in the process, so that they take the memory of one. The
- * last large one is cached: several fetches read it piece by piece.
- */
+/** Small batches are unpacked at once, large ones in a thread, one at a time. The last one is cached: fetches read it in pieces. */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, codecOf, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import { HEADER_BYTES } from './message.ts';
@@ -82,10 +79,7 @@ const MAX_TURN_MS = 10;
 /** What one answer may cost. At least two batches of one partition are read whatever that costs. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
-/**
- * What decoding one answer may cost, in unpacked bytes (those of rejected batches included) and in time. The
- * next fetch brings the rest.
- */
+/** What decoding one answer may cost, in unpacked bytes and in time. The next fetch brings the rest. */
 export class DecodingBudget {
   readonly #limits: typeof LIMITS;
   readonly #began = performance.now();

@@ -208,10 +208,7 @@ export const CATEGORY_PRODUCTS = 'category_products';
 export const STAMPS = 'stamps';
 export const RANK_NODES = 'rank_nodes';
 export const TOMBSTONES = 'tombstones';
-/**
- * Stores whose own records changed, until the control database has their status. A mark in the stamp would
- * conflict with the next slice.
- */
+/** Stores whose own records changed. In the stamps, a mark would conflict with the next slice. */
 export const STORE_RECORDS_PENDING = 'store_records_pending';
 export const ERASURES = 'erasures';
 /** Stores that have erasures under way (`shared/projection/erasure/queue.ts`). */

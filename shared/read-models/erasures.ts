@@ -1,7 +1,4 @@
-/**
- * Erasures under way: of customers whom more records name than one transaction rewrites. Readers mask such a customer in records up to
- * the erasure's position; later records are right as they are. A store's stamp says whether it has any.
- */
+/** Erasures of customers whom many records name. Readers mask such a customer in records up to the erasure's position. */
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { EntityName } from '../events/entities.ts';
 import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';

@@ -95,10 +95,7 @@ export function liveOf(environment: string, generations: readonly KnownGeneratio
   return { marker, db };
 }
 
-/**
- * The live generation if this release made it, else its newest that was live before and is kept. So an old release still answers after a
- * flip to a new release's generation.
- */
+/** The live generation, or the newest kept one of this release: it still answers after a flip to a new release's. */
 export function answeringGeneration(
   environment: string,
   generations: readonly KnownGeneration[],

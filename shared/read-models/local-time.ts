@@ -3,10 +3,7 @@
 /** The offset of a store whose own record has not arrived yet (rule R7.7). */
 export const DEFAULT_OFFSET = '-03:00';
 
-/**
- * Stands for UTC in documents whose date-times local time cannot tell: years have as many digits as they need. It is no store's offset,
- * so such JSON is always shifted.
- */
+/** Stands for UTC where local time cannot tell: years have as many digits as they need. Such JSON is always shifted. */
 export const EXACT = 'exact';
 
 const MINUTE = 60_000;
@@ -39,10 +36,7 @@ let lastDay = Number.NaN;
 let lastDate = '';
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/**
- * By the name of its field. A quote inside of a string has a backslash before it, so quote, colon, quote stand
- * between name and text alone.
- */
+/** By the name of its field. A quote in a text has a backslash before it: quote, colon, quote stand nowhere else. */
 const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":.{21})/g;
 
 /** The same where years may have a sign and six digits. */

@@ -1,7 +1,4 @@
-/**
- * Decisions of operators: dropped messages, and what a partition skips. A decision outlives its dead letter and holds for every
- * generation: one that is filled later meets the message again.
- */
+/** What operators dropped or skipped. A decision outlives its letter: a generation that is filled later meets the message again. */
 import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';

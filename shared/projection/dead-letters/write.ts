@@ -128,10 +128,7 @@ export async function takeCensus(collection: Collection<DeadLetter>, topic: stri
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
-/**
- * Bounds the bytes that a topic's letters keep in one database, so that a flood of poison cannot fill it. Beyond that a letter has the
- * place and the reason of its message alone; Kafka has the message. The limit is soft: the count is a second old, or a little more.
- */
+/** Bounds the bytes of a topic's letters, softly: the count is a second old. Beyond that a letter has place and reason alone. */
 export class LetterLimits {
   readonly #collection: Collection<DeadLetter>;
   readonly #topic: string;
@@ -163,10 +160,7 @@ export class LetterLimits {
   }
 }
 
-/**
- * Moves the checkpoint behind a slice whose message failed again and again, or that an operator skips. The letter keeps nothing of the
- * message: nothing that a publisher chose can make this fail too. @param db where the topic's letters lie.
- */
+/** The letter keeps nothing that a publisher chose: nothing can make this fail too. @param db where the topic's letters lie. */
 export async function giveUpSlice(
   checkpoints: Collection<Checkpoint>,
   claim: Claim,

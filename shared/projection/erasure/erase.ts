@@ -217,10 +217,7 @@ export function lettersUpTo(customer: string, position: number): Filter<DeadLett
   return { customers: customer, [`positions.${storeId}`]: { $not: { $gt: position } } };
 }
 
-/**
- * A store with erasures under way. It enters and leaves the queue in the transactions in which its stamp begins and ceases to say so.
- * Entries of another kind are those of earlier releases.
- */
+/** A store with erasures under way, as its stamp says. Entries of another kind are those of earlier releases. */
 export interface QueuedStore {
   _id: string;
   store_id: string;

@@ -1,7 +1,4 @@
-/**
- * A piece of a store's erasures: the next records that name the customers lose their data and take positions of their own. Records with
- * later positions stay: they were written after the deletion.
- */
+/** A piece of a store's erasures. Records with later positions stay: they were written after the deletion. */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
 import {
   COLLECTIONS,

@@ -1,7 +1,4 @@
-/**
- * Applies a slice of the changes topic in one transaction: checkpoint → decode → fold → read → plan → write. The checkpoint comes first,
- * so that a process that lost the partition writes nothing.
- */
+/** Applies a slice in one transaction. The checkpoint comes first: a process that lost the partition writes nothing. */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';

@@ -54,10 +54,7 @@ export interface Chain {
   outdated: number;
 }
 
-/**
- * Each entity is written once; what it went through is kept: no outcome depends on where slices are cut. An entry that is not above the
- * one before it can never take effect and is dropped.
- */
+/** What an entity went through is kept: no outcome depends on where slices are cut. What is not newer is dropped. */
 export function fold(entries: readonly Entry[]): Map<string, Chain> {
   const chains = new Map<string, Chain>();
   for (const entry of entries) {

@@ -1,7 +1,4 @@
-/**
- * The layout of a store's product list: where its categories stand, and how many products name each. With it a page is found without
- * asking every product. A change costs what it changes, however many products a category has.
- */
+/** Where categories stand, and how many products name each: with it a page is found without asking every product. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
 import {

@@ -1,7 +1,4 @@
-/**
- * Everything that the transaction of a slice writes. Pure: the same events lead to the same documents, however
- * they are cut into slices.
- */
+/** What the transaction of a slice writes. Pure: the same events lead to the same documents, however they are cut. */
 import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import {

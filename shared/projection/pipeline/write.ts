@@ -65,10 +65,7 @@ export async function writePlan(
   return given;
 }
 
-/**
- * Replaced documents are removed and inserted: MongoDB removes many by one statement, while every replacement is a statement of its own,
- * which costs it a third more (decision 0028).
- */
+/** Replaced documents are removed and inserted: a replacement each costs MongoDB a third more (decision 0028). */
 async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
   const inserts = plan.inserts.get(entity) ?? [];
   const replacements = plan.replacements.get(entity) ?? [];
@@ -160,10 +157,7 @@ interface Inserted {
   writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
 }
 
-/**
- * Documents are a part of the command (decision 0028): the driver's own way serializes each by itself and copies it three times.
- * @throws {MongoServerError} of the first that cannot be inserted.
- */
+/** The driver's own way serializes each by itself and copies it three times (decision 0028). @throws {MongoServerError} */
 export async function insertDocuments(
   db: Db,
   session: ClientSession,

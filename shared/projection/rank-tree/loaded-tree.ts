@@ -142,10 +142,7 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
 /** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
 const CACHED_BYTES = 50_000_000;
 
-/**
- * Trees in memory, so that changes need not read them first. An entry belongs to one version of its tree, which the stamp names: after
- * an aborted transaction or another writer's the versions differ, and nodes are read again.
- */
+/** An entry belongs to one version of its tree, which the stamp names: after an aborted transaction nodes are read again. */
 export class TreeCache {
   readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
     maxSize: CACHED_BYTES,

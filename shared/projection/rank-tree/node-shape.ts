@@ -81,10 +81,7 @@ export function damageOf(node: object): string | null {
   return isPacked ? null : '/counts has another length';
 }
 
-/**
- * How a well-formed node differs from the one that would be written; `null` where it does not. @param place
- * where it begins, by its `_id`.
- */
+/** How a well-formed node differs from the one that would be written. @param place where it begins, by its `_id`. */
 export function deviationOf(
   { store_id, boundaries, facets, counts, bytes }: RankNode,
   storeId: string,

@@ -21,10 +21,7 @@ const ONE_BATCH = 100_000;
 /** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
 const MAX_NAMED = 2_000;
 
-/**
- * The stored tree, with every node on the way to some keys in memory. @param cached as much of it as is in memory already.
- * @returns `null` where the tree was damaged: a node is missing or cannot be read.
- */
+/** @param cached what of it is in memory already. @returns `null` where a node is missing or cannot be read. */
 export async function loadTree(
   transaction: TreeTransaction,
   { leaves, levels, version }: Root,

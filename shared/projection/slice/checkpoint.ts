@@ -1,7 +1,4 @@
-/**
- * Checkpoints: how far a partition is applied, moved in the transaction that applies it. A projector that is assigned a partition claims
- * its checkpoint. From then on nothing of the former owner can commit.
- */
+/** How far a partition is applied. Who is assigned one claims its checkpoint: nothing of the former owner can commit then. */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
 import { systemClock } from '../../waiting.ts';

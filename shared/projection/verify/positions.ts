@@ -1,7 +1,4 @@
-/**
- * Records and tombstones that followers of the change feed may miss: without a position, or with one that another record of the store
- * has too (rule R10.9). A repair gives them new positions at the end of the feed.
- */
+/** Records and tombstones without a feed position of their own (rule R10.9). A repair gives them new ones at the end. */
 import type { ClientSession, Db, Document, Filter } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
@@ -122,10 +119,7 @@ export async function repairPositions(
   }
 }
 
-/**
- * The JSON of records without the customers whose erasure is under way, since the erasure skips records with new positions. A record
- * without a position counts as written before it.
- */
+/** Without customers whose erasure is under way, since that skips records with new positions. */
 async function shownJson(
   db: Db,
   session: ClientSession,

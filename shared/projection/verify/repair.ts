@@ -14,10 +14,7 @@ import { areEpochs, type CountedStore, countStore, countIn, lastPosition } from 
 import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
-/**
- * The stamp is written, so that a slice of the same store at the same moment starts again.
- * @param findErased whether the store began anew after an erasure: events from before it stay skipped.
- */
+/** @param findErased whether the store began anew after an erasure: events from before it stay skipped. */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
   // Before the transaction, in which collections cannot be read as one: a record that is changed meanwhile takes one position more.
   const damaged = await db.client.withSession({ snapshot: true }, (session) =>

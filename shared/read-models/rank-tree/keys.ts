@@ -1,7 +1,4 @@
-/**
- * Sort keys and facets. The order of sort keys by code point is the order of a list, ties by id included: every record has a place of
- * its own. MongoDB compares them byte by byte, which for UTF-8 is the same.
- */
+/** The order of sort keys by code point is the order of a list; MongoDB compares bytes, which for UTF-8 is the same. */
 import { ORDER_STATUSES, ORDER_TYPES } from '../../events/entities.ts';
 
 /** Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of 24 h. */
@@ -32,10 +29,7 @@ export interface KeyRange {
 
 export const WHOLE: KeyRange = { from: '', to: null };
 
-/**
- * The keys of instants from `from` on and before `before`; `null` leaves it open. As the newest come first, the
- * later bound is the lower one.
- */
+/** Keys of instants from `from` on and before `before`. The newest come first: the later bound is the lower one. */
 export function timeRange(from: number | null, before: number | null): KeyRange {
   return {
     from: before === null ? '' : timePrefix(Math.min(before - 1, LATEST)),

@@ -79,10 +79,7 @@ function beginningWith(storeId: string, prefix: string): Between {
   return { store_id: storeId, _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };
 }
 
-/**
- * For each facet a row with a number for each part, of as many bytes as the largest takes, least significant byte first: a node of 64
- * parts is two kilobytes instead of fifteen. Signed: what was damaged may count less than nothing, until it is repaired.
- */
+/** For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed: damaged ones may be below 0. */
 const WIDTHS = [
   { width: 1, limit: 2 ** 7 },
   { width: 2, limit: 2 ** 15 },
