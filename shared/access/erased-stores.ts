@@ -23,51 +23,43 @@ const POLL_MS = 10;
 /** In erasures of earlier releases, what is as much younger than the end, though its offset lies before it, is of another log. */
 const OTHER_LOG_MS = 86_400_000;
 
-export type FindErased = (storeIds: Iterable<string>) => Promise<ErasedStores>;
+export type FindErased = (storeIds: Iterable<string>) => Promise<ReturnType<typeof erasedStores>>;
 
 export function findErasedIn(control: Db, environment: string): FindErased {
-  return (storeIds) => ErasedStores.among(control, environment, storeIds);
+  return async (storeIds) => {
+    const ids = [...new Set(storeIds)].map((storeId) => storeAccessId(environment, storeId));
+    return erasedStores(ids.length === 0 ? [] : await findEnded(control, ids));
+  };
 }
 
-export class ErasedStores {
-  readonly #erasures: ReadonlyMap<string, StoreErasure>;
+function erasedStores(found: readonly Found[]) {
+  const erasures = new Map(found.map(({ store_id, erased }) => [store_id, erased]));
+  return {
+    /** When each store was erased. */
+    times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<string, Date>,
+    /** Whether a message of a store is of before the end of its erasure. */
+    passesBy(
+      storeId: string,
+      { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>,
+      message: Placed,
+    ) {
+      const erasure = erasures.get(storeId);
+      if (erasure === undefined) return false;
+      const { ends, at } = erasure;
+      if (ends === undefined) return true;
+      const end = ends.find((one) => one.topic === topic && one.partition === partition);
+      if (end === undefined || end.other_log === true) return false;
+      return end.last === undefined ? isBeforeFormerEnd(end, at, message) : Number(message.offset) < end.end;
+    },
+  };
+}
 
-  private constructor(erasures: ReadonlyMap<string, StoreErasure>) {
-    this.#erasures = erasures;
-  }
-
-  static async among(control: Db, environment: string, storeIds: Iterable<string>): Promise<ErasedStores> {
-    const ids = [...new Set(storeIds)].map((storeId) => storeAccessId(environment, storeId));
-    if (ids.length === 0) return new ErasedStores(new Map());
-    for (;;) {
-      const found = await findErasures(control, ids);
-      // After a kill of the command in that moment the store counts as being erased, until the operator runs it again.
-      const isClosing = ({ closing_for: ms }: Found) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS;
-      if (!found.some(isClosing)) {
-        return new ErasedStores(new Map(found.map(({ store_id, erased }) => [store_id, erased])));
-      }
-      await sleep(POLL_MS);
-    }
-  }
-
-  get times(): ReadonlyMap<string, Date> {
-    return new Map([...this.#erasures].map(([storeId, { at }]) => [storeId, at]));
-  }
-
-  passesBy(
-    storeId: string,
-    { topic, partition }: { topic: string; partition: number },
-    message: Placed,
-  ): boolean {
-    const erasure = this.#erasures.get(storeId);
-    if (erasure === undefined) return false;
-    const { ends, at } = erasure;
-    if (ends === undefined) return true;
-    const found = ends.find((end) => end.topic === topic && end.partition === partition);
-    if (found === undefined || found.other_log === true) return false;
-    return found.last === undefined
-      ? isBeforeFormerEnd(found, at, message)
-      : Number(message.offset) < found.end;
+/** Waits while ends are being read. After a kill of the command in that moment the store counts as being erased, until it runs again. */
+async function findEnded(control: Db, ids: readonly string[]): Promise<Found[]> {
+  for (;;) {
+    const found = await findErasures(control, ids);
+    if (!found.some(({ closing_for: ms }) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS)) return found;
+    await sleep(POLL_MS);
   }
 }
 

@@ -2,7 +2,6 @@
 import type { Collection as DriverCollection, Db, MongoClient } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { ErasedStores } from '#shared/access/erased-stores.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { erasePiece } from '#shared/projection/erasure/pieces.ts';
@@ -46,7 +45,7 @@ export interface WorldOfProjectors {
 export const noErasures = {
   passesBy: () => false,
   times: new Map<string, Date>(),
-} as unknown as ErasedStores;
+};
 
 /** Fetches for one loop, as kafkajs does: one batch after the other, from where the last seek says. */
 export class Fetching implements LoopLog {

@@ -15,7 +15,7 @@ import {
   validSecrets,
 } from '../../access/access-keys.ts';
 import { type AuditDetails, type AuditRecord, writeAudit } from '../../access/audit.ts';
-import { ErasedStores } from '../../access/erased-stores.ts';
+import { findErasedIn } from '../../access/erased-stores.ts';
 import { type AccessChange, type AccessKeyChange, readAccessChange } from '../../events/access-event.ts';
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
@@ -54,7 +54,7 @@ export async function applyAccess(
   let outdated = 0;
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
   // A key may be anything, and megabytes long.
-  const erased = await ErasedStores.among(control, environment, named.filter(isId));
+  const erased = await findErasedIn(control, environment)(named.filter(isId));
   for (const [at, message] of slice.messages.entries()) {
     const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
     try {
