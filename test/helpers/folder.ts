@@ -10,7 +10,7 @@ export function useFolder({ ofEachTest = false } = {}): string {
   // Short: servers have sockets in there, whose paths have a bound.
   const path = join(tmpdir(), `store-data-${randomBytes(6).toString('hex')}`);
   const [before, after] = ofEachTest ? [beforeEach, afterEach] : [beforeAll, afterAll];
-  before(() => void mkdirSync(path, { mode: 0o700 }));
+  before(() => mkdirSync(path, { mode: 0o700 }));
   after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
