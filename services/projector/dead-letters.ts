@@ -26,7 +26,6 @@ export function startLetters({ config, metrics }: Pick<Parts, 'config' | 'metric
   const labels = { environment, topic, database: db.databaseName };
   const collection = db.collection<DeadLetter>(DEAD_LETTERS);
 
-  /** Removes the letters from before a moment, the oldest first. */
   async function expireBefore(moment: Date): Promise<void> {
     const projection = { partition: 1, offset: 1, reason: 1, gathered: 1 };
     const options = { sort: { dead_at: 1 }, limit: EXPIRED_AT_ONCE, projection } as const;

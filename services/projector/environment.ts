@@ -7,10 +7,8 @@ import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
 import {
   answeringGeneration,
   findGenerations,
@@ -19,7 +17,8 @@ import {
   type KnownGeneration,
   liveOf,
 } from '#shared/read-models/generation.ts';
-import type { ProjectorMetrics } from './metrics.ts';
+import type { RunningConsumer } from './log/consumer.ts';
+import type { Parts } from './parts.ts';
 
 const POLL_MS = 500;
 /** A start waits so long for an environment with servers of its own: longer than it takes where they answer. */
@@ -44,28 +43,19 @@ export interface ActiveGeneration {
   share: number | null;
 }
 
-/** Something that is applied until it is stopped. */
-export interface Applying {
-  /** Rejects when it can no longer be applied. */
-  failed: Promise<never>;
-  isLive: () => boolean;
-  stop: () => Promise<void>;
-}
+export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
-export interface SupervisorOptions {
-  databases: Databases;
-  /** The servers that environments have of their own. */
+export interface SupervisorOptions extends Pick<
+  Parts,
+  'databases' | 'projectionVersion' | 'logger' | 'metrics'
+> {
   own: Config['own'];
   /** Begins to apply an environment's access; a first generation waits until its log is applied. */
   applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
-  /** Only generations made with it are touched. */
-  projectionVersion: number;
   /** Whether another release may be the one that projects what answers. */
   sideBySide: boolean;
-  logger: Logger;
-  metrics: ProjectorMetrics;
   project: (generation: ActiveGeneration) => Promise<Applying>;
 }
 
@@ -89,7 +79,6 @@ export class Supervisor {
   #isPrepared = false;
   /** What was logged last, so that it is logged once. */
   #logged = '';
-  /** Since the last mistake; `null` without one. */
   #rest: { ms: number; until: number } | null = null;
   #polling: PeriodicTask | null = null;
   #isStopped = false;

@@ -56,7 +56,6 @@ export function startErasures(parts: Parts, generation: Generation): () => Promi
   };
 }
 
-/** Works on one store for a while. */
 async function eraseFrom(
   { config, logger, metrics, scheduler }: Parts,
   { db, epochs, consumer, labels }: Generation,

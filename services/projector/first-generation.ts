@@ -48,11 +48,8 @@ async function untilApplied({ control, logger }: Parts, admin: Admin, topic: str
     const sum = sumOf(positions);
     if (sum !== applied) [applied, movedAt] = [sum, performance.now()];
     if (performance.now() - movedAt < MAX_STANDSTILL_MS) continue;
-    logger.warn(
-      { topic },
-      'the log of access is not applied to its end, and nothing of it for a while: read models are made all the same',
-    );
-    return;
+    const what = 'the log of access is not applied to its end, and nothing of it for a while';
+    return logger.warn({ topic }, `${what}: read models are made all the same`);
   }
 }
 

@@ -49,7 +49,6 @@ export interface RunningProjector {
 interface ProjectorOptions {
   /** The release's, unless a test plays another release. */
   projectionVersion?: number;
-  /** Where it measures; its own when absent. */
   metrics?: ProjectorMetrics;
   tracing?: Tracing | null;
 }

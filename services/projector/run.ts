@@ -5,7 +5,6 @@ import { startTracing } from '#shared/tracing.ts';
 import { createMetrics } from './metrics.ts';
 import { type RunningProjector, startProjector } from './projector.ts';
 
-/** What is under way gets so long to end. */
 const END_MS = 20_000;
 
 /** Resolves never; ends the process when it cannot go on, having said why. */

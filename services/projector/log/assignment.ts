@@ -28,7 +28,6 @@ export class Assignment {
     await this.#running.get(partition)?.loop.take(batch);
   }
 
-  /** Whether nothing is under way for any partition. */
   isIdle(): boolean {
     return this.#running.values().every(({ loop }) => loop.isIdle);
   }

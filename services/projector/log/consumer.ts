@@ -74,7 +74,6 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     },
   });
 
-  /** Until the offsets are committed. */
   let committing: NodeJS.Timeout | undefined;
   /** Why the group does not know us any longer, since we joined it last. */
   let membership: { lost: Error | null } = { lost: null };

@@ -16,6 +16,7 @@ import {
 import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
+import type { LoopOptions } from './edges.ts';
 
 export interface FetchedBatch {
   messages: readonly LogMessage[];
@@ -29,9 +30,7 @@ export interface Taken {
   messages: readonly LogMessage[];
   /** The message that they follow; `null` at the beginning of a log. */
   after: LastMessage | null;
-  /** The position after them. */
   next: number;
-  /** Where the log ended when they were fetched. */
   logEnd: number;
 }
 
@@ -70,12 +69,10 @@ export class Continuity {
     this.#from = this.#proofOffset();
   }
 
-  /** Where the next fetch must begin. */
   get from(): number {
     return this.#from;
   }
 
-  /** The position after what was taken. */
   get next(): number {
     return this.#next;
   }
@@ -84,7 +81,6 @@ export class Continuity {
     return this.#last;
   }
 
-  /** Whether the next fetch is to show the last message. */
   get isLooking(): boolean {
     return this.#isProvable && this.#from === this.#last?.offset;
   }
@@ -101,7 +97,6 @@ export class Continuity {
     return true;
   }
 
-  /** Goes on without a look at the last message. */
   giveUpProof(): void {
     this.#isProvable = false;
     this.#unproven = null;
@@ -142,7 +137,6 @@ export class Continuity {
     return { kind: 'look' };
   }
 
-  /** The answer does not hold the last message. */
   #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
     const { first, end } = reachOf(batch);
     if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
@@ -199,41 +193,24 @@ export class Continuity {
   }
 }
 
-/** The first offset of a batch, and the one behind it. */
 function reachOf(batch: FetchedBatch): { first: number; end: number } {
   const first = Number(batch.firstOffset() ?? batch.messages[0]?.offset);
   return { first, end: Number(batch.lastOffset()) + 1 };
 }
 
-interface LogOfCheckpoint {
-  topic: string;
-  partition: number;
-  /** What to do when the log is another one. */
-  recoveryHint: string;
-}
+type LogOfCheckpoint = Pick<LoopOptions, 'topic' | 'partition' | 'recoveryHint'>;
 
 /** @throws {StoreDataError} `history_lost` where the offset that is applied next is none of the log. */
 export function checkHistory(log: LogOfCheckpoint, position: number, { start, end }: PartitionBounds): void {
-  if (position < start) {
-    throw historyLost(
-      log,
-      `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`,
-    );
-  }
-  if (position > end) {
-    throw historyLost(
-      log,
-      `the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from`,
-    );
-  }
+  const gone = `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`;
+  if (position < start) throw historyLost(log, gone);
+  const ends = `the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from`;
+  if (position > end) throw historyLost(log, ends);
 }
 
-/** The log holds something else where the last message was. */
 export function replacedLog(log: LogOfCheckpoint, last: number | undefined): StoreDataError {
-  return historyLost(
-    log,
-    `the message at ${last} is not the one that was applied: this is another log than the checkpoint was made from`,
-  );
+  const why = `the message at ${last} is not the one that was applied: this is another log than the checkpoint was made from`;
+  return historyLost(log, why);
 }
 
 function historyLost({ topic, partition, recoveryHint }: LogOfCheckpoint, why: string): StoreDataError {

@@ -1,8 +1,10 @@
 /** What the loop of a partition touches. Beside these and its clock it only computes. */
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
+import type { Logger } from '#shared/logging.ts';
 import type { Claim, Whereabouts } from '#shared/projection/slice/checkpoint.ts';
-import type { Slice } from '#shared/projection/slice/slice.ts';
+import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
+import type { Clock } from '#shared/waiting.ts';
 import type { Permit } from './scheduler.ts';
 
 /**
@@ -10,9 +12,7 @@ import type { Permit } from './scheduler.ts';
  * not. No batch comes while it is paused, nor before the promise of the last `take` has resolved.
  */
 export interface PartitionLog {
-  /** Where the log begins and ends now. */
   bounds: () => Promise<PartitionBounds>;
-  /** Has the next fetch begin at an offset. */
   seek: (offset: number) => void;
   pause: () => void;
   resume: () => void;
@@ -27,14 +27,12 @@ export type CommitSlice = (claim: Claim, slice: Slice) => Promise<void>;
 /** Told which messages come after those that are being written. */
 export type Prepare = (messages: readonly LogMessage[]) => void;
 
-/** The partition's checkpoint, and what is written with it. */
 export interface PartitionStore {
   /**
    * Claims the checkpoint; `former` as in `claimCheckpoint`.
    * @throws {StoreDataError} `fenced` when the former claim is no longer the owner's.
    */
   claim: (former: Claim | null) => Promise<Claim>;
-  /** Where the stored checkpoint of a claim is. */
   whereIs: (claim: Claim) => Promise<Whereabouts>;
   commit: CommitSlice;
   /** Moves the claim behind a slice of one message, which becomes a dead letter unread. */
@@ -43,7 +41,6 @@ export interface PartitionStore {
   skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
 }
 
-/** When the partition's slices may be written. */
 export interface PartitionPermits {
   /** Resolves when a slice may be written, or with any permit once the signal is aborted. */
   next: (signal: AbortSignal) => Promise<Permit>;
@@ -51,12 +48,10 @@ export interface PartitionPermits {
   noteLag: (lag: number | null) => void;
 }
 
-/** Why a transaction failed. */
 export type FailureKind = 'fenced' | 'unavailable' | 'unexpected';
 
 /** Told what becomes of the partition, for metrics and for the group. */
 export interface PartitionReport {
-  /** So many messages are not applied yet. */
   lag: (messages: number) => void;
   /** It applied something, or has nothing to apply. */
   progress: () => void;
@@ -64,8 +59,22 @@ export interface PartitionReport {
   stopped: (isStopped: boolean, reason?: UnreadableReason) => void;
   /** How often in turn the next slice has failed though MongoDB answered. */
   failing: (times: number) => void;
-  /** A transaction ended. */
   transaction: (milliseconds: number, failure: FailureKind | null) => void;
-  /** The partition is no longer ours. */
   end: () => void;
+}
+
+export interface LoopOptions {
+  topic: string;
+  partition: number;
+  limits: SliceLimits;
+  /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
+  fencedPauseMs: number;
+  recoveryHint: string;
+  log: PartitionLog;
+  store: PartitionStore;
+  permits: PartitionPermits;
+  report: PartitionReport;
+  clock: Clock;
+  logger: Logger;
+  prepare?: Prepare;
 }

@@ -15,7 +15,6 @@ const MAX_WAIT_MS = 100;
  */
 const BATCHES_APART_MS = 40;
 
-/** What the loop has to act on. */
 export type Fetched =
   | Exclude<Verdict, { kind: 'look' }>
   /** The last message lies in a batch that cannot be read, so that nothing can be proven. */
@@ -56,12 +55,10 @@ export class Feed {
     return this.#waking !== null && this.#waiting === null;
   }
 
-  /** Whether nothing came that the loop did not take. */
   get isEmpty(): boolean {
     return this.#waiting === null;
   }
 
-  /** Begins to fetch what continues a checkpoint. */
   open(continuity: Continuity): void {
     this.#continuity = continuity;
     this.goOn();
@@ -77,12 +74,10 @@ export class Feed {
     this.#waiting = this.#underWay = null;
   }
 
-  /** Fetches nothing until `goOn`. */
   hold(): void {
     this.#fetch(false);
   }
 
-  /** Fetches from where the continuity wants it. */
   goOn(): void {
     this.seek();
     this.#fetch(true);

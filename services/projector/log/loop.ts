@@ -3,7 +3,6 @@
  * slice. A new assignment makes a new loop; what still runs of an old one finds itself fenced.
  */
 import type { ClientSession } from 'mongodb';
-import type { Clock } from '#shared/waiting.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import {
   damagedBatch,
@@ -12,7 +11,6 @@ import {
   offsetsInWords,
   type UnreadableBatch,
 } from '#shared/kafka/message.ts';
-import type { Logger } from '#shared/logging.ts';
 import {
   type Claim,
   isSameIdentity,
@@ -21,7 +19,7 @@ import {
 } from '#shared/projection/slice/checkpoint.ts';
 import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
 import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
-import type { PartitionLog, PartitionPermits, PartitionReport, PartitionStore, Prepare } from './edges.ts';
+import type { LoopOptions } from './edges.ts';
 import { Feed } from './feed.ts';
 import { Semaphore } from './scheduler.ts';
 import { type Failed, FailureTracker, isFenced, SliceWriter } from './slice-writer.ts';
@@ -30,7 +28,6 @@ import { type Failed, FailureTracker, isFenced, SliceWriter } from './slice-writ
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
 /** The pause before a slice is tried again: longer each time, up to three times as long. */
 const RETRY_MS = 20;
-/** The pause after a slice that failed too often in turn. */
 const REST_MS = 1_000;
 const MAX_CLAIM_PAUSE_MS = 3_000;
 /** How long nothing may come before the log and the checkpoint are looked at. */
@@ -39,23 +36,6 @@ const QUIET_MS = 10_000;
 const DECISION_POLL_MS = 1_000;
 /** How often it reads the batch anew: another broker may have it whole. */
 const READ_AGAIN_MS = 30_000;
-
-export interface LoopOptions {
-  topic: string;
-  partition: number;
-  limits: SliceLimits;
-  /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
-  fencedPauseMs: number;
-  /** What to do when the log is another than the checkpoint was made from. */
-  recoveryHint: string;
-  log: PartitionLog;
-  store: PartitionStore;
-  permits: PartitionPermits;
-  report: PartitionReport;
-  clock: Clock;
-  logger: Logger;
-  prepare?: Prepare;
-}
 
 /** Ends the following of the log: the checkpoint is claimed again after a while, or once it is decided about a damaged batch. */
 class StartOver extends Error {
@@ -82,7 +62,6 @@ export class PartitionLoop {
   #isFollowing = false;
   /** Whether it stopped before a damaged batch, until something behind that is applied. */
   #isDamaged = false;
-  /** What keeps it from being claimed. */
   readonly #unclaimed = new FailureTracker();
   readonly #assignedAt: number;
   #hasApplied = false;
@@ -168,7 +147,6 @@ export class PartitionLoop {
     await this.#withSession(async () => this.#claim?.session.endSession()).catch(() => undefined);
   }
 
-  /** Claims the checkpoint, and checks that the log reaches there. */
   async #open(): Promise<Continuity> {
     const { position, lastMessage } = await this.#claimCheckpoint();
     const bounds = await this.#options.log.bounds();
@@ -207,7 +185,6 @@ export class PartitionLoop {
     }
   }
 
-  /** Writes a batch slice by slice, in order. */
   async #write(taken: Taken): Promise<void> {
     const { messages } = taken;
     let failures = 0;
@@ -257,7 +234,6 @@ export class PartitionLoop {
     }
   }
 
-  /** Prepares the slice that begins with a message. */
   #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
     this.#options.prepare?.(messages.slice(start, start + sliceLength(messages, start, limits)));
   }
@@ -362,13 +338,11 @@ export class PartitionLoop {
     return true;
   }
 
-  /** Waits until the checkpoint may be claimed again. */
   async #recover(error: unknown, attempt: number): Promise<void> {
-    const damaged = error instanceof StartOver ? error.damaged : null;
-    if (error instanceof StartOver && damaged === null) return this.#sleep(error.afterMs);
+    if (error instanceof StartOver && error.damaged === null) return this.#sleep(error.afterMs);
     // What cannot go on is no reason for others to wait.
     this.#options.permits.noteLag(null);
-    if (damaged !== null) return this.#untilDecided(damaged);
+    if (error instanceof StartOver && error.damaged !== null) return this.#untilDecided(error.damaged);
     if (error instanceof StoreDataError && error.code === 'history_lost') return this.#untilReplayed(error);
     const failures = this.#unclaimed.failed(this.#options.clock.now());
     if (failures !== null) {

@@ -20,7 +20,6 @@ export interface PartitionOptions {
   config: { kafka: Pick<Config['kafka'], 'sessionTimeoutMs'>; projector: SliceSettings };
   client: MongoClient;
   checkpoints: Collection<Checkpoint>;
-  /** Where operators' decisions lie. */
   control: Db;
   /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
   checkDatabase?: () => Promise<void>;
@@ -103,7 +102,6 @@ interface Labels {
   generation: string;
 }
 
-/** Shows by metrics what becomes of one partition. */
 export function reportTo(metrics: ProjectorMetrics, labels: Labels, moved: () => void): PartitionReport {
   const { topic, generation } = labels;
   let unreadable: { reason: string } | null = null;
@@ -150,7 +148,6 @@ export function reportTo(metrics: ProjectorMetrics, labels: Labels, moved: () =>
 /** A longer header is of a version of the standard that does not exist. */
 const TRACEPARENT_BYTES = 64;
 
-/** Commits each slice in a span of its own, where slices are traced. */
 function tracedCommit(
   commit: CommitSlice,
   { tracing, generation }: Pick<PartitionOptions, 'tracing' | 'generation'>,
@@ -178,7 +175,6 @@ function tracedCommit(
   };
 }
 
-/** The traces that the messages of a slice come from, each once. */
 function traceparentsOf(messages: Slice['messages']): string[] {
   const found = new Set<string>();
   for (const { headers } of messages) {

@@ -16,14 +16,11 @@ const BESIDE_OTHERS_EVENTS = 100;
 /** For how long after its last slice a partition without a backlog counts as one that gets new events. */
 const FRESH_MS = 1_000;
 
-/** Leave to apply one slice. */
 export interface Permit {
-  /** How many events it may have at most. */
   events: number;
   end: () => void;
 }
 
-/** How the slices of one generation take turns. */
 export interface Permits {
   /** Resolves when a slice of a partition may be applied, or with any permit once the signal is aborted. */
   next: (partition: string, stopped: AbortSignal) => Promise<Permit>;
@@ -144,7 +141,6 @@ export class Semaphore {
     this.#free = permits;
   }
 
-  /** Resolves when there is a permit. @returns what releases it. */
   async acquire(): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

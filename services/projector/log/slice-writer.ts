@@ -1,21 +1,12 @@
 /** Writes the slices of one partition: how large each may be, and what comes of one that fails again and again. */
-import type { Clock } from '#shared/waiting.ts';
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
-import type { LogMessage } from '#shared/kafka/message.ts';
-import type { Logger } from '#shared/logging.ts';
 import { type Claim, identityOf } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
-import type { PartitionReport, PartitionStore } from './edges.ts';
+import type { LoopOptions } from './edges.ts';
 
 export type Failed = 'failed' | 'conflict';
 
-interface SliceWriterOptions {
-  limits: SliceLimits;
-  store: Pick<PartitionStore, 'commit' | 'giveUp' | 'skippedTo'>;
-  report: PartitionReport;
-  clock: Clock;
-  logger: Logger;
-}
+type SliceWriterOptions = Pick<LoopOptions, 'limits' | 'store' | 'report' | 'clock' | 'logger'>;
 
 /** Attempts on a single message that fails without a server being away, before it is a dead letter. */
 const MAX_ATTEMPTS = 3;
@@ -39,7 +30,6 @@ export class SliceWriter {
     this.#events = Math.min(FIRST_SLICE_EVENTS, options.limits.events);
   }
 
-  /** What the next slice may have. */
   limits(events: number): SliceLimits {
     return { ...this.#options.limits, events: Math.min(this.#events, events) };
   }
@@ -82,11 +72,8 @@ export class SliceWriter {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
     if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
     if (message === undefined || offset === -1 || this.#single.failures === 0) return false;
-    return this.#single.attempts >= MAX_ATTEMPTS || (await this.#isSkipped(message));
-  }
-
-  async #isSkipped(message: LogMessage): Promise<boolean> {
-    const { offset, digest } = identityOf(message);
+    if (this.#single.attempts >= MAX_ATTEMPTS) return true;
+    const { digest } = identityOf(message);
     return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
   }
 
@@ -98,7 +85,6 @@ export class SliceWriter {
   }
 }
 
-/** Whether an error says that the partition has another owner. */
 export function isFenced(error: unknown): boolean {
   return error instanceof StoreDataError && error.code === 'fenced';
 }
