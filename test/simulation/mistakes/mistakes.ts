@@ -239,12 +239,12 @@ export const MISTAKES: readonly Mistake[] = [
     mistake: 'a cursor of another generation counts',
     file: CURSOR,
     replace: 'if (after.generation !== generation) return EVERYTHING;',
-    by: "if (after.generation === '') return EVERYTHING;",
+    by: 'if (after.generation !== generation) return { ...EVERYTHING, lastDelivered: after.lastDelivered };',
   },
   {
     mistake: 'a cursor of an epoch that is not known counts',
     file: CURSOR,
     replace: 'if (at === -1) return EVERYTHING;',
-    by: 'if (at === -1) return byCursor;',
+    by: 'if (at === -1) return { lastDelivered, skipDeletionsUpTo };',
   },
 ];
