@@ -39,13 +39,6 @@ export function categoryGroupsOf(
   return [...groups].toSorted(([a], [b]) => (a === b ? 0 : a - b)).map(([, group]) => group);
 }
 
-/** The groups in which the first page lies. */
-export function firstGroups({ groups }: Layout, pageSize: number): CategoryGroup[] {
-  let products = 0;
-  const last = groups.findIndex((group) => (products += group.products) >= pageSize);
-  return last === -1 ? groups : groups.slice(0, last + 1);
-}
-
 /** A part of a page: the products of some categories that come after others of them. */
 export interface PageSegment {
   categories: readonly string[];

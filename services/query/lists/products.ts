@@ -3,18 +3,12 @@
  * the stamp in the snapshot of the page proves it, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
-import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, documentId, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from '../read/page.ts';
+import type { BatchLimits } from '../batched.ts';
 import type { Layout } from '../read/caches.ts';
-import { type FirstPage, readPages, type View } from '../read/shared-reads.ts';
-import {
-  inSnapshot,
-  readSnapshot,
-  type ReadInSnapshot,
-  readStamp,
-  stampIn,
-  unionWithStamp,
-} from '../read/snapshot.ts';
+import type { View } from '../read/shared-reads.ts';
+import { inSnapshot, readSnapshot, type ReadInSnapshot, readStamp, type Source } from '../read/snapshot.ts';
 import {
   SEGMENT_INDEX,
   segmentStages,
@@ -22,8 +16,6 @@ import {
   readLayout,
   categoryGroupsOf,
   unionPipelines,
-  WITHIN_CATEGORY,
-  firstGroups,
 } from './product-layout.ts';
 
 const COLLECTION = COLLECTIONS.product;
@@ -48,32 +40,66 @@ function counted(page: StampedPage): CountedPage {
   return { ...page, count: page.stamp?.counts?.product ?? 0 };
 }
 
+/** Pages that are read together; the largest of them fit into one reply. */
+const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
+/** A page of more segments is read by itself: others would wait for it. */
+const MAX_SEGMENTS = 8;
+
 /** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
 async function readByCached(
   view: View,
   layout: Layout | undefined,
-  request: PageRequest,
+  { page, pageSize }: PageRequest,
 ): Promise<StampedPage | null> {
   if (layout === undefined) return null;
   const { storeId, withDeadline, shared } = view;
-  if (request.page === 1 && isCompact(layout, request.pageSize)) {
-    const kind = { entity: 'product', pageSize: request.pageSize } as const;
-    const first = await withDeadline((signal) =>
-      shared.firstPage(kind, storeId, signal, (ids) => readFirstProducts(shared, kind.pageSize, ids)),
-    );
-    if (first !== null)
-      return first.stamp?.layout === first.layout?.version ? { ...first, isShared: true } : null;
+  const { length } = segmentsOf(layout.groups, skippedBy({ page, pageSize }), pageSize);
+  if (length === 0) {
+    const stamp = await readStamp(view);
+    return stamp?.layout === layout.version ? { rows: [], stamp } : null;
   }
-  const stages = pageStages(view, layout, request, {});
-  const rows =
-    stages === null
-      ? []
-      : await readSnapshot<PageRow>(view, COLLECTION, [...stages, unionWithStamp(view)], {
-          hint: SEGMENT_INDEX,
-        });
-  const stamp = stages === null ? await readStamp(view) : stampIn(rows);
-  return stamp?.layout === layout.version ? { rows, stamp } : null;
+  const id = JSON.stringify([storeId, page, pageSize]);
+  if (length > MAX_SEGMENTS) return (await readPages(view, shared, [id])).get(id) ?? null;
+  const read = shared.together('product pages', TOGETHER, (ids) => readPages(shared.source, shared, ids));
+  return withDeadline((signal) => read(id, signal));
 }
+
+/** Reads pages of some stores by their cached layouts, without those whose layout is not the present one. */
+async function readPages(
+  source: Source,
+  shared: View['shared'],
+  ids: readonly string[],
+): Promise<Map<string, StampedPage>> {
+  const wanted = ids.flatMap((id, of) => {
+    const [storeId, page, pageSize] = JSON.parse(id) as [string, number, number];
+    const layout = shared.caches.layouts.get(shared.key(storeId));
+    if (layout === undefined) return [];
+    const segments = segmentsOf(layout.groups, skippedBy({ page, pageSize }), pageSize);
+    // Every row says whose it is, or a store might be shown another's.
+    const fields = { $project: { ...PAGE_FIELDS.$project, of: { $literal: of } } };
+    const stages = segments.map((segment) => [...segmentStages(storeId, segment, {}), fields]);
+    return [{ id, of, storeId, layout, stages }];
+  });
+  const pipeline = unionPipelines(wanted.flatMap(({ stages }) => stages));
+  if (pipeline === null) return new Map();
+  const storeIds = [...new Set(wanted.map(({ storeId }) => storeId))];
+  const stages = [
+    ...pipeline,
+    { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+  ];
+  const rows = await readSnapshot<Row>(source, COLLECTION, stages, { hint: SEGMENT_INDEX });
+  const stamps = new Map(rows.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
+  const byPage = Map.groupBy(rows, (row) => ('of' in row ? row.of : null));
+  return new Map(
+    wanted.flatMap(({ id, of, storeId, layout }): [string, StampedPage][] => {
+      const stamp = stamps.get(storeId) ?? null;
+      if (stamp?.layout !== layout.version) return [];
+      return [[id, { rows: (byPage.get(of) ?? []) as PageRow[], stamp, isShared: true }]];
+    }),
+  );
+}
+
+type Row = (PageRow & { of: number }) | Stamp;
 
 /** What was updated in a window with many products: as all products, but counted by category. */
 export function readUpdatedByLayout(
@@ -122,56 +148,4 @@ function pageStages(
 ): Document[] | null {
   const segments = segmentsOf(groups, skippedBy(request), request.pageSize);
   return unionPipelines(segments.map((segment) => [...segmentStages(storeId, segment, filter), PAGE_FIELDS]));
-}
-
-/** Products that are read beside those of a page, at most. */
-const MAX_BESIDE = 100;
-
-/** Whether the first page lies in few products of categories, each of which has a position of its own. */
-export function isCompact(layout: Layout, pageSize: number): boolean {
-  const groups = firstGroups(layout, pageSize);
-  const products = groups.reduce((sum, group) => sum + group.products, 0);
-  return products <= pageSize + MAX_BESIDE && groups.every(({ categories }) => categories.length === 1);
-}
-
-/** Reads the pages of some stores. Whether its layout is still the present one is for the caller to see. */
-async function readFirstProducts(
-  shared: View['shared'],
-  pageSize: number,
-  storeIds: readonly string[],
-): Promise<Map<string, FirstPage>> {
-  const compact = new Map(
-    storeIds.flatMap((storeId) => {
-      const layout = shared.caches.layouts.get(shared.key(storeId));
-      if (layout === undefined || !isCompact(layout, pageSize)) return [];
-      const categories = firstGroups(layout, pageSize).flatMap((group) => group.categories);
-      return [[storeId, { layout, categories }]];
-    }),
-  );
-  const wanted = new Set([...compact.values()].flatMap(({ categories }) => categories));
-  // A category of one store may have the id of one that another store has further down.
-  const most = 2 * (pageSize + MAX_BESIDE);
-  const found = await readPages(shared.source, 'product', pageSize, storeIds, [
-    { $match: { category_id: { $in: [...wanted] } } },
-    { $sort: { category_id: 1, ...WITHIN_CATEGORY } },
-    { $limit: most },
-    PAGE_FIELDS,
-  ]);
-  return new Map(
-    [...found].map(([storeId, { rows, stamp }]): [string, FirstPage] => {
-      const used = compact.get(storeId);
-      if (used === undefined || rows.length === most) return [storeId, { rows: [], stamp, isAlone: true }];
-      const byCategory = Map.groupBy(rows, ({ summary }) => categoryIn(summary ?? ''));
-      const ofPage = used.categories.flatMap((id) => byCategory.get(id) ?? []).slice(0, pageSize);
-      return [storeId, { rows: ofPage, stamp, layout: used.layout }];
-    }),
-  );
-}
-
-const BEFORE_CATEGORY = '"category_id":';
-
-/** The category that a product's summary names, empty for none: to read it beside would cost as much as all else of the row. */
-function categoryIn(summary: string): string {
-  const at = summary.indexOf(BEFORE_CATEGORY) + BEFORE_CATEGORY.length;
-  return summary[at] === '"' ? summary.slice(at + 1, summary.indexOf('"', at + 1)) : '';
 }

@@ -1,20 +1,24 @@
 /** Reads a page of a list by the first strategy of its plan that does not give up. */
 import type { Document } from 'mongodb';
+import { isDocumentTooLarge } from '#shared/errors.ts';
+import { COLLECTIONS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { type Found, inSnapshot, lastStamp, offsetOf } from '../read/snapshot.ts';
+import { type Found, inSnapshot, lastStamp, offsetOf, readSnapshot, type Source } from '../read/snapshot.ts';
 import {
   type CountedPage,
   foundPage,
+  type PageRow,
   ALL,
   PAGE_FIELDS,
   indexScan,
   scanIfShown,
   scanIfSmall,
 } from '../read/page.ts';
+import type { BatchLimits } from '../batched.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
 import { estimate, estimatedCount, readByRank } from '../rank-tree/by-rank.ts';
 import { countFromStamp, indexFor, type RankedRequest } from '../rank-tree/read-tree.ts';
-import { readPages, type View } from '../read/shared-reads.ts';
+import type { View } from '../read/shared-reads.ts';
 import { readCreatedByName } from './created-by-name.ts';
 import { type ListStrategy, planList, type Conditions, conditionsOf, type ListRequest } from './plan.ts';
 import { readSearched } from './search.ts';
@@ -85,18 +89,48 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
     indexScan(view, { ...request, match, index: request.selectiveIndex, count: ALL }),
 };
 
+/** Pages of one length that are read together. */
+const TOGETHER: BatchLimits = { underWay: 4, ids: 16 };
+
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
   const { storeId, shared, withDeadline } = view;
-  const { entity, sort, pageSize } = request;
-  // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
-  // brings a record with every step, and all others bring none before they have read and sorted the whole store.
-  const stages = [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS];
-  const first = await withDeadline((signal) =>
-    shared.firstPage(request, storeId, signal, (ids) =>
-      readPages(shared.source, entity, pageSize, ids, stages),
-    ),
+  const { entity, pageSize } = request;
+  const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) =>
+    readFirstPages(shared.source, request, ids),
   );
-  return first && { ...first, count: first.stamp?.counts?.[entity] ?? 0, isShared: true };
+  try {
+    const first = await withDeadline((signal) => read(storeId, signal));
+    // Of a store of which nothing has arrived there is no stamp.
+    return first ?? { rows: [], stamp: null, count: 0 };
+  } catch (error) {
+    // Whose page it was is not told, so that all of them are read alone.
+    if (isDocumentTooLarge(error)) return null;
+    throw error;
+  }
+}
+
+async function readFirstPages(
+  source: Source,
+  { entity, sort, pageSize }: ListRequest,
+  storeIds: readonly string[],
+): Promise<Map<string, CountedPage>> {
+  const lookup = {
+    from: COLLECTIONS[entity],
+    localField: '_id',
+    foreignField: 'store_id',
+    // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
+    // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+    pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
+    as: 'page',
+  };
+  const stages = [{ $match: { _id: oneOf(storeIds) } }, { $lookup: lookup }];
+  const kind = `${entity}/${pageSize}`;
+  const found = await readSnapshot<Stamp & { page: PageRow[] }>(source, STAMPS, stages, { kind });
+  return new Map(
+    found.map(({ page: rows, ...stamp }) => {
+      return [stamp._id, { rows, stamp, count: stamp.counts?.[entity] ?? 0, isShared: true }];
+    }),
+  );
 }
 
 function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {

@@ -1,13 +1,9 @@
 /**
- * Reads of one generation that requests share: records by their ids, stamps, and first pages of whole lists (decision 0026). What a
+ * Reads of one generation that requests share: records by their ids, stamps, and pages (decision 0026). What a
  * request is given lies in one snapshot with the stamp of its own store, and that snapshot was taken after the request arrived. Beside
  * them the caches, for the stores of this generation.
  */
-import { isDocumentTooLarge } from '#shared/errors.ts';
-import type { Document } from 'mongodb';
-import type { EntityName } from '#shared/events/entities.ts';
 import {
-  COLLECTIONS,
   oneOf,
   STAMPS,
   type Stamp,
@@ -17,7 +13,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
 import { type PageRow, redacted, redactedFields } from './page.ts';
-import type { Layout, Caches } from './caches.ts';
+import type { Caches } from './caches.ts';
 import {
   readSnapshot,
   type Source,
@@ -29,42 +25,6 @@ import {
 import { asShared } from '../responses/compress.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import { type Shape, SHAPES } from './shapes.ts';
-
-export interface FirstPage {
-  rows: readonly PageRow[];
-  /** `null` while nothing of the store has arrived. */
-  stamp: Stamp | null;
-  /** Of products: the layout by which they were found. */
-  layout?: Layout;
-  /** Whether it could not be read with others. */
-  isAlone?: boolean;
-}
-
-const PAGE_LIMITS: BatchLimits = { underWay: 4, ids: 16 };
-
-/** The field that the records of a store are found in, beside those of its stamp. */
-const PAGE = 'page';
-
-/** Reads the first pages of some stores: what stages leave of their records. A store of which nothing has arrived has none. */
-export async function readPages(
-  source: Source,
-  entity: EntityName,
-  pageSize: number,
-  storeIds: readonly string[],
-  pipeline: Document[],
-): Promise<Map<string, FirstPage & { stamp: Stamp }>> {
-  const lookup = {
-    from: COLLECTIONS[entity],
-    localField: '_id',
-    foreignField: 'store_id',
-    pipeline,
-    as: PAGE,
-  };
-  const stages = [{ $match: { _id: oneOf(storeIds) } }, { $lookup: lookup }];
-  const kind = `${entity}/${pageSize}`;
-  const stamps = await readSnapshot<Stamp & { [PAGE]: PageRow[] }>(source, STAMPS, stages, { kind });
-  return new Map(stamps.map(({ [PAGE]: rows, ...stamp }) => [stamp._id, { rows, stamp }]));
-}
 
 /** What is stored of a record in one of its shapes, with the stamp of its store. */
 export interface StampedBody extends StoredBody {
@@ -117,28 +77,10 @@ export class SharedReads {
   record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
     const { collection, shape, redactErased } = wanted;
     const kind = `${collection}.${shape}.${redactErased}`;
-    return this.#readOf(kind, LIMITS, (ids) => this.#readRecords(wanted, ids))(id, signal);
+    return this.together(kind, LIMITS, (ids) => this.#readRecords(wanted, ids))(id, signal);
   }
 
-  /** The first page of a store's list, of a length; `null` where it is to be read alone. `signal` as of `ReadOne`. */
-  async firstPage(
-    { entity, pageSize }: { entity: EntityName; pageSize: number },
-    storeId: string,
-    signal: AbortSignal,
-    readMany: ReadMany<FirstPage>,
-  ): Promise<FirstPage | null> {
-    const read = this.#readOf(`${entity}/${pageSize}`, PAGE_LIMITS, readMany);
-    try {
-      const page = (await read(storeId, signal)) ?? { rows: [], stamp: null };
-      return page.isAlone === true ? null : page;
-    } catch (error) {
-      // Whose page it was is not told, so that all of them are read alone.
-      if (isDocumentTooLarge(error)) return null;
-      throw error;
-    }
-  }
-
-  /** The answer that shows a first page: made once, and again when a byte of its rows or their stamp is another. */
+  /** The answer that shows a page: made once, and again when a byte of its rows or their stamp is another. */
   answerOf(rows: readonly PageRow[], make: () => Found): Found {
     const known = this.#answers.get(rows);
     if (known !== undefined) return known;
@@ -148,7 +90,8 @@ export class SharedReads {
     return made;
   }
 
-  #readOf<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
+  /** The read of one of a kind, together with others that are asked for meanwhile. */
+  together<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
     const read = (this.#reads.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
     this.#reads.set(kind, read);
     return read;
