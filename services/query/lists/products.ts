@@ -78,7 +78,7 @@ async function readPages(
     // Every row says whose it is, or a store might be shown another's.
     const fields = { $project: { ...PAGE_FIELDS.$project, of: { $literal: of } } };
     const stages = segments.map((segment) => [...segmentStages(storeId, segment, {}), fields]);
-    return [{ id, of, storeId, layout, stages }];
+    return [{ id, of, storeId, layout, stages, isFirst: page === 1 }];
   });
   const pipeline = unionPipelines(wanted.flatMap(({ stages }) => stages));
   if (pipeline === null) return new Map();
@@ -91,10 +91,12 @@ async function readPages(
   const stamps = new Map(rows.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
   const byPage = Map.groupBy(rows, (row) => ('of' in row ? row.of : null));
   return new Map(
-    wanted.flatMap(({ id, of, storeId, layout }): [string, StampedPage][] => {
+    wanted.flatMap(({ id, of, storeId, layout, isFirst }): [string, StampedPage][] => {
       const stamp = stamps.get(storeId) ?? null;
       if (stamp?.layout !== layout.version) return [];
-      return [[id, { rows: (byPage.get(of) ?? []) as PageRow[], stamp, isShared: true }]];
+      return [
+        [id, { rows: (byPage.get(of) ?? []) as PageRow[], stamp, ...(isFirst ? { isShared: true } : {}) }],
+      ];
     }),
   );
 }
