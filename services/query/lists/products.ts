@@ -3,12 +3,19 @@
  * the stamp in the snapshot of the page proves it, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
-import { COLLECTIONS, documentId, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
-import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy } from '../read/page.ts';
+import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
+import {
+  type CountedPage,
+  PAGE_FIELDS,
+  type PageRequest,
+  type PageRow,
+  readRowsTogether,
+  skippedBy,
+} from '../read/page.ts';
 import type { BatchLimits } from '../batched.ts';
 import type { Layout } from '../read/caches.ts';
 import type { View } from '../read/shared-reads.ts';
-import { inSnapshot, readSnapshot, type ReadInSnapshot, readStamp, type Source } from '../read/snapshot.ts';
+import { inSnapshot, type ReadInSnapshot, readStamp, type Source } from '../read/snapshot.ts';
 import {
   SEGMENT_INDEX,
   segmentStages,
@@ -70,38 +77,22 @@ async function readPages(
   shared: View['shared'],
   ids: readonly string[],
 ): Promise<Map<string, StampedPage>> {
-  const wanted = ids.flatMap((id, of) => {
+  const wanted = ids.flatMap((id) => {
     const [storeId, page, pageSize] = JSON.parse(id) as [string, number, number];
     const layout = shared.caches.layouts.get(shared.key(storeId));
     if (layout === undefined) return [];
     const segments = segmentsOf(layout.groups, skippedBy({ page, pageSize }), pageSize);
-    // Every row says whose it is, or a store might be shown another's.
-    const fields = { $project: { ...PAGE_FIELDS.$project, of: { $literal: of } } };
-    const stages = segments.map((segment) => [...segmentStages(storeId, segment, {}), fields]);
-    return [{ id, of, storeId, layout, stages, isFirst: page === 1 }];
+    const pipelines = segments.map((segment) => segmentStages(storeId, segment, {}));
+    return [{ id, storeId, version: layout.version, pipelines, isFirst: page === 1 }];
   });
-  const pipeline = unionPipelines(wanted.flatMap(({ stages }) => stages));
-  if (pipeline === null) return new Map();
-  const storeIds = [...new Set(wanted.map(({ storeId }) => storeId))];
-  const stages = [
-    ...pipeline,
-    { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
-  ];
-  const rows = await readSnapshot<Row>(source, COLLECTION, stages, { hint: SEGMENT_INDEX });
-  const stamps = new Map(rows.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
-  const byPage = Map.groupBy(rows, (row) => ('of' in row ? row.of : null));
+  const found = await readRowsTogether(source, COLLECTION, SEGMENT_INDEX, wanted);
   return new Map(
-    wanted.flatMap(({ id, of, storeId, layout, isFirst }): [string, StampedPage][] => {
-      const stamp = stamps.get(storeId) ?? null;
-      if (stamp?.layout !== layout.version) return [];
-      return [
-        [id, { rows: (byPage.get(of) ?? []) as PageRow[], stamp, ...(isFirst ? { isShared: true } : {}) }],
-      ];
+    found.flatMap(([{ id, version, isFirst }, page]): [string, StampedPage][] => {
+      if (page.stamp?.layout !== version) return [];
+      return [[id, { ...page, ...(isFirst ? { isShared: true } : {}) }]];
     }),
   );
 }
-
-type Row = (PageRow & { of: number }) | Stamp;
 
 /** What was updated in a window with many products: as all products, but counted by category. */
 export function readUpdatedByLayout(

@@ -11,8 +11,10 @@ import {
   ALL,
   PAGE_FIELDS,
   indexScan,
+  readRowsTogether,
   scanIfShown,
   scanIfSmall,
+  shownPage,
 } from '../read/page.ts';
 import type { BatchLimits } from '../batched.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
@@ -78,8 +80,7 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
     inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request)),
   'search-leaves': async ({ view, request: { search, ...page } }) =>
     search === null ? null : inSnapshot(view, ({ read }) => readSearched(read, view, search, page)),
-  'scan-if-shown': ({ view, request, conditions: { match } }) =>
-    scanIfShown(view, { ...request, match, index: request.selectiveIndex ?? indexFor(rankedOf(request)) }),
+  'scan-if-shown': readIfShown,
   'scan-if-small': scanSmallRange,
   'rank-tree': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readByRank(read, view, rankedOf(request), conditions.created)),
@@ -91,6 +92,9 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
 
 /** Pages of one length that are read together. */
 const TOGETHER: BatchLimits = { underWay: 4, ids: 16 };
+
+/** Pages of one length of what an index finds; the longest of them fit into one reply. */
+const SHOWN_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
 
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
   const { storeId, shared, withDeadline } = view;
@@ -131,6 +135,31 @@ async function readFirstPages(
       return [stamp._id, { rows, stamp, count: stamp.counts?.[entity] ?? 0, isShared: true }];
     }),
   );
+}
+
+/** Those of which an index finds few are read together, whatever store they are of. */
+async function readIfShown({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage | null> {
+  const { selectiveIndex, entity, pageSize, sort } = request;
+  if (selectiveIndex === undefined || view.redactErased) {
+    return scanIfShown(view, { ...request, match, index: selectiveIndex ?? indexFor(rankedOf(request)) });
+  }
+  const collection = COLLECTIONS[entity];
+  const { shared, withDeadline } = view;
+  const read = shared.together(`${selectiveIndex}/${pageSize}`, SHOWN_TOGETHER, async (ids) => {
+    const wanted = ids.map((id) => {
+      const matching = JSON.parse(id) as { store_id: string };
+      const pipelines = [[{ $match: matching }, { $sort: sort }, { $limit: pageSize + 1 }]];
+      return { id, storeId: matching.store_id, pipelines };
+    });
+    const found = await readRowsTogether(shared.source, collection, selectiveIndex, wanted);
+    return new Map(
+      found.flatMap(([{ id }, { rows, stamp }]) => {
+        const page = shownPage(rows, stamp, pageSize);
+        return page === null ? [] : [[id, page]];
+      }),
+    );
+  });
+  return withDeadline((signal) => read(JSON.stringify(match), signal));
 }
 
 function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {

@@ -4,7 +4,7 @@
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
-import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
+import { type Stamp, ERASURES, COLLECTIONS, oneOf, STAMPS } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import {
   type Found,
@@ -13,6 +13,7 @@ import {
   readSnapshot,
   stampIn,
   type StoreView,
+  type Source,
   unionWithStamp,
 } from './snapshot.ts';
 import { NAMING_CUSTOMERS, withoutCustomer } from '#shared/read-models/erasures.ts';
@@ -159,8 +160,51 @@ export async function scanIfShown(
   scan: Omit<IndexScan, 'count'>,
 ): Promise<CountedPage | null> {
   const { rows, stamp } = await indexScan(view, { ...scan, pageSize: scan.pageSize + 1, count: () => 0 });
+  return shownPage(rows, stamp, scan.pageSize);
+}
+
+/** The page if all records that were read are on it. */
+export function shownPage(
+  rows: readonly PageRow[],
+  stamp: Stamp | null,
+  pageSize: number,
+): CountedPage | null {
   const count = rows.filter(({ summary }) => summary !== undefined).length;
-  return count > scan.pageSize ? null : { rows, stamp, count };
+  return count > pageSize ? null : { rows, stamp, count };
+}
+
+/** What one of several requests wants of a collection: the pipelines that find its records, one after the other. */
+export interface WantedRows {
+  storeId: string;
+  pipelines: readonly Document[][];
+}
+
+/** The records of several requests in one snapshot, each with the stamp of its store. @param hint the index of the first pipeline. */
+export async function readRowsTogether<W extends WantedRows>(
+  source: Source,
+  collection: string,
+  hint: string,
+  wanted: readonly W[],
+): Promise<[W, { rows: PageRow[]; stamp: Stamp | null }][]> {
+  const [first, ...others] = wanted.flatMap(({ pipelines }, of) => {
+    // Every row says whose it is, or a store might be shown another's.
+    const fields = { $project: { ...PAGE_FIELDS.$project, of: { $literal: of } } };
+    return pipelines.map((pipeline) => [...pipeline, fields]);
+  });
+  if (first === undefined) return [];
+  const storeIds = [...new Set(wanted.map(({ storeId }) => storeId))];
+  const stages = [
+    ...first,
+    ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } })),
+    { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+  ];
+  const found = await readSnapshot<(PageRow & { of: number }) | Stamp>(source, collection, stages, { hint });
+  const stamps = new Map(found.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
+  const rows = Map.groupBy(found, (row) => ('of' in row ? row.of : null));
+  return wanted.map((one, of) => [
+    one,
+    { rows: (rows.get(of) ?? []) as PageRow[], stamp: stamps.get(one.storeId) ?? null },
+  ]);
 }
 
 /** A page and the count where few match. @returns `null` where more than `most` do. */
