@@ -26,6 +26,9 @@ const PATHS = Object.keys(LISTS) as (keyof typeof LISTS)[];
 /** How many records of each kind a store has; `none` has not even a record of its own. */
 const STORES: Record<string, number> = { many: 230, some: 27, few: 3, growing: 2, large: 0 };
 const ALL = [...Object.keys(STORES), 'none'];
+/** Each has as many of a store's orders. */
+const CUSTOMERS = 10;
+const ORDERS_OF = '/api/customer/order-list/?customer_id=';
 const OFFSETS = ['-03:00', '-04:00', '+00:00', '-02:00', '-03:00'];
 
 const service = useQueryService();
@@ -37,7 +40,12 @@ function changesOf(storeId: string, records: number): TestChange[] {
   return [
     { entity: 'store', storeId, id: storeId, data },
     ...Object.values(LISTS).flatMap(([entity, data]) =>
-      Array.from({ length: records }, (_, index) => ({ entity, storeId, id: `${storeId}-${index}`, data })),
+      Array.from({ length: records }, (_, index) => ({
+        entity,
+        storeId,
+        id: `${storeId}-${index}`,
+        data: entity === 'order' ? { ...data, customer: { id: `c${index % CUSTOMERS}` } } : data,
+      })),
     ),
   ];
 }
@@ -59,20 +67,30 @@ function ownersIn({ json }: Answer): Set<string | undefined> {
   return new Set(results.map(({ id }) => id.split('-')[0]));
 }
 
-/** What MongoDB read first pages of a list with, for some requests. */
-async function profiled(path: keyof typeof LISTS, ask: () => Promise<unknown>): Promise<Document[]> {
+/** What MongoDB read for some requests, of a collection and by commands that a filter finds. */
+async function profiled(
+  collection: string,
+  reads: Document,
+  ask: () => Promise<unknown>,
+): Promise<Document[]> {
   const { mongodb, config, environment } = service.installation;
   const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
   const began = new Date();
   await db.command({ profile: 2 });
   await ask();
   await db.command({ profile: 0 });
-  const from = COLLECTIONS[LISTS[path][0]];
-  const reads = { ns: `${db.databaseName}.${STAMPS}`, 'command.pipeline.1.$lookup.from': from };
   return db
     .collection('system.profile')
-    .find({ ...reads, ts: { $gte: began } })
+    .find({ ns: `${db.databaseName}.${collection}`, ...reads, ts: { $gte: began } })
     .toArray();
+}
+
+const firstPages = (path: keyof typeof LISTS, ask: () => Promise<unknown>) =>
+  profiled(STAMPS, { 'command.pipeline.1.$lookup.from': COLLECTIONS[LISTS[path][0]] }, ask);
+
+async function forgetPlans(collection: string): Promise<void> {
+  const { mongodb, config, environment } = service.installation;
+  await mongodb.db(`${config.namePrefix}_${environment}_g1`).command({ planCacheClear: collection });
 }
 
 describe('MongoDB, which no index is named to', () => {
@@ -80,21 +98,41 @@ describe('MongoDB, which no index is named to', () => {
   it.each(PATHS.filter((path) => path !== '/api/product/list'))(
     'reads %s in its order and no further, whatever it planned for others before',
     async (path) => {
-      const { mongodb, config, environment } = service.installation;
-      await mongodb
-        .db(`${config.namePrefix}_${environment}_g1`)
-        .command({ planCacheClear: COLLECTIONS[LISTS[path][0]] });
+      await forgetPlans(COLLECTIONS[LISTS[path][0]]);
       for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many']) {
-        const [read] = await profiled(path, () => ask(storeId, path));
+        const [read] = await firstPages(path, () => ask(storeId, path));
         expect(read?.['hasSortStage']).toBeUndefined();
         expect(read?.['docsExamined']).toBeLessThanOrEqual(Math.min(20, STORES[storeId] ?? 0) + 1);
       }
     },
   );
 
+  it('reads no more than the orders of each customer and the stamps, whatever it planned for others before', async () => {
+    await forgetPlans(COLLECTIONS.order);
+    const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
+    const asked = ['none', 'few', 'many'].flatMap((storeId) =>
+      customers.map((customer) => ({ storeId, customer })),
+    );
+    for (let round = 0; round < 5; round += 1) {
+      const isOfCustomer = { 'command.pipeline.0.$match.customer_id': { $exists: true } };
+      let shownRecords = 0;
+      const reads = await profiled(COLLECTIONS.order, isOfCustomer, async () => {
+        for (const { json } of await Promise.all(
+          asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)),
+        )) {
+          shownRecords += (json as { results: unknown[] }).results.length;
+        }
+      });
+      const examined = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);
+      expect(reads.length).toBeLessThan(asked.length);
+      expect(shownRecords).toBe(Math.min(20, STORES['many']! / CUSTOMERS) * CUSTOMERS + STORES['few']!);
+      expect(examined).toBeLessThan(5 * shownRecords);
+    }
+  });
+
   it('is asked for several stores at once', async () => {
     const stores = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
-    const reads = await profiled('/api/order/list', () =>
+    const reads = await firstPages('/api/order/list', () =>
       Promise.all(stores.map((storeId) => ask(storeId, '/api/order/list'))),
     );
     expect(reads.length).toBeGreaterThan(0);
@@ -109,6 +147,7 @@ describe('first pages that are asked for at the same moment', () => {
     const ids = ['many-0', 'many-1', 'some-1', 'few-1'];
     const targets = [
       ...PATHS.flatMap((path) => sizes.map((size) => path + size)),
+      ...['c0', 'c9', 'c0&page_size=1', 'c1&status=pending', 'c2&page=2'].map((whose) => ORDERS_OF + whose),
       ...ids.map((id) => `/api/order/details/?order_id=${id}`),
     ];
     const asked = fc.record({
