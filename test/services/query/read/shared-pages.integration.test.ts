@@ -24,8 +24,8 @@ const LISTS = {
 const PATHS = Object.keys(LISTS) as (keyof typeof LISTS)[];
 
 /** How many records of each kind a store has; `none` has not even a record of its own. */
-const STORES: Record<string, number> = { many: 230, some: 27, few: 3, growing: 2, large: 0 };
-const ALL = [...Object.keys(STORES), 'none'];
+const STORES = { many: 230, some: 27, few: 3, growing: 2, large: 0, none: 0 };
+const ALL = Object.keys(STORES);
 /** Each has as many of a store's orders. */
 const CUSTOMERS = 10;
 const ORDERS_OF = '/api/customer/order-list/?customer_id=';
@@ -55,7 +55,11 @@ beforeAll(async () => {
     await service.setKey({ clientId: `key-${storeId}`, storeId });
     tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));
   }
-  await service.apply(Object.entries(STORES).flatMap(([storeId, records]) => changesOf(storeId, records)));
+  const { none, ...withRecords } = STORES;
+  expect(none).toBe(0);
+  await service.apply(
+    Object.entries(withRecords).flatMap(([storeId, records]) => changesOf(storeId, records)),
+  );
 });
 
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
@@ -99,10 +103,10 @@ describe('MongoDB, which no index is named to', () => {
     'reads %s in its order and no further, whatever it planned for others before',
     async (path) => {
       await forgetPlans(COLLECTIONS[LISTS[path][0]]);
-      for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many']) {
+      for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many'] as const) {
         const [read] = await firstPages(path, () => ask(storeId, path));
         expect(read?.['hasSortStage']).toBeUndefined();
-        expect(read?.['docsExamined']).toBeLessThanOrEqual(Math.min(20, STORES[storeId] ?? 0) + 1);
+        expect(read?.['docsExamined']).toBeLessThanOrEqual(Math.min(20, STORES[storeId]) + 1);
       }
     },
   );
@@ -113,10 +117,11 @@ describe('MongoDB, which no index is named to', () => {
     const asked = ['none', 'few', 'many'].flatMap((storeId) =>
       customers.map((customer) => ({ storeId, customer })),
     );
+    let fewest = asked.length;
     for (let round = 0; round < 5; round += 1) {
-      const isOfCustomer = { 'command.pipeline.0.$match.customer_id': { $exists: true } };
+      const areTogether = { 'command.pipeline.3.$project.of': { $exists: true } };
       let shownRecords = 0;
-      const reads = await profiled(COLLECTIONS.order, isOfCustomer, async () => {
+      const reads = await profiled(COLLECTIONS.order, areTogether, async () => {
         for (const { json } of await Promise.all(
           asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)),
         )) {
@@ -124,10 +129,11 @@ describe('MongoDB, which no index is named to', () => {
         }
       });
       const examined = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);
-      expect(reads.length).toBeLessThan(asked.length);
-      expect(shownRecords).toBe(Math.min(20, STORES['many']! / CUSTOMERS) * CUSTOMERS + STORES['few']!);
+      fewest = Math.min(fewest, reads.length);
+      expect(shownRecords).toBe(Math.min(20, STORES.many / CUSTOMERS) * CUSTOMERS + STORES.few);
       expect(examined).toBeLessThan(5 * shownRecords);
     }
+    expect(fewest).toBeLessThan(asked.length);
   });
 
   it('is asked for several stores at once', async () => {
