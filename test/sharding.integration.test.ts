@@ -61,7 +61,7 @@ const TO_EVERY_SHARD: Record<string, string> = {
   'projector find dead_letters by dead_at, topic': 'letters that expire, only where some do',
   'projector find dropped_letters by partition, topic':
     'what operators have decided of a partition, read again each second',
-  'projector find dropped_letters by from, partition, to, topic': 'the same, where there are decisions',
+  'projector find dropped_letters by from, partition, skip, to, topic': 'the same, for a slice',
   'projector find store_records_pending by nothing': 'once a second; empty as a rule',
   'projector find rewritings by kind': 'the stores that have erasures, once a second; empty as a rule',
   'projector aggregate erasures by nothing': 'how many are left, while there are some',
