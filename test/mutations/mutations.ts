@@ -1,7 +1,7 @@
 /**
  * Faults that the tests must find. Each replaces one text, which stands exactly once in its file, and names the tests that find it: a
  * change of structure moves the text, and the fault with it. Those of the projector's core stand in `test/simulation/mistakes/`,
- * but for five about epochs, which a restore alone does not show: what is applied again takes the same positions.
+ * but for six about epochs, which a restore alone does not show: what is applied again takes the same positions.
  */
 
 export interface Mutation {
@@ -20,6 +20,16 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/projection/slice/epochs.ts',
     replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
     by: 'given.keys();',
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
+  },
+  {
+    fault: 'a new epoch begins later than behind the last position of the one before it',
+    file: 'shared/projection/slice/epochs.ts',
+    replace: 'from: (before?.position ?? 0) + 1 }',
+    by: 'from: Math.max(1, before?.position ?? 0) + 5 }',
     tests: [
       'test/shared/projection/pipeline/positions.integration.test.ts',
       'test/followers.integration.test.ts',

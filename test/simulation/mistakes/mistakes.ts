@@ -60,12 +60,6 @@ export const MISTAKES: readonly Mistake[] = [
     by: 'taken.position += taken.position === 0 ? 1 : 0;',
   },
   {
-    mistake: 'a new epoch begins with the last position of the one before it',
-    file: EPOCHS,
-    replace: 'from: (before?.position ?? 0) + 1 }',
-    by: 'from: Math.max(1, before?.position ?? 0) + 5 }',
-  },
-  {
     mistake: 'an event with the sequence of the one before it takes effect',
     file: DECODE,
     replace: 'sequence > (chain.entries.at(-1)?.change.sequence ?? -1)',
