@@ -87,9 +87,9 @@ async function readPages(
   });
   const found = await readRowsTogether(source, COLLECTION, SEGMENT_INDEX, wanted);
   return new Map(
-    found.flatMap(([{ id, version, isFirst }, page]): [string, StampedPage][] => {
-      if (page.stamp?.layout !== version) return [];
-      return [[id, { ...page, ...(isFirst ? { isShared: true } : {}) }]];
+    found.flatMap(([{ id, version, isFirst }, { rows, stamp }]): [string, StampedPage][] => {
+      if (stamp?.layout !== version) return [];
+      return [[id, { rows, stamp, ...(isFirst ? { isShared: true } : {}) }]];
     }),
   );
 }

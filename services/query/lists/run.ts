@@ -9,12 +9,12 @@ import {
   foundPage,
   type PageRow,
   ALL,
+  type PageRequest,
   PAGE_FIELDS,
   indexScan,
   readRowsTogether,
-  scanIfShown,
   scanIfSmall,
-  shownPage,
+  skippedBy,
 } from '../read/page.ts';
 import type { BatchLimits } from '../batched.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
@@ -93,8 +93,8 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
 /** Pages of one length that are read together. */
 const TOGETHER: BatchLimits = { underWay: 4, ids: 16 };
 
-/** Pages of one length of what an index finds; the longest of them fit into one reply. */
-const SHOWN_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
+/** Pages of what an index finds; the longest of them fit into one reply. */
+const SCANNED_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
 
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
   const { storeId, shared, withDeadline } = view;
@@ -137,29 +137,50 @@ async function readFirstPages(
   );
 }
 
-/** Those of which an index finds few are read together, whatever store they are of. */
-async function readIfShown({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage | null> {
-  const { selectiveIndex, entity, pageSize, sort } = request;
-  if (selectiveIndex === undefined || view.redactErased) {
-    return scanIfShown(view, { ...request, match, index: selectiveIndex ?? indexFor(rankedOf(request)) });
-  }
-  const collection = COLLECTIONS[entity];
-  const { shared, withDeadline } = view;
-  const read = shared.together(`${selectiveIndex}/${pageSize}`, SHOWN_TOGETHER, async (ids) => {
+/** The first page where it shows all that match, so that nothing is counted. */
+async function readIfShown(query: ListQuery): Promise<CountedPage | null> {
+  const { request } = query;
+  return readWithOthers(query, request.selectiveIndex ?? indexFor(rankedOf(request)), {
+    kind: 'shown',
+    pipelines: (matching, { pageSize }) => [
+      [{ $match: matching }, { $sort: request.sort }, { $limit: pageSize + 1 }],
+    ],
+    accept: ({ rows, stamp }, { pageSize }) =>
+      rows.length > pageSize ? null : { rows, stamp, count: rows.length },
+  });
+}
+
+interface SharedScan {
+  kind: string;
+  pipelines: (matching: Document, page: PageRequest) => Document[][];
+  accept: (found: CountedPage, page: PageRequest) => CountedPage | null;
+}
+
+/**
+ * A page of what an index finds, read together with others of its kind, whatever store they are of.
+ * @returns `null` where it is not accepted, or records may have to be redacted.
+ */
+async function readWithOthers(
+  { view, request: { entity, page, pageSize }, conditions: { match } }: ListQuery,
+  index: string,
+  { kind, pipelines, accept }: SharedScan,
+): Promise<CountedPage | null> {
+  const { shared, withDeadline, redactErased } = view;
+  if (redactErased) return null;
+  const read = shared.together(`${kind}/${entity}/${index}`, SCANNED_TOGETHER, async (ids) => {
     const wanted = ids.map((id) => {
-      const matching = JSON.parse(id) as { store_id: string };
-      const pipelines = [[{ $match: matching }, { $sort: sort }, { $limit: pageSize + 1 }]];
-      return { id, storeId: matching.store_id, pipelines };
+      const [matching, of] = JSON.parse(id) as [{ store_id: string }, PageRequest];
+      return { id, of, storeId: matching.store_id, pipelines: pipelines(matching, of) };
     });
-    const found = await readRowsTogether(shared.source, collection, selectiveIndex, wanted);
+    const found = await readRowsTogether(shared.source, COLLECTIONS[entity], index, wanted);
     return new Map(
-      found.flatMap(([{ id }, { rows, stamp }]) => {
-        const page = shownPage(rows, stamp, pageSize);
-        return page === null ? [] : [[id, page]];
+      found.flatMap(([{ id, of }, rows]) => {
+        const accepted = accept(rows, of);
+        return accepted === null ? [] : [[id, accepted]];
       }),
     );
   });
-  return withDeadline((signal) => read(JSON.stringify(match), signal));
+  return withDeadline((signal) => read(JSON.stringify([match, { page, pageSize }]), signal));
 }
 
 function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
@@ -176,11 +197,19 @@ function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Pr
 }
 
 /** Gives up at once where the tree, as far as it is cached, says that the range is large. */
-async function scanSmallRange({ view, request, conditions }: ListQuery): Promise<CountedPage | null> {
+async function scanSmallRange(query: ListQuery): Promise<CountedPage | null> {
+  const { view, request, conditions } = query;
   const ranked = rankedOf(request);
   const { leafRecords } = ranked.tree;
   if (estimatedCount(estimate(view, ranked, conditions.created)) > leafRecords) return null;
-  return scanIfSmall(view, leafRecords, { ...request, match: conditions.match, index: indexFor(ranked) });
+  return readWithOthers(query, indexFor(ranked), {
+    kind: 'small',
+    pipelines: (matching, page) => [
+      [{ $match: matching }, { $sort: request.sort }, { $skip: skippedBy(page) }, { $limit: page.pageSize }],
+      [{ $match: matching }, { $limit: leafRecords + 1 }, { $count: 'count' }],
+    ],
+    accept: (found) => (found.count > leafRecords ? null : found),
+  });
 }
 
 function rankedOf(request: ListRequest): RankedRequest {

@@ -154,41 +154,22 @@ export async function indexScan(
 /** An exact count, however many match. */
 export const ALL = { atMost: Number.POSITIVE_INFINITY };
 
-/** The first page where it shows all that match, so that nothing is counted. @returns `null` where it does not. */
-export async function scanIfShown(
-  view: StoreView,
-  scan: Omit<IndexScan, 'count'>,
-): Promise<CountedPage | null> {
-  const { rows, stamp } = await indexScan(view, { ...scan, pageSize: scan.pageSize + 1, count: () => 0 });
-  return shownPage(rows, stamp, scan.pageSize);
-}
-
-/** The page if all records that were read are on it. */
-export function shownPage(
-  rows: readonly PageRow[],
-  stamp: Stamp | null,
-  pageSize: number,
-): CountedPage | null {
-  const count = rows.filter(({ summary }) => summary !== undefined).length;
-  return count > pageSize ? null : { rows, stamp, count };
-}
-
 /** What one of several requests wants of a collection: the pipelines that find its records, one after the other. */
 export interface WantedRows {
   storeId: string;
   pipelines: readonly Document[][];
 }
 
-/** The records of several requests in one snapshot, each with the stamp of its store. @param hint the index of the first pipeline. */
+/** Records, or a count, of several requests in one snapshot, each with the stamp of its store. @param hint the index of the first pipeline. */
 export async function readRowsTogether<W extends WantedRows>(
   source: Source,
   collection: string,
   hint: string,
   wanted: readonly W[],
-): Promise<[W, { rows: PageRow[]; stamp: Stamp | null }][]> {
+): Promise<[W, CountedPage][]> {
   const [first, ...others] = wanted.flatMap(({ pipelines }, of) => {
     // Every row says whose it is, or a store might be shown another's.
-    const fields = { $project: { ...PAGE_FIELDS.$project, of: { $literal: of } } };
+    const fields = { $project: { ...PAGE_FIELDS.$project, count: 1, of: { $literal: of } } };
     return pipelines.map((pipeline) => [...pipeline, fields]);
   });
   if (first === undefined) return [];
@@ -198,13 +179,19 @@ export async function readRowsTogether<W extends WantedRows>(
     ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } })),
     { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
   ];
-  const found = await readSnapshot<(PageRow & { of: number }) | Stamp>(source, collection, stages, { hint });
+  type Row = PageRow & { count?: number; of: number };
+  const found = await readSnapshot<Row | Stamp>(source, collection, stages, { hint });
   const stamps = new Map(found.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
-  const rows = Map.groupBy(found, (row) => ('of' in row ? row.of : null));
-  return wanted.map((one, of) => [
-    one,
-    { rows: (rows.get(of) ?? []) as PageRow[], stamp: stamps.get(one.storeId) ?? null },
-  ]);
+  const byRequest = Map.groupBy(
+    found.filter((row) => 'of' in row),
+    ({ of }) => of,
+  );
+  return wanted.map((one, of) => {
+    const rows = byRequest.get(of) ?? [];
+    // A count of nothing is no row.
+    const count = rows.find((row) => row.count !== undefined)?.count ?? 0;
+    return [one, { rows, count, stamp: stamps.get(one.storeId) ?? null }];
+  });
 }
 
 /** A page and the count where few match. @returns `null` where more than `most` do. */
