@@ -84,8 +84,11 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     if (name === 'query') traffic.leave(url);
     stopped.kill('SIGTERM');
     const { code } = await stopped.ended;
-    // The release before waits in vain for a client to leave whose request was under way, and ends without it.
-    expect(release === 'before' ? [0, 1] : [0], JSON.stringify(stopped.lines.slice(-20))).toContain(code);
+    // The query service before waits in vain for a client to leave whose request was under way, and ends without it.
+    expect(
+      `${release} ${name}` === 'before query' ? [0, 1] : [0],
+      JSON.stringify(stopped.lines.slice(-20)),
+    ).toContain(code);
   }
 
   const command = (release: Release, words: string) =>

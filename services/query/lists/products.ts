@@ -10,9 +10,9 @@ import {
   type PageRequest,
   type PageRow,
   readRowsTogether,
+  ROWS_TOGETHER,
   skippedBy,
 } from '../read/page.ts';
-import type { BatchLimits } from '../batched.ts';
 import type { Layout } from '../read/caches.ts';
 import type { View } from '../read/shared-reads.ts';
 import { inSnapshot, type ReadInSnapshot, readStamp, type Source } from '../read/snapshot.ts';
@@ -47,8 +47,6 @@ function counted(page: StampedPage): CountedPage {
   return { ...page, count: page.stamp?.counts?.product ?? 0 };
 }
 
-/** Pages that are read together; the largest of them fit into one reply. */
-const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
 /** A page of more segments is read by itself: others would wait for it. */
 const MAX_SEGMENTS = 8;
 
@@ -67,7 +65,9 @@ async function readByCached(
   }
   const id = JSON.stringify([storeId, page, pageSize]);
   if (length > MAX_SEGMENTS) return (await readPages(view, shared, [id])).get(id) ?? null;
-  const read = shared.together('product pages', TOGETHER, (ids) => readPages(shared.source, shared, ids));
+  const read = shared.together('product pages', ROWS_TOGETHER, (ids) =>
+    readPages(shared.source, shared, ids),
+  );
   return withDeadline((signal) => read(id, signal));
 }
 

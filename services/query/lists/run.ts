@@ -13,6 +13,7 @@ import {
   PAGE_FIELDS,
   indexScan,
   readRowsTogether,
+  ROWS_TOGETHER,
   scanIfSmall,
   skippedBy,
 } from '../read/page.ts';
@@ -93,9 +94,6 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
 /** Pages of one length that are read together. */
 const TOGETHER: BatchLimits = { underWay: 4, ids: 16 };
 
-/** Pages of what an index finds; the longest of them fit into one reply. */
-const SCANNED_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
-
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
   const { storeId, shared, withDeadline } = view;
   const { entity, pageSize } = request;
@@ -151,6 +149,7 @@ async function readIfShown(query: ListQuery): Promise<CountedPage | null> {
 }
 
 interface SharedScan {
+  /** With the entity and the index it says all that the two functions depend on: those of the first request serve all of a kind. */
   kind: string;
   pipelines: (matching: Document, page: PageRequest) => Document[][];
   accept: (found: CountedPage, page: PageRequest) => CountedPage | null;
@@ -167,7 +166,7 @@ async function readWithOthers(
 ): Promise<CountedPage | null> {
   const { shared, withDeadline, redactErased } = view;
   if (redactErased) return null;
-  const read = shared.together(`${kind}/${entity}/${index}`, SCANNED_TOGETHER, async (ids) => {
+  const read = shared.together(`${kind}/${entity}/${index}`, ROWS_TOGETHER, async (ids) => {
     const wanted = ids.map((id) => {
       const [matching, of] = JSON.parse(id) as [{ store_id: string }, PageRequest];
       return { id, of, storeId: matching.store_id, pipelines: pipelines(matching, of) };

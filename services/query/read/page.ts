@@ -16,6 +16,7 @@ import {
   type Source,
   unionWithStamp,
 } from './snapshot.ts';
+import type { BatchLimits } from '../batched.ts';
 import { NAMING_CUSTOMERS, withoutCustomer } from '#shared/read-models/erasures.ts';
 
 export interface PageRequest {
@@ -159,6 +160,9 @@ export interface WantedRows {
   storeId: string;
   pipelines: readonly Document[][];
 }
+
+/** So many of the largest pages fit into one reply. */
+export const ROWS_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
 
 /** Records, or a count, of several requests in one snapshot, each with the stamp of its store. @param hint the index of the first pipeline. */
 export async function readRowsTogether<W extends WantedRows>(
