@@ -56,20 +56,15 @@ const kafkaServers = {
       meaning: 'Whether brokers are talked to by TLS.',
     }),
     caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
-      meaning:
-        'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
+      meaning: 'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
     }),
     ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, where it asks for one.'),
   }),
   sasl: Type.Object({
-    mechanism: optional(
-      'KAFKA_SASL_MECHANISM',
-      oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
-      {
-        meaning:
-          'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
-      },
-    ),
+    mechanism: optional('KAFKA_SASL_MECHANISM', oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'), {
+      meaning:
+        'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+    }),
     ...userOf(
       'KAFKA_SASL',
       'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
@@ -107,17 +102,11 @@ const settings = Type.Object({
     meaning: 'The environments served, separated by commas.',
   }),
   namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
-    meaning:
-      'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
+    meaning: 'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
   }),
-  logLevel: setting(
-    'LOG_LEVEL',
-    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-    'info',
-    {
-      meaning: 'Least severe level that is logged.',
-    },
-  ),
+  logLevel: setting('LOG_LEVEL', oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info', {
+    meaning: 'Least severe level that is logged.',
+  }),
   logFormat: setting('LOG_FORMAT', oneOf('numbers', 'names'), 'numbers', {
     meaning:
       'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
@@ -125,8 +114,7 @@ const settings = Type.Object({
   kafka: Type.Object({
     brokers: kafkaServers.brokers,
     sessionTimeoutMs: setting('KAFKA_SESSION_TIMEOUT_MS', wholeNumber(1_000, 300_000), '6000', {
-      meaning:
-        'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
+      meaning: 'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
     }),
     tls: kafkaServers.tls,
     sasl: kafkaServers.sasl,
@@ -259,15 +247,10 @@ const settings = Type.Object({
       windowSeconds: setting('AUTH_FAILURES_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
         meaning: 'Seconds for which failed authentications at the token endpoint are counted.',
       }),
-      perClientAndAddress: setting(
-        'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
-        wholeNumber(1, 1_000_000_000),
-        '20',
-        {
-          meaning:
-            'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
-        },
-      ),
+      perClientAndAddress: setting('AUTH_FAILURES_PER_CLIENT_AND_ADDRESS', wholeNumber(1, 1_000_000_000), '20', {
+        meaning:
+          'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
+      }),
       perAddress: setting('AUTH_FAILURES_PER_ADDRESS', wholeNumber(1, 1_000_000_000), '200', {
         meaning:
           'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
@@ -325,8 +308,7 @@ const settings = Type.Object({
       },
     ),
     sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
-      meaning:
-        'Most bytes of messages that the projector applies in one transaction (one message always fits).',
+      meaning: 'Most bytes of messages that the projector applies in one transaction (one message always fits).',
     }),
     concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
       meaning: 'Partitions that one projector process works on side by side.',
@@ -399,9 +381,7 @@ export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string
 export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = []): Config {
   const found: string[] = [];
   const config = readSettings(settings, env, found);
-  const mistakes = found.filter(
-    (mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)),
-  );
+  const mistakes = found.filter((mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)));
   mistakes.push(...contradictions(env));
   const own = new Map(
     config.environments.map((environment) => [environment, readOwn(config, environment, env, mistakes)]),
@@ -474,8 +454,7 @@ function contradictions(env: NodeJS.ProcessEnv, prefix = ''): string[] {
     need(`${side}_KEY_FILE`, `${side}_CERT_FILE`);
   }
   for (const file of ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE']) {
-    if (isSet(file) && env['KAFKA_TLS'] !== 'true')
-      mistakes.push(`${prefix}${file} needs ${prefix}KAFKA_TLS=true`);
+    if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${prefix}${file} needs ${prefix}KAFKA_TLS=true`);
   }
   for (const file of ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE']) {
     if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss')) {

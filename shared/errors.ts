@@ -48,15 +48,13 @@ export const unavailable = (message: string, cause?: unknown) =>
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
 const NETWORK_CODES = new Set(
-  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(
-    ' ',
-  ),
+  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(' '),
 );
 
 /** MongoDB codes that pass by themselves (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml). */
 const PASSING_MONGODB_CODES = new Set([
-  6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384,
-  402, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
+  6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384, 402, 9001,
+  10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
 ]);
 
 /**

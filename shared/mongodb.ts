@@ -60,19 +60,10 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
   };
 }
 
-export function poolMetrics({
-  gauge,
-  histogram,
-}: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
+export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
   return {
-    inUse: gauge(
-      'store_data_mongodb_connections_in_use',
-      'Connections to MongoDB on which something is under way',
-    ),
-    waiting: gauge(
-      'store_data_mongodb_connections_awaited',
-      'Operations that wait for a connection to MongoDB',
-    ),
+    inUse: gauge('store_data_mongodb_connections_in_use', 'Connections to MongoDB on which something is under way'),
+    waiting: gauge('store_data_mongodb_connections_awaited', 'Operations that wait for a connection to MongoDB'),
     seconds: histogram(
       'store_data_mongodb_seconds',
       'Seconds that a command to MongoDB takes, once it has a connection',
@@ -82,10 +73,7 @@ export function poolMetrics({
 }
 
 /** A connection is taken for one command, so this times commands without the monitoring of the driver, which copies each of them. */
-export function watchPool(
-  client: MongoClient,
-  { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>,
-): void {
+export function watchPool(client: MongoClient, { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>): void {
   const since = new Map<string, number>();
   const nameOf = ({ address, connectionId }: { address: string; connectionId: number | '<monitor>' }) =>
     `${address}/${connectionId}`;

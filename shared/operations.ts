@@ -59,10 +59,7 @@ type Answer = [status: number, body: object | string, headers?: Record<string, s
 const OK: Answer = [200, { status: 'ok' }];
 const PATHS = new Set(['/live', '/ready', '/version', '/metrics']);
 
-async function answer(
-  request: IncomingMessage,
-  { live, unreadyReason, registry }: OperationsOptions,
-): Promise<Answer> {
+async function answer(request: IncomingMessage, { live, unreadyReason, registry }: OperationsOptions): Promise<Answer> {
   const path = pathOf(request);
   if (!PATHS.has(path)) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
   if (request.method !== 'GET' && request.method !== 'HEAD') {

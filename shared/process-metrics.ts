@@ -29,10 +29,7 @@ export function createRegistry(): Registry {
     help: '1, with the release of this process',
     labelNames: ['version', 'projection_version', 'node'],
     registers: [registry],
-  }).set(
-    { version: RELEASE.version, projection_version: String(RELEASE.projectionVersion), node: RELEASE.node },
-    1,
-  );
+  }).set({ version: RELEASE.version, projection_version: String(RELEASE.projectionVersion), node: RELEASE.node }, 1);
   return registry;
 }
 
@@ -43,11 +40,7 @@ export function metricFactory(registry: Registry) {
       new Counter<L>({ name, help, labelNames, registers }),
     gauge: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
       new Gauge<L>({ name, help, labelNames, registers }),
-    histogram: <L extends string>(
-      name: string,
-      help: string,
-      buckets: number[],
-      labelNames: readonly L[] = [],
-    ) => new Histogram<L>({ name, help, labelNames, buckets, registers }),
+    histogram: <L extends string>(name: string, help: string, buckets: number[], labelNames: readonly L[] = []) =>
+      new Histogram<L>({ name, help, labelNames, buckets, registers }),
   };
 }

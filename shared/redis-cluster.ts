@@ -175,13 +175,11 @@ export class RedisCluster implements RedisMasters {
     this.#owners = owners;
     for (const node of this.#nodes.values()) {
       const slots = rangesOf(owners, node);
-      if (slots !== (node.master?.slots ?? ''))
-        node.master = slots === '' ? null : this.#masterAt(node, slots);
+      if (slots !== (node.master?.slots ?? '')) node.master = slots === '' ? null : this.#masterAt(node, slots);
     }
     const masters = [...this.#nodes.values()].flatMap(({ master }) => master ?? []);
     const isSame =
-      masters.length === this.#masters.length &&
-      masters.every((master, index) => master === this.#masters[index]);
+      masters.length === this.#masters.length && masters.every((master, index) => master === this.#masters[index]);
     if (isSame) return;
     this.#masters = masters;
     for (const listener of this.#listeners) listener();
@@ -225,15 +223,7 @@ export function readClusterNodes(text: string) {
   /** Without a claim where it is no master. */
   let view: { id: string; claim: Claim | null } | null = null;
   for (const line of text.split('\n')) {
-    const {
-      id = '',
-      host = '',
-      port,
-      name = '',
-      flags = '',
-      epoch,
-      slots = '',
-    } = LINE.exec(line)?.groups ?? {};
+    const { id = '', host = '', port, name = '', flags = '', epoch, slots = '' } = LINE.exec(line)?.groups ?? {};
     const is = (flag: string) => flags.split(',').includes(flag);
     if (is('myself')) {
       view = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };

@@ -133,9 +133,7 @@ export async function checkRedisAtStart(masters: RedisMasters, waitMs: number): 
   let problems: (string | null)[];
   try {
     await masters.ready(waitMs);
-    problems = await Promise.all(
-      masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))),
-    );
+    problems = await Promise.all(masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))));
   } catch (error) {
     return masters.refusal() ?? describeError(error);
   }

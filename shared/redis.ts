@@ -30,8 +30,7 @@ export interface RedisWatcher {
 
 export function logRedis(logger: Logger): Required<RedisWatcher> {
   return {
-    away: (error) =>
-      logger.warn({ error: describeError(error) }, 'Redis cannot be reached: it is tried again'),
+    away: (error) => logger.warn({ error: describeError(error) }, 'Redis cannot be reached: it is tried again'),
     refuses: (reason) => logger.error(`configuration error: ${reason}. It is tried again meanwhile`),
     back: () => logger.info('Redis is back'),
   };

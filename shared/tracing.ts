@@ -42,11 +42,7 @@ export const MAX_LINKS = 32;
 
 const active = new AsyncLocalStorage<Span | undefined>();
 
-export async function startTracing(
-  { tracing }: Config,
-  service: string,
-  logger: Logger,
-): Promise<Tracing | null> {
+export async function startTracing({ tracing }: Config, service: string, logger: Logger): Promise<Tracing | null> {
   if (tracing.endpoint === null && tracing.tracesEndpoint === null) return null;
   const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
   return new OpenTelemetry(tracing, service, logger);
@@ -75,11 +71,7 @@ export async function traced<T>(span: Span | undefined, work: () => Promise<T>):
 }
 
 /** Does at once what several asked for: as a child of the first one's span, to which those of the others are linked. */
-export async function tracedTogether<T>(
-  name: string,
-  spans: readonly Span[],
-  work: () => Promise<T>,
-): Promise<T> {
+export async function tracedTogether<T>(name: string, spans: readonly Span[], work: () => Promise<T>): Promise<T> {
   const [first, ...others] = spans;
   // The request that happened to start the read is not among them.
   if (first === undefined) return within(undefined, work);

@@ -104,8 +104,7 @@ const fold = ({ name }: Fields) => String(name).normalize('NFD').replaceAll(/\p{
 const byFoldedName = (a: Fields, b: Fields) => compare(fold(a), fold(b)) || compare(a['id'], b['id']);
 const byPosition = (a: Fields, b: Fields) =>
   compare(a['position'], b['position']) || compare(a['name'], b['name']) || compare(a['id'], b['id']);
-const newestFirst = (a: Fields, b: Fields) =>
-  compare(b['created_at'], a['created_at']) || compare(a['id'], b['id']);
+const newestFirst = (a: Fields, b: Fields) => compare(b['created_at'], a['created_at']) || compare(a['id'], b['id']);
 
 function byCategory(a: Fields, b: Fields): number {
   const place = ({ category_id: id }: Fields) =>
@@ -147,9 +146,7 @@ it.each(Object.keys(LISTS))('has every list: %s', async (kind) => {
   expect(copied.length).toBeGreaterThan(5);
   expect(text(copied)).toEqual(text(shown));
   if (order !== newestFirst) return;
-  expect(answered.map((record) => record['created_at'])).toEqual(
-    copied.map((record) => record['created_at']),
-  );
+  expect(answered.map((record) => record['created_at'])).toEqual(copied.map((record) => record['created_at']));
 });
 
 it('has the list of customers’ orders', async () => {
@@ -187,9 +184,7 @@ it('has the menu', async () => {
     .toSorted(byPosition)
     .map((category) => ({ category, of: products.filter(({ category_id: id }) => id === category['id']) }))
     .filter(({ of }) => of.length > 0);
-  const updates = shown
-    .flatMap(({ category, of }) => [category, ...of])
-    .map((one) => String(one['updated_at']));
+  const updates = shown.flatMap(({ category, of }) => [category, ...of]).map((one) => String(one['updated_at']));
   const categories = shown.map(({ category, of }) => ({
     ...summaryOf('category', category),
     products: of.map((product) => ({

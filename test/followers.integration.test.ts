@@ -72,10 +72,7 @@ describe('followers', () => {
       .toSorted();
     const versions = (records: Iterable<[string, Fields]>) =>
       [...records]
-        .map(
-          ([name, record]) =>
-            `${name} ${String(record['display_id'] ?? record['comment'] ?? record['name'])}`,
-        )
+        .map(([name, record]) => `${name} ${String(record['display_id'] ?? record['comment'] ?? record['name'])}`)
         .toSorted();
     // First, so that it is known whether followers or the read models are wrong.
     await expect
@@ -86,9 +83,7 @@ describe('followers', () => {
     const copy = () => singles.flatMap((follower) => [...follower.copy]);
     const matches = (records: Iterable<[string, Fields]>) =>
       JSON.stringify(versions(records)) === JSON.stringify(expected);
-    await eventually('the copies are right', () => matches(copy()) && matches(whole.copy)).catch(
-      () => undefined,
-    );
+    await eventually('the copies are right', () => matches(copy()) && matches(whole.copy)).catch(() => undefined);
     expect(versions(copy()), 'the copies of each kind').toEqual(expected);
     expect(versions(whole.copy), 'the copy of all kinds').toEqual(expected);
     // A record may be told again a moment later, without a deleted customer's data.
@@ -111,9 +106,7 @@ describe('followers', () => {
     for (const kind of KINDS) {
       for (let page = 1, full = true; full; page += 1) {
         const { results } = await service.api.list(`/api/${kind}/list?page_size=100&page=${page}`, token);
-        records.push(
-          ...results.map((record): [string, Fields] => [`${kind}/${String(record['id'])}`, record]),
-        );
+        records.push(...results.map((record): [string, Fields] => [`${kind}/${String(record['id'])}`, record]));
         full = results.length === 100;
       }
     }
@@ -126,9 +119,7 @@ describe('followers', () => {
     for (let after = '', more = true; more;) {
       const { json } = await service.api.get(ALL + after, token);
       const page = json as Changes;
-      records.push(
-        ...page.results.map(({ kind, id, record }): [string, Fields] => [`${kind}/${id}`, record ?? {}]),
-      );
+      records.push(...page.results.map(({ kind, id, record }): [string, Fields] => [`${kind}/${id}`, record ?? {}]));
       after = `&after=${page.next}`;
       ({ more } = page);
     }

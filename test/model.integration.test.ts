@@ -38,35 +38,31 @@ describe('every answer', () => {
   });
 
   // Another attempt would have another seed, and pass where an answer is wrong.
-  it(
-    'is what a plain model of the contract answers, for random streams and questions',
-    { retry: 0 },
-    async () => {
-      let run = 0;
-      let found = 0;
-      const outcome = await fc.check(
-        fc.asyncProperty(
-          stream,
-          fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
-          async (events, questions) => {
-            const environment = installation.config.environments[run];
-            run += 1;
-            if (environment === undefined) return;
-            // Of some streams all is one slice, of others what is erased was stored before.
-            const slice = run % 2 === 0 ? '1500' : '20';
-            found += (await compare(environment, slice, events, questions)).found;
-          },
-        ),
-        { numRuns: RUNS, endOnFailure: true },
-      );
-      if (outcome.failed) {
-        const { seed, counterexamplePath, errorInstance } = outcome;
-        throw new Error(`differs with seed ${seed}, path ${counterexamplePath}`, { cause: errorInstance });
-      }
-      // Questions that find nothing compare nothing.
-      expect(found).toBeGreaterThan((RUNS * QUESTIONS) / 3);
-    },
-  );
+  it('is what a plain model of the contract answers, for random streams and questions', { retry: 0 }, async () => {
+    let run = 0;
+    let found = 0;
+    const outcome = await fc.check(
+      fc.asyncProperty(
+        stream,
+        fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
+        async (events, questions) => {
+          const environment = installation.config.environments[run];
+          run += 1;
+          if (environment === undefined) return;
+          // Of some streams all is one slice, of others what is erased was stored before.
+          const slice = run % 2 === 0 ? '1500' : '20';
+          found += (await compare(environment, slice, events, questions)).found;
+        },
+      ),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+    if (outcome.failed) {
+      const { seed, counterexamplePath, errorInstance } = outcome;
+      throw new Error(`differs with seed ${seed}, path ${counterexamplePath}`, { cause: errorInstance });
+    }
+    // Questions that find nothing compare nothing.
+    expect(found).toBeGreaterThan((RUNS * QUESTIONS) / 3);
+  });
 
   async function compare(
     environment: string,

@@ -39,13 +39,7 @@ it('answers each environment from its own servers, and keeps what is common on t
   await answers(own, ['o1', 'o2']);
   expect(await foundOn(own)).toEqual([`*_${own}_g1`, changesTopic(own)]);
   expect(await foundOn(common)).toEqual(
-    [
-      `*_${common}_g1`,
-      '*_control',
-      changesTopic(common),
-      `store-access.${common}`,
-      `store-access.${own}`,
-    ].toSorted(),
+    [`*_${common}_g1`, '*_control', changesTopic(common), `store-access.${common}`, `store-access.${own}`].toSorted(),
   );
 });
 

@@ -34,11 +34,7 @@ let query: RunningApp | null = null;
 const keys = new Map<string, Key>();
 
 beforeAll(async () => {
-  [kafka, mongodb, redis] = await Promise.all([
-    startKafkaCluster(1),
-    startReplicaSet(1),
-    startRedisProcess(),
-  ]);
+  [kafka, mongodb, redis] = await Promise.all([startKafkaCluster(1), startReplicaSet(1), startRedisProcess()]);
   env = {
     ...PATIENCE,
     ENVIRONMENTS: 'production',

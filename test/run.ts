@@ -42,7 +42,5 @@ const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success }
 const skipped = numPendingTests + numTodoTests;
 // A file that cannot even be loaded fails the run without counting as a test.
 const failed = success && code === 0 ? numFailedTests : Math.max(numFailedTests, 1);
-process.stdout.write(
-  `\n${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
-);
+process.stdout.write(`\n${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
 process.exit(failed === 0 ? 0 : 1);

@@ -67,12 +67,7 @@ describe('a command', () => {
   const DISTINCT = { distinct: 'stamps', query: { _id: 's1' } };
   it.each<[string, Document, string | null, string]>([
     ['one document by the store alone', update('orders', { store_id: 's1' }, SET), null, WHOLE_KEY],
-    [
-      'findAndModify in a range',
-      { findAndModify: 'stamps', query: { _id: { $gte: 'a', $lt: 'b' } } },
-      null,
-      WHOLE_KEY,
-    ],
+    ['findAndModify in a range', { findAndModify: 'stamps', query: { _id: { $gte: 'a', $lt: 'b' } } }, null, WHOLE_KEY],
     ['a replacement without the key', MOVED, null, 'replaces the key'],
     ['distinct in a transaction', DISTINCT, 't', 'is forbidden in a snapshot'],
     [
@@ -87,12 +82,7 @@ describe('a command', () => {
       null,
       '$unionWith is forbidden inside $lookup',
     ],
-    [
-      'an output',
-      aggregate('orders', OF_STORE, { $merge: 'other' }),
-      null,
-      '$merge is not known to be allowed',
-    ],
+    ['an output', aggregate('orders', OF_STORE, { $merge: 'other' }), null, '$merge is not known to be allowed'],
     ['a unique index not led by the key', UNIQUE, null, 'is unique and not led by the key'],
     ['a collection without a key', find('surprises', { _id: 's1' }), null, 'has no shard key'],
     ['an unknown command', { mapReduce: 'orders' }, null, 'is a command that is not judged'],

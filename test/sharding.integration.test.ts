@@ -53,8 +53,7 @@ const TO_EVERY_SHARD: Record<string, string> = {
   'query find revoked_sessions by environment': RECONCILED,
   'projector find store_access by environment, erased':
     'once when it makes the first generation: whether erased stores were erased from this log',
-  'projector aggregate dead_letters by topic':
-    'the census, every few seconds: of all letters, by an index alone',
+  'projector aggregate dead_letters by topic': 'the census, every few seconds: of all letters, by an index alone',
   'projector find dead_letters by customers':
     'a customer is deleted: a letter that names them may have come by another partition. It only reads, so that the commit has one phase',
   'projector find dead_letters by customers, positions': 'the same, for an erasure in pieces',
@@ -121,9 +120,7 @@ describe('every command to MongoDB', () => {
 
   it('names the shard key, and asks for nothing that a sharded collection refuses', () => {
     expect(new Set(watched.map(({ app }) => app))).toEqual(new Set(['projector', 'query', 'admin']));
-    const problems = watched.flatMap((sent) =>
-      judge(sent).problems.map((problem) => ({ ...problem, app: sent.app })),
-    );
+    const problems = watched.flatMap((sent) => judge(sent).problems.map((problem) => ({ ...problem, app: sent.app })));
     const unexpected = problems.filter(
       ({ app, where, what }) =>
         what !== 'is sent to every shard' || (app !== 'admin' && TO_EVERY_SHARD[where] === undefined),
@@ -136,10 +133,7 @@ describe('every command to MongoDB', () => {
     for (const sent of watched) {
       if (sent.transaction === null) continue;
       const before = touched.get(sent.transaction) ?? new Set();
-      touched.set(
-        sent.transaction,
-        before.union(new Set(judge(sent).owners.map((owner) => partitions.get(owner)))),
-      );
+      touched.set(sent.transaction, before.union(new Set(judge(sent).owners.map((owner) => partitions.get(owner)))));
     }
     const several = [...touched.values()].filter((some) => some.size > 1);
     expect(several).toEqual([]);
@@ -181,9 +175,7 @@ describe('every command to MongoDB', () => {
     await installation.publish([event('customer', 's1', 'gone'), event('customer', 's1', 'c1')]);
     await caughtUp(installation);
     await erased(installation);
-    expect(await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments()).toBeGreaterThan(
-      3,
-    );
+    expect(await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments()).toBeGreaterThan(3);
     await command('dead-letters', 'list');
     // They are as bad as before.
     expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
@@ -203,9 +195,7 @@ describe('every command to MongoDB', () => {
       const whole = (await api.get(`${path}?page_size=100`, token)).json as { next: string };
       const waiting = api.get(`${path}?after=${whole.next}&wait=30`, token);
       const data = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
-      await installation.publish([
-        event('coupon', 's1', 'n9', { ...data, created_at: '2026-03-01T10:00:00Z' }),
-      ]);
+      await installation.publish([event('coupon', 's1', 'n9', { ...data, created_at: '2026-03-01T10:00:00Z' })]);
       expect((await waiting).json).toMatchObject({ results: [{ id: 'n9' }] });
     }
     expect(next).not.toBe('');

@@ -16,12 +16,9 @@ test('no part has more lines than its ceiling; a ceiling only goes down, or the 
     return { part, files: files.length, lines: files.reduce((sum, { lines }) => sum + lines, 0), ceiling };
   });
   const table = rows.map(({ part, files, lines, ceiling }) =>
-    [
-      part.padEnd(20),
-      `${files} files`.padStart(10),
-      `${lines} lines`.padStart(13),
-      `of ${ceiling}`.padStart(9),
-    ].join(' '),
+    [part.padEnd(20), `${files} files`.padStart(10), `${lines} lines`.padStart(13), `of ${ceiling}`.padStart(9)].join(
+      ' ',
+    ),
   );
   process.stdout.write(`${table.join('\n')}\n`);
   expect(rows.filter(({ lines, ceiling }) => lines > ceiling)).toEqual([]);

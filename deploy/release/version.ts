@@ -20,8 +20,7 @@ for (const [path, pattern] of Object.entries(NAMED)) {
 }
 change('CHANGELOG.md', (text) => {
   const [, unreleased = ''] = text.split(UNRELEASED);
-  if (unreleased.split('\n## ')[0]?.trim() === '')
-    throw new Error('the changelog says nothing under Unreleased');
+  if (unreleased.split('\n## ')[0]?.trim() === '') throw new Error('the changelog says nothing under Unreleased');
   if (text.includes(`## ${version} `)) throw new Error(`the changelog has ${version} already`);
   const today = new Date().toISOString().slice(0, 10);
   return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`);

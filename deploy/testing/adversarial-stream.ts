@@ -94,9 +94,7 @@ export class AdversarialStream {
 
   #released(): StreamChange[] {
     const due = this.#held.filter(({ after }) => after === 0).map(({ change }) => change);
-    this.#held = this.#held
-      .filter(({ after }) => after > 0)
-      .map(({ change, after }) => ({ change, after: after - 1 }));
+    this.#held = this.#held.filter(({ after }) => after > 0).map(({ change, after }) => ({ change, after: after - 1 }));
     return due;
   }
 

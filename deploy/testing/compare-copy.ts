@@ -46,9 +46,7 @@ function differencesOf(copied: unknown, expected: unknown, offsets: Offsets, pat
     );
   }
   if (Array.isArray(copied) && Array.isArray(expected) && copied.length === expected.length) {
-    return copied.flatMap((value, index) =>
-      differencesOf(value, expected[index], offsets, `${path}[${index}]`),
-    );
+    return copied.flatMap((value, index) => differencesOf(value, expected[index], offsets, `${path}[${index}]`));
   }
   if (isSame(copied, expected, offsets)) return [];
   return [`${path} is ${shown(copied)} instead of ${shown(expected)}`];

@@ -182,8 +182,7 @@ async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise
       const report = { changes, records: expected.size, ...compareCopy(copy, expected, kinds) };
       assertApiRight(expected, stream, kinds);
       if (isRight(report)) return report;
-      const lastChange = (name: string) =>
-        stream.newest.get(name.replace('option-group/', 'option_group/'))?.about;
+      const lastChange = (name: string) => stream.newest.get(name.replace('option-group/', 'option_group/'))?.about;
       if (last) throw new FollowerNotProven(describeReport(report, lastChange), report);
     }
     await sleep(1_000);
@@ -203,6 +202,5 @@ function assertApiRight(
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ kind, id }) => `${kind}/${id}`);
   const differing = [...new Set(published).symmetricDifference(new Set(expected.keys()))];
-  if (differing.length > 0)
-    throw new Error(`the API itself does not have what was published: ${differing.join(', ')}`);
+  if (differing.length > 0) throw new Error(`the API itself does not have what was published: ${differing.join(', ')}`);
 }

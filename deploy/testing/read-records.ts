@@ -20,10 +20,7 @@ export async function readRecords(
   const records = new Map<string, ExpectedRecord>();
   const named = kinds.map((kind) => `&kinds=${kind}`).join('');
   for (let after = '', more = true; more;) {
-    const answer = await readChanges(
-      `${api.url}/api/changes?records=whole&page_size=1000${named}${after}`,
-      token,
-    );
+    const answer = await readChanges(`${api.url}/api/changes?records=whole&page_size=1000${named}${after}`, token);
     for (const { kind, id, record } of answer.results) {
       const name = `${kind}/${id}`;
       if (record === null) records.delete(name);

@@ -23,8 +23,7 @@ const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const LEFT_MS = 30_000;
 const POLL_MS = 200;
 
-export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
-  (await startWithServices(options)).api;
+export const startStoreData: typeof Api.startStoreData = async (options = {}) => (await startWithServices(options)).api;
 
 export interface WithServices {
   api: Api.StoreData;

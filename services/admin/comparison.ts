@@ -1,13 +1,7 @@
 /** The stores that a comparison covers, and the snapshots in which it reads them. */
 import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
-import {
-  COLLECTIONS,
-  RANK_NODES,
-  STAMPS,
-  CATEGORY_PRODUCTS,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, RANK_NODES, STAMPS, CATEGORY_PRODUCTS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
 import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
@@ -19,15 +13,12 @@ export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   for (const name of [STAMPS, ...ENTITY_NAMES.map((entity) => COLLECTIONS[entity])]) {
     // An `_id` is a store's, or begins with it.
     const field = name === STAMPS ? '_id' : 'store_id';
-    const found: unknown[] = await db
-      .collection(name)
-      .distinct(field, only === undefined ? {} : { [field]: only });
+    const found: unknown[] = await db.collection(name).distinct(field, only === undefined ? {} : { [field]: only });
     for (const store of found) if (typeof store === 'string') stores.add(store);
   }
   const ofNodes = db.collection(RANK_NODES).aggregate<{ _id: unknown }>([
     {
-      $match:
-        only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, only)) },
+      $match: only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, only)) },
     },
     // Nothing but the `_id`, whose index has them all: `<tree>/<store id>/…`.
     { $project: { store: { $arrayElemAt: [{ $split: ['$_id', '/'] }, 1] } } },
@@ -110,9 +101,7 @@ function contentOf(record: Document, offset: string): Content {
 /** Names of the fields that differ, those of bodies with the member: `whole.total`. Never what they hold. */
 export function differingFields(a: Content, b: Content): string[] {
   return differingNames(a, b).flatMap((name) => {
-    const [before, after] = SHIFTED_FIELDS.includes(name)
-      ? [a, b].map((one) => membersOf(one.get(name)))
-      : [];
+    const [before, after] = SHIFTED_FIELDS.includes(name) ? [a, b].map((one) => membersOf(one.get(name))) : [];
     const members = before && after ? differingNames(before, after) : [];
     return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
   });

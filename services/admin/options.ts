@@ -33,9 +33,7 @@ export const waitOption = () =>
 
 /** How much a command shows unless asked for more; `of` says which, where there is a choice. */
 export const limitOption = (usual: number, of = '') =>
-  new Option('--limit <n>', `how many at most${of}`)
-    .default(usual, String(usual))
-    .argParser(wholeNumber(1, 1_000_000));
+  new Option('--limit <n>', `how many at most${of}`).default(usual, String(usual)).argParser(wholeNumber(1, 1_000_000));
 
 function nonEmpty(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.');

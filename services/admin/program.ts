@@ -39,11 +39,7 @@ export function createProgram(): CommandUnknownOpts {
     'Feeds the Store Data API with events, and lets operators decide who may read what.',
   )
     .exitOverride()
-    .option(
-      '--actor <name>',
-      `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`,
-      actor,
-    )
+    .option('--actor <name>', `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`, actor)
     .hook('preAction', (command) => {
       const { actor: name } = command.opts();
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
@@ -69,11 +65,7 @@ export function createProgram(): CommandUnknownOpts {
       stores.exportCommand(),
       stores.eraseCommand(),
     ]),
-    group('quota', 'Give stores a quota of their own', [
-      quota.setCommand(),
-      quota.resetCommand(),
-      quota.showCommand(),
-    ]),
+    group('quota', 'Give stores a quota of their own', [quota.setCommand(), quota.resetCommand(), quota.showCommand()]),
     group('sessions', 'Look at issued tokens; end them before their time', [
       sessions.listCommand(),
       sessions.revokeCommand(),
@@ -172,8 +164,7 @@ export function exitCodeOf(error: unknown): number {
   }
   const refusal = refusalOf(error);
   if (refusal !== null) fail('not_authorized', refusal);
-  else if (isUnavailable(error))
-    fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
+  else if (isUnavailable(error)) fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
   else fail('internal_error', `unexpected: ${describeError(error)}`);
   return 1;
 }

@@ -52,9 +52,7 @@ export async function withPrivateDatabase<T>(
     const result = await work(db);
     await sayAlive();
     if (isKept) return result;
-    throw unavailable(
-      'the command stood still for so long that another one dropped its database: run it again',
-    );
+    throw unavailable('the command stood still for so long that another one dropped its database: run it again');
   } finally {
     await alive.stop();
     // Where it cannot be dropped now, the next command does it.
@@ -125,9 +123,7 @@ export class Replay {
         });
         for (let start = 0; start < wanted.length;) {
           const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
-          await this.#applySlice(
-            await leaveOutDropped(control, { topic, partition, messages: part, next: 0 }),
-          );
+          await this.#applySlice(await leaveOutDropped(control, { topic, partition, messages: part, next: 0 }));
           start += part.length;
         }
         progress((this.#read += messages.length));
@@ -140,9 +136,7 @@ export class Replay {
     const { control, topic } = this.#options;
     for (const [place, { partition, message }] of this.#dead) {
       if (letters.has(place)) continue;
-      await this.#applySlice(
-        await leaveOutDropped(control, { topic, partition, messages: [message], next: 0 }),
-      );
+      await this.#applySlice(await leaveOutDropped(control, { topic, partition, messages: [message], next: 0 }));
     }
   }
 
@@ -168,8 +162,6 @@ export class Replay {
 /** Where messages lie that have a dead letter of their own, as `<partition>/<offset>`. */
 export async function deadLetterPlaces(db: Db, topic: string, session?: ClientSession): Promise<Set<string>> {
   const options = { batchSize: 10_000, projection: { partition: 1, offset: 1 }, ...(session && { session }) };
-  const letters = db
-    .collection<DeadLetter>(DEAD_LETTERS)
-    .find({ topic, gathered: { $exists: false } }, options);
+  const letters = db.collection<DeadLetter>(DEAD_LETTERS).find({ topic, gathered: { $exists: false } }, options);
   return new Set(await letters.map(({ partition, offset }) => `${partition}/${offset}`).toArray());
 }

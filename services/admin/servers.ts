@@ -8,13 +8,7 @@ import { type ControlCollections, controlCollections } from '#shared/access/acce
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
 import { describeError, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
-import {
-  type Admin,
-  type ConsumerConfig,
-  createKafka,
-  createProducer,
-  PerKafka,
-} from '#shared/kafka/client.ts';
+import { type Admin, type ConsumerConfig, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
@@ -49,8 +43,7 @@ export class Servers {
   /** The databases, once MongoDB is reached, and that of an environment. */
   async databases(environment: string): Promise<Databases> {
     const databases = this.#databases();
-    for (const client of [databases.common, databases.clientOf(environment)])
-      await this.#reached.get(client)?.();
+    for (const client of [databases.common, databases.clientOf(environment)]) await this.#reached.get(client)?.();
     return databases;
   }
 
@@ -266,10 +259,7 @@ export async function connectionEnvironment(
 }
 
 /** An address that is not set is empty: the command that uses its server demands it. @throws {StoreDataError} `config_invalid`. */
-export async function readConnection(
-  given: NodeJS.ProcessEnv,
-  folders?: readonly string[],
-): Promise<Connection> {
+export async function readConnection(given: NodeJS.ProcessEnv, folders?: readonly string[]): Promise<Connection> {
   const { env, origin } = await connectionEnvironment(given, folders);
   const config = readConfig(env, SERVER_VARIABLES);
   // A request may not wait; an operator may.

@@ -45,10 +45,7 @@ export interface ActiveGeneration {
 
 export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
-export interface SupervisorOptions extends Pick<
-  Parts,
-  'databases' | 'projectionVersion' | 'logger' | 'metrics'
-> {
+export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projectionVersion' | 'logger' | 'metrics'> {
   own: Config['own'];
   /** Begins to apply an environment's access; a first generation waits until its log is applied. */
   applyAccess: (environment: string) => Promise<Applying>;

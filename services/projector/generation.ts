@@ -68,12 +68,8 @@ export async function projectGeneration(
     prepare: (messages) => void reader.readAhead(messages),
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);
-      const { plan, deadLetters, given } = await applyWithCheckpoint(
-        checkpoints,
-        claim,
-        whole,
-        (checkpoint) =>
-          applyChanges(db, claim.session, slice, { limits, checkpoint, findErased, epochs, reader, trees }),
+      const { plan, deadLetters, given } = await applyWithCheckpoint(checkpoints, claim, whole, (checkpoint) =>
+        applyChanges(db, claim.session, slice, { limits, checkpoint, findErased, epochs, reader, trees }),
       );
       epochs.committed(given);
       // What a new generation is filled with happened long ago.

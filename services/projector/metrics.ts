@@ -105,21 +105,14 @@ export function createMetrics() {
       '1 for each generation that this process projects: live, building, kept',
       [...GENERATION_LABELS, 'state'],
     ),
-    accessPending: gauge(
-      'store_data_access_pending',
-      'Changes of access that Redis or the log does not know yet',
-    ),
+    accessPending: gauge('store_data_access_pending', 'Changes of access that Redis or the log does not know yet'),
     accessAhead: gauge(
       'store_data_access_ahead',
       'Keys and stores of which Redis knows newer changes than MongoDB, as after the restoring of a backup',
     ),
     /** Of dead letters that wait; every process shows the same of one box. */
     letters: {
-      open: gauge(
-        'store_data_dead_letters_open',
-        'Dead letters that wait for somebody to decide',
-        OF_LETTERS,
-      ),
+      open: gauge('store_data_dead_letters_open', 'Dead letters that wait for somebody to decide', OF_LETTERS),
       bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', OF_LETTERS),
       used: gauge(
         'store_data_dead_letters_used_ratio',
@@ -131,11 +124,11 @@ export function createMetrics() {
         'For how long the oldest dead letter has been waiting',
         OF_LETTERS,
       ),
-      expired: counter(
-        'store_data_dead_letters_expired_total',
-        'Dead letters that expired without anybody deciding',
-        ['environment', 'topic', 'reason'],
-      ),
+      expired: counter('store_data_dead_letters_expired_total', 'Dead letters that expired without anybody deciding', [
+        'environment',
+        'topic',
+        'reason',
+      ]),
     },
     /** Of erasures in the background; every process shows the same of what is left in one generation. */
     erasures: {

@@ -61,11 +61,7 @@ interface ProjectorOptions {
 export async function startProjector(
   config: Config,
   logger: Logger,
-  {
-    projectionVersion = PROJECTION_VERSION,
-    metrics = createMetrics(),
-    tracing = null,
-  }: ProjectorOptions = {},
+  { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
   const { namePrefix: prefix, environments } = config;
   const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
@@ -74,9 +70,7 @@ export async function startProjector(
   const stopping: (() => unknown)[] = [() => redis.disconnect(), () => databases.close()];
   const stop = async () => {
     for (const step of stopping.splice(0).toReversed()) {
-      await Promise.try(step).catch((error: unknown) =>
-        logger.warn({ error: describeError(error) }, 'stopping'),
-      );
+      await Promise.try(step).catch((error: unknown) => logger.warn({ error: describeError(error) }, 'stopping'));
     }
   };
   try {

@@ -33,10 +33,7 @@ interface Waiter<T> {
  * Makes the read of one from that of many. `readMany` has to end by itself, whatever the server does; the requests that
  * wait for it may have deadlines of their own.
  */
-export function batched<T>(
-  readMany: ReadMany<T>,
-  { underWay: mostUnderWay, ids: mostIds }: BatchLimits,
-): ReadOne<T> {
+export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids: mostIds }: BatchLimits): ReadOne<T> {
   const waiting = new Map<string, Waiter<T>[]>();
   let underWay = 0;
   let scheduled = false;
@@ -47,9 +44,7 @@ export function batched<T>(
       const spans = [...batch.values()].flat().flatMap(({ span }) => span ?? []);
       const ids = [...batch.keys()];
       const isTraced = spans.length > 0 || activeSpan() !== undefined;
-      const found = await (isTraced
-        ? tracedTogether('shared read', spans, () => readMany(ids))
-        : readMany(ids));
+      const found = await (isTraced ? tracedTogether('shared read', spans, () => readMany(ids)) : readMany(ids));
       for (const [id, waiters] of batch) for (const { resolve } of waiters) resolve(found.get(id) ?? null);
     } catch (error) {
       for (const waiters of batch.values()) for (const { reject } of waiters) reject(error);

@@ -45,9 +45,7 @@ export async function connectMongodb({ config, metrics, logger }: ConnectionOpti
   );
   const circuitIn = (environment: string | null) => own.get(environment ?? '') ?? common;
   const closed = new AbortController();
-  await withinStartupTimeout(
-    Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))),
-  );
+  await withinStartupTimeout(Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))));
   return {
     databases,
     /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
@@ -100,15 +98,9 @@ class MongodbCircuit {
   #confirmation = Promise.withResolvers<never>();
 
   /** @param withDeadline bounds a ping. @param away is 1 while MongoDB is known to be away. */
-  constructor(
-    client: MongoClient,
-    withDeadline: WithDeadline,
-    away: { set: (value: number) => void },
-    logger: Logger,
-  ) {
+  constructor(client: MongoClient, withDeadline: WithDeadline, away: { set: (value: number) => void }, logger: Logger) {
     const { readPreference } = client;
-    this.#ping = () =>
-      withDeadline((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
+    this.#ping = () => withDeadline((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
     this.#away = away;
     this.#logger = logger;
     this.#set(false);
@@ -175,12 +167,10 @@ function mongodbIsAway(): StoreDataError {
 
 export async function connectRedis({ config, metrics, logger }: ConnectionOptions): Promise<RedisMasters> {
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
-  const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch(
-    (error: unknown) => {
-      redis.disconnect();
-      throw error;
-    },
-  );
+  const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch((error: unknown) => {
+    redis.disconnect();
+    throw error;
+  });
   if (failure === undefined) logger.warn({}, 'starting without Redis, which does not answer');
   else if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
   return redis;

@@ -88,9 +88,7 @@ async function lookUp(
     const generations = await withDeadline(() => findGenerations(databases, environment));
     const generation = answeringGeneration(environment, generations, projectionVersion);
     found =
-      generation === null
-        ? absence(generations, projectionVersion)
-        : { generation, reason: '', isOtherRelease: false };
+      generation === null ? absence(generations, projectionVersion) : { generation, reason: '', isOtherRelease: false };
   } catch (error) {
     if (!(error instanceof StoreDataError) || isUnavailable(error)) {
       const about = { environment, error: describeError(error) };

@@ -105,8 +105,7 @@ function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger):
     },
     everyMs: CERTIFICATE_LOOK_MS,
     // While both files are replaced they may not fit together.
-    failed: (error: string) =>
-      logger.warn({ error }, 'the certificate cannot be read again, the former one goes on'),
+    failed: (error: string) => logger.warn({ error }, 'the certificate cannot be read again, the former one goes on'),
   };
   const looking = new PeriodicTask(work, CERTIFICATE_LOOK_MS);
   server.once('close', () => void looking.stop());

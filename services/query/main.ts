@@ -57,8 +57,5 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const { host, port } = config.query;
   listening = await listenOnPort(app.server, { host, port, isTls }, (options) => app.listen(options));
   const url = isTls ? listening.url.replace(/^http:/, 'https:') : listening.url;
-  logger.info(
-    { url, operations: operations.url, environments: config.environments },
-    'query service started',
-  );
+  logger.info({ url, operations: operations.url, environments: config.environments }, 'query service started');
 }

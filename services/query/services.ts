@@ -107,12 +107,7 @@ export async function createServices(options: ServiceOptions) {
       reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
       authenticateClient: authenticateClient({
         ...sources,
-        failures: createFailedAuthentications(
-          redis,
-          prefix,
-          query.authFailures,
-          metrics.failedAuthentications,
-        ),
+        failures: createFailedAuthentications(redis, prefix, query.authFailures, metrics.failedAuthentications),
         addressOf: options.addressOf,
         environments,
         maxTokens: query.maxTokensPerKey,

@@ -308,10 +308,7 @@ function secretsAfter(
 ): Pick<KeyContent, 'secret_hashes' | 'secret_expires_at'> {
   const before = stored?.secret_hashes ?? [];
   const given = change?.secretHashes ?? before;
-  const hashes = [
-    ...given.filter((hash) => !before.includes(hash)),
-    ...before.filter((hash) => given.includes(hash)),
-  ];
+  const hashes = [...given.filter((hash) => !before.includes(hash)), ...before.filter((hash) => given.includes(hash))];
   const expiry = { ...stored?.secret_expires_at, ...change?.secretExpiry };
   const kept = Object.entries(expiry).filter(([hash]) => hashes.includes(hash));
   return {
@@ -342,8 +339,7 @@ export async function applyStoreStatus(
   marks: Marks = {},
 ): Promise<StoreAccess | null> {
   return changeStore(stores, environment, change.storeId, session, (store) => {
-    if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source))
-      return null;
+    if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source)) return null;
     const { status, sequence } = change;
     return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence, ...marks };
   });

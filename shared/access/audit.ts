@@ -71,11 +71,6 @@ export async function createAuditIndexes(control: Db): Promise<void> {
   await auditIn(control).createIndexes(INDEXES);
 }
 
-export async function writeAudit(
-  control: Db,
-  session: ClientSession,
-  records: readonly AuditRecord[],
-): Promise<void> {
-  if (records.length > 0)
-    await control.collection<AuditRecord>('audit').insertMany([...records], { session });
+export async function writeAudit(control: Db, session: ClientSession, records: readonly AuditRecord[]): Promise<void> {
+  if (records.length > 0) await control.collection<AuditRecord>('audit').insertMany([...records], { session });
 }

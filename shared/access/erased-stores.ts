@@ -38,11 +38,7 @@ function erasedStores(found: readonly Found[]) {
     /** When each store was erased. */
     times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<string, Date>,
     /** Whether a message of a store is of before the end of its erasure. */
-    passesBy(
-      storeId: string,
-      { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>,
-      message: Placed,
-    ) {
+    passesBy(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
       const { ends, at } = erasure;
@@ -141,11 +137,7 @@ async function messageAt(log: LogReader, partition: number, offset: number): Pro
   return found;
 }
 
-export async function lastMessageBefore(
-  log: LogReader,
-  partition: number,
-  end: number,
-): Promise<LastMessage | null> {
+export async function lastMessageBefore(log: LogReader, partition: number, end: number): Promise<LastMessage | null> {
   const { start = 0 } = (await log.bounds()).get(partition) ?? {};
   for (let back = READ_BACK; ; back *= 2) {
     const from = Math.max(start, end - back);

@@ -64,10 +64,7 @@ export interface Published {
 /** Above every version: no later write can give a revoked key its rights back. */
 const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 
-export type GrantedKey = Pick<
-  AccessKey,
-  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
->;
+export type GrantedKey = Pick<AccessKey, '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'>;
 
 export function publishedKey(prefix: string, key: GrantedKey): Published {
   const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
@@ -150,8 +147,7 @@ export function storeStateOf(store: StoreAccess | null): StoreState {
   const { quota } = store ?? {};
   return {
     blocked: isBlocked(store),
-    quota:
-      quota === undefined ? null : { requests: quota.requests, windowSeconds: quota.window_seconds ?? null },
+    quota: quota === undefined ? null : { requests: quota.requests, windowSeconds: quota.window_seconds ?? null },
   };
 }
 
@@ -220,20 +216,12 @@ function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessi
 }
 
 /** Ends sessions in Redis; their keys may have others in their place. @returns how many of them were live. */
-async function endSessions(
-  redis: RedisRouter,
-  prefix: string,
-  sessions: readonly RevokedSessionId[],
-): Promise<number> {
+async function endSessions(redis: RedisRouter, prefix: string, sessions: readonly RevokedSessionId[]): Promise<number> {
   const sessionOf = (session: RevokedSessionId) => sessionKey(prefix, session);
   const tokensOf = ({ environment, store_id, client_id }: RevokedSessionId) =>
     redisKeys(prefix, environment, store_id).tokens(client_id);
-  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) =>
-    commands.del(sessionOf(session)),
-  );
-  await pipelined(redis, sessions, tokensOf, (commands, session) =>
-    commands.zrem(tokensOf(session), session._id),
-  );
+  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) => commands.del(sessionOf(session)));
+  await pipelined(redis, sessions, tokensOf, (commands, session) => commands.zrem(tokensOf(session), session._id));
   return removed.filter((count) => count === 1).length;
 }
 

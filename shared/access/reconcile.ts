@@ -75,8 +75,7 @@ async function readBatch<R extends AccessKey | StoreAccess>(
 ): Promise<R[]> {
   const filter = { _id: { $gt: after }, environment: { $in: [...environments] } } as Filter<R>;
   return bounded(
-    async (signal) =>
-      (await collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray()) as R[],
+    async (signal) => (await collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray()) as R[],
   );
 }
 

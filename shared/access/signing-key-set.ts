@@ -64,9 +64,7 @@ function keysIn(text: string): (JWK & { nbf?: unknown })[] | null {
     if (typeof parsed !== 'object' || parsed === null || !('keys' in parsed)) return null;
     const { keys } = parsed;
     if (!Array.isArray(keys)) return null;
-    return keys.every((key) => typeof key === 'object' && key !== null)
-      ? (keys as (JWK & { nbf?: unknown })[])
-      : null;
+    return keys.every((key) => typeof key === 'object' && key !== null) ? (keys as (JWK & { nbf?: unknown })[]) : null;
   } catch {
     // The cause would quote the text.
     return null;

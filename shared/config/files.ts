@@ -16,10 +16,7 @@ export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles) {
   };
 }
 
-export function readPassword(settings: {
-  password: string | null;
-  passwordFile: string | null;
-}): string | null {
+export function readPassword(settings: { password: string | null; passwordFile: string | null }): string | null {
   if (settings.passwordFile === null) return settings.password;
   return readSettingFile(settings.passwordFile).replace(/\r?\n$/, '');
 }

@@ -119,11 +119,7 @@ export function settingsOf(tree: TSchema): Setting[] {
 }
 
 /** Reads a tree of settings from the environment; what is wrong with it is added to `mistakes`, a line for each setting. */
-export function readSettings<T extends TSchema>(
-  tree: T,
-  env: NodeJS.ProcessEnv,
-  mistakes: string[],
-): Static<T> {
+export function readSettings<T extends TSchema>(tree: T, env: NodeJS.ProcessEnv, mistakes: string[]): Static<T> {
   if (isSetting(tree)) return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
   return Object.fromEntries(
     Object.entries(membersOf(tree)).map(([name, member]) => [name, readSettings(member, env, mistakes)]),

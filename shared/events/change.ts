@@ -57,11 +57,7 @@ function toChange(event: CloudEvent, steps: Steps): Change {
 }
 
 /** The checked state. What a newer version has made of a required field cannot be guessed: then it is poison until we know it. */
-function readState(
-  entity: EntityName,
-  { data, schemaVersion }: CloudEvent,
-  steps: Steps,
-): EntityStates[EntityName] {
+function readState(entity: EntityName, { data, schemaVersion }: CloudEvent, steps: Steps): EntityStates[EntityName] {
   const newest = newestVersion(entity, steps);
   try {
     return checks[entity](upcast(entity, data, schemaVersion, steps));

@@ -143,11 +143,7 @@ function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
   return { ...attributes, data: bytes.length === 0 ? undefined : parseJson(bytes, 'data_base64') };
 }
 
-function readBinary(
-  headers: Map<string, string>,
-  contentType: string | undefined,
-  value: Buffer | null,
-): Attributes {
+function readBinary(headers: Map<string, string>, contentType: string | undefined, value: Buffer | null): Attributes {
   if (!hasCloudEventHeader(headers)) {
     throw new EventRejected('not_a_cloud_event', 'the content type is not JSON and there are no ce_ headers');
   }
@@ -219,10 +215,7 @@ function readType(type: string): { entity: string; action: 'changed' | 'deleted'
     const action = type.slice(dot + 1);
     if (entity !== '' && (action === 'changed' || action === 'deleted')) return { entity, action };
   }
-  throw new EventRejected(
-    'unknown_type',
-    'type is not store-data.<entity>.changed or store-data.<entity>.deleted',
-  );
+  throw new EventRejected('unknown_type', 'type is not store-data.<entity>.changed or store-data.<entity>.deleted');
 }
 
 function readSequence(value: unknown): number {
@@ -237,14 +230,10 @@ function readSequence(value: unknown): number {
 
 function readSchemaVersion(dataschema: unknown): number {
   if (dataschema === undefined || dataschema === null) return 1;
-  const segment =
-    typeof dataschema === 'string' ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1) : undefined;
+  const segment = typeof dataschema === 'string' ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1) : undefined;
   const version = segment === undefined ? null : /^v?([1-9][0-9]{0,8})$/.exec(segment);
   if (version === null) {
-    throw new EventRejected(
-      'unknown_schema_version',
-      'the last path segment of dataschema is no version such as v1',
-    );
+    throw new EventRejected('unknown_schema_version', 'the last path segment of dataschema is no version such as v1');
   }
   return Number(version[1]);
 }

@@ -25,15 +25,7 @@ import {
 export const ORDER_TYPES = ['delivery', 'takeout', 'indoor'] as const;
 export const OrderType = Type.Enum([...ORDER_TYPES]);
 
-export const WEEKDAYS = [
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
-] as const;
+export const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 
 export const StoreState = Type.Object({
   name: Name,
@@ -175,9 +167,7 @@ export const OrderState = Type.Object({
   total: Money,
   scheduled_for: absent(Instant),
   items: absent(listOf(OrderItem, LIST_BOUNDS.items)),
-  delivery: absent(
-    Type.Object({ address: absent(Address), fee: absent(Money), estimated_at: absent(Instant) }),
-  ),
+  delivery: absent(Type.Object({ address: absent(Address), fee: absent(Money), estimated_at: absent(Instant) })),
   payments: absent(
     listOf(
       Type.Object({

@@ -85,11 +85,7 @@ function millisecondsOf(text: string, end: number): number {
 function hasSeparators(text: string): boolean {
   const middle = text[10];
   return (
-    text[4] === '-' &&
-    text[7] === '-' &&
-    (middle === 'T' || middle === 't') &&
-    text[13] === ':' &&
-    text[16] === ':'
+    text[4] === '-' && text[7] === '-' && (middle === 'T' || middle === 't') && text[13] === ':' && text[16] === ':'
   );
 }
 

@@ -10,8 +10,7 @@ export const REJECTION_MEANINGS = {
   invalid_attribute: 'an attribute of the event is missing or has the wrong shape',
   unknown_type: 'the type is not one of ours',
   key_mismatch: 'the message key is not the store’s id',
-  unknown_schema_version:
-    'dataschema names no version, or a newer one that cannot be read as the newest known',
+  unknown_schema_version: 'dataschema names no version, or a newer one that cannot be read as the newest known',
   invalid_data: 'the data is not what the entity requires',
   bound_elsewhere: 'the access key is bound to another store or environment',
   unreadable: 'its record batch cannot be read',
@@ -72,9 +71,7 @@ function beyondBound(schema: TSchema, value: unknown, instancePath: string): Sch
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
     if (value.length > limit) return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
-    return firstOf(value.entries(), ([at, entry]) =>
-      beyondBound(schema.items, entry, `${instancePath}/${at}`),
-    );
+    return firstOf(value.entries(), ([at, entry]) => beyondBound(schema.items, entry, `${instancePath}/${at}`));
   }
   if (!Type.IsObject(schema)) return null;
   return firstOf(Object.entries(schema.properties), ([field, fieldSchema]) =>
@@ -98,9 +95,7 @@ function describe(errors: readonly SchemaError[]): string {
 
 /** Without the alternative "must be null" of optional fields. */
 function tellingOf(errors: readonly SchemaError[]): SchemaError[] {
-  return errors.filter(
-    ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
-  );
+  return errors.filter(({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'));
 }
 
 function sentence(error: SchemaError): string {
@@ -122,10 +117,8 @@ function words({ keyword, params, message }: SchemaError): string {
   if (keyword === 'format' && 'format' in params && typeof params.format === 'string') {
     return FORMATS[params.format] ?? message;
   }
-  if (keyword === 'maxLength' && 'limit' in params)
-    return `must not have more than ${String(params.limit)} characters`;
-  if (keyword === 'maxItems' && 'limit' in params)
-    return `must not have more than ${String(params.limit)} entries`;
+  if (keyword === 'maxLength' && 'limit' in params) return `must not have more than ${String(params.limit)} characters`;
+  if (keyword === 'maxItems' && 'limit' in params) return `must not have more than ${String(params.limit)} entries`;
   if (keyword === '~refine' && 'message' in params) return String(params.message);
   return message;
 }

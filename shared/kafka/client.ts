@@ -63,11 +63,7 @@ export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, log
 }
 
 /** Makes a client that logs nothing, for tools beside the services. */
-export function createQuietKafka(
-  clientId: string,
-  brokers: string[],
-  options: Partial<KafkaConfig> = {},
-): Kafka {
+export function createQuietKafka(clientId: string, brokers: string[], options: Partial<KafkaConfig> = {}): Kafka {
   return new KafkaClient({ clientId, brokers, logLevel: logLevel.NOTHING, ...options });
 }
 

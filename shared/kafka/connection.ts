@@ -94,12 +94,7 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
 }
 
 /** Uses TLS where kafkajs is configured so. A certificate is for a name: an IP address is compared as one. */
-export function openSocket(
-  host: string,
-  port: number,
-  ssl: ConnectionOptions | null,
-  onConnect: () => void,
-): Socket {
+export function openSocket(host: string, port: number, ssl: ConnectionOptions | null, onConnect: () => void): Socket {
   if (ssl === null) return connect({ host, port }, onConnect);
   const name = isIP(host) === 0 ? { servername: host } : {};
   return connectByTls({ host, port, ...name, ...ssl }, onConnect);

@@ -87,9 +87,7 @@ export async function decodeFetch(
   unpacking: Unpacking,
 ): Promise<object> {
   const asked = new Map(
-    request.topics.flatMap(({ topic, partitions }) =>
-      partitions.map((one) => [placeOf(topic, one), one] as const),
-    ),
+    request.topics.flatMap(({ topic, partitions }) => partitions.map((one) => [placeOf(topic, one), one] as const)),
   );
   const fields = new Decoder(raw);
   const throttleMs = fields.readInt32();

@@ -64,11 +64,7 @@ export class LogReader {
     }
   }
 
-  static async with<T>(
-    servers: LogServers,
-    topic: string,
-    work: (reader: LogReader) => Promise<T>,
-  ): Promise<T> {
+  static async with<T>(servers: LogServers, topic: string, work: (reader: LogReader) => Promise<T>): Promise<T> {
     const reader = await LogReader.open(servers, topic);
     try {
       return await work(reader);

@@ -13,10 +13,7 @@ export type LogBounds = ReadonlyMap<number, PartitionBounds>;
 /** By partition: the offset that is applied next. */
 export type Positions = ReadonlyMap<number, number>;
 
-export async function readLogBounds(
-  kafka: Pick<Admin, 'fetchTopicOffsets'>,
-  topic: string,
-): Promise<LogBounds> {
+export async function readLogBounds(kafka: Pick<Admin, 'fetchTopicOffsets'>, topic: string): Promise<LogBounds> {
   const offsets = await kafka.fetchTopicOffsets(topic);
   return new Map(
     offsets
@@ -43,10 +40,7 @@ export function missingBetween(positions: Positions, others: Positions): number 
 /** The other's positions, where the log holds them: a generation that was made from another log may stand behind the end of this one. */
 export function reachable(positions: Positions, bounds: LogBounds): Positions {
   return new Map(
-    [...positions].map(([partition, position]) => [
-      partition,
-      Math.min(position, bounds.get(partition)?.end ?? 0),
-    ]),
+    [...positions].map(([partition, position]) => [partition, Math.min(position, bounds.get(partition)?.end ?? 0)]),
   );
 }
 

@@ -179,9 +179,7 @@ async function decodeRecords(
   // The buffer of a large one is not kept for the few messages that are read of it.
   const keep = (bytes: Buffer | null) =>
     isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
-  const headerBytes = isLarge
-    ? Buffer.from(batch.subarray(0, HEADER_BYTES))
-    : batch.subarray(0, HEADER_BYTES);
+  const headerBytes = isLarge ? Buffer.from(batch.subarray(0, HEADER_BYTES)) : batch.subarray(0, HEADER_BYTES);
   const result: DecodedBatch = { messages: [], parts: 0, bytes: 0, isWhole: true };
   let before = -1;
   for (let index = 0; index < count; index += 1) {
@@ -209,9 +207,7 @@ async function decodeRecords(
         value: keep(value),
         headers,
         offset: String(baseOffset + delta),
-        timestamp: timestampText(
-          header.isAppendTime ? header.timestamp : header.firstTimestamp + timestampDelta,
-        ),
+        timestamp: timestampText(header.isAppendTime ? header.timestamp : header.firstTimestamp + timestampDelta),
         attributes,
         batch: headerBytes,
         ...(isCut ? { valueBytes: value?.length ?? 0 } : {}),

@@ -45,10 +45,7 @@ function ownedIn(metadata: Buffer): Owned {
 }
 
 /** Nobody gets two more than another. Where two say that they have a partition, the one who applied more of it has it. */
-export function dealOut(
-  partitions: readonly number[],
-  had: ReadonlyMap<string, Owned>,
-): Map<string, number[]> {
+export function dealOut(partitions: readonly number[], had: ReadonlyMap<string, Owned>): Map<string, number[]> {
   const dealt = new Map(had.keys().map((member): [string, number[]] => [member, []]));
   const least = Math.floor(partitions.length / dealt.size);
   /** So many members have one more than the least. */

@@ -60,24 +60,17 @@ async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
  * @param unseen is called with a topic whose settings our user may not read.
  * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), naming each topic, what is wrong and the command that mends it.
  */
-export async function checkTopics(
-  admin: Admin,
-  topics: string[],
-  unseen: (remark: string) => void,
-): Promise<void> {
+export async function checkTopics(admin: Admin, topics: string[], unseen: (remark: string) => void): Promise<void> {
   const existing = new Set(await admin.listTopics());
   const mistakes = topics
     .filter((topic) => !existing.has(topic))
     .map(
-      (topic) =>
-        `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
+      (topic) => `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
     );
   for (const topic of topics.filter((name) => existing.has(name))) {
     const settings = await settingsOf(admin, topic);
     if (settings === null) {
-      unseen(
-        `whether topic ${topic} keeps every event is not known: our user may not see it (DescribeConfigs)`,
-      );
+      unseen(`whether topic ${topic} keeps every event is not known: our user may not see it (DescribeConfigs)`);
       continue;
     }
     for (const [name, wanted] of Object.entries(TOPIC_CONFIG)) {

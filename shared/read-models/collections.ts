@@ -292,10 +292,7 @@ export const INDEXES = {
   [COLLECTIONS.coupon]: [BY_CREATED, BY_FEED],
   [COLLECTIONS.review]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_FEED],
   [COLLECTIONS.campaign]: [BY_CREATED, BY_FEED],
-  [COLLECTIONS.category]: [
-    { name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } },
-    BY_FEED,
-  ],
+  [COLLECTIONS.category]: [{ name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } }, BY_FEED],
   [COLLECTIONS.product]: [
     { name: 'by_category', key: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
     BY_UPDATED,
@@ -323,9 +320,7 @@ export const INDEXES = {
 export type CollectionName = keyof typeof INDEXES;
 
 export async function createReadModels(db: Db): Promise<void> {
-  const existing = new Set(
-    (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name),
-  );
+  const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
   await Promise.all(
     Object.entries(INDEXES).map(async ([name, indexes]) => {
       if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
@@ -350,8 +345,7 @@ export async function checkReadModels(db: Db): Promise<void> {
     for (const { name: index, key } of wanted) {
       const found = present.get(index);
       if (found === undefined) mistakes.push(`${name}.${index} is missing`);
-      else if (JSON.stringify(found.key) !== JSON.stringify(key))
-        mistakes.push(`${name}.${index} has other fields`);
+      else if (JSON.stringify(found.key) !== JSON.stringify(key)) mistakes.push(`${name}.${index} has other fields`);
     }
   }
   if (mistakes.length > 0) {

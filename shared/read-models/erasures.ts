@@ -59,9 +59,7 @@ export async function withoutErased<D extends { _id: string }>(
   const positions = await erasurePositions(
     db,
     session,
-    naming.flatMap(({ store_id, customer_id }) =>
-      customer_id === null ? [] : [documentId(store_id, customer_id)],
-    ),
+    naming.flatMap(({ store_id, customer_id }) => (customer_id === null ? [] : [documentId(store_id, customer_id)])),
   );
   if (positions.size === 0) return documents;
   return naming.map((document) => {
@@ -79,10 +77,7 @@ export async function erasurePositions(
 ): Promise<ReadonlyMap<string, number>> {
   if (customers.length === 0) return new Map();
   const found = await erasuresIn(db)
-    .find(
-      { _id: { $in: [...new Set(customers)] } },
-      { session, projection: { position: 1 }, batchSize: 10_000 },
-    )
+    .find({ _id: { $in: [...new Set(customers)] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
     .toArray();
   return new Map(found.map(({ _id, position }) => [_id, position]));
 }

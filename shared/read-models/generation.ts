@@ -24,9 +24,7 @@ export interface GenerationMarker {
 /** By what metrics of both services name a generation, so that an alert can compare them. */
 export const GENERATION_LABELS = ['environment', 'generation', 'projection_version', 'marker'] as const;
 
-export function generationLabels(
-  marker: GenerationMarker,
-): Record<(typeof GENERATION_LABELS)[number], string> {
+export function generationLabels(marker: GenerationMarker): Record<(typeof GENERATION_LABELS)[number], string> {
   return {
     environment: marker.environment,
     generation: generationLabel(marker),
@@ -74,10 +72,7 @@ export async function findGenerations(databases: Databases, environment: string)
 }
 
 /** @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its marker. */
-export async function findLiveGeneration(
-  databases: Databases,
-  environment: string,
-): Promise<Generation | null> {
+export async function findLiveGeneration(databases: Databases, environment: string): Promise<Generation | null> {
   return liveOf(environment, await findGenerations(databases, environment));
 }
 
@@ -210,10 +205,7 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
     ...pointer,
     live: number,
     previous: pointer.live,
-    others: [
-      ...others(pointer).filter((other) => other.number !== number),
-      { number: pointer.live, state: 'kept' },
-    ],
+    others: [...others(pointer).filter((other) => other.number !== number), { number: pointer.live, state: 'kept' }],
   };
 }
 
@@ -229,9 +221,7 @@ export function withDropping(pointer: GenerationPointer, number: number): Genera
   return {
     ...rest,
     ...(previous === undefined || previous === number ? {} : { previous }),
-    others: others(pointer).map((other) =>
-      other.number === number ? { number, state: 'dropping' as const } : other,
-    ),
+    others: others(pointer).map((other) => (other.number === number ? { number, state: 'dropping' as const } : other)),
   };
 }
 

@@ -95,11 +95,7 @@ export function rangesOfStore(name: keyof typeof SHARDING, storeId: string): Sha
   return (before?.map((part) => `${part}/${storeId}`) ?? [storeId]).map(beginningWith);
 }
 
-export function rangesOfPartition(
-  name: keyof typeof SHARDING,
-  topic: string,
-  partition: number,
-): ShardRange[] {
+export function rangesOfPartition(name: keyof typeof SHARDING, topic: string, partition: number): ShardRange[] {
   if (SHARDING[name].owner?.is !== 'partition') return [];
   const id = `${topic}/${partition}`;
   return name === CHECKPOINTS ? [{ min: { _id: id }, max: { _id: `${id}/` } }] : [beginningWith(id)];

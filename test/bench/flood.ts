@@ -64,9 +64,7 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
     return { answered: good.length, asked: told.length, flood, ...percentilesOf(good) };
   };
   await measure([]);
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(
-    kinds.map(([beside]) => [beside, []]),
-  );
+  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(kinds.map(([beside]) => [beside, []]));
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [beside, requests] of kinds) {
       const measured = await measure(requests);
@@ -107,8 +105,7 @@ function floods(token: string, clientId: string): Record<string, string[]> {
 
 export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
   name: 'flood',
-  description:
-    'A store’s order list, alone and beside forged tokens, wrong secrets, and a store beyond its quota.',
+  description: 'A store’s order list, alone and beside forged tokens, wrong secrets, and a store beyond its quota.',
   options: [
     numberOption('rate', 'requests a second of the calm store', 50),
     numberOption('connections', 'connections of the flood; each asks again once it was answered', 100),

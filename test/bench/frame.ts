@@ -135,11 +135,9 @@ export function numberOption(name: string, meaning: string, usual: number, least
     .default(usual);
 }
 
-export const connectionsOption = (): Option =>
-  numberOption('connections', 'connections that ask at the same time', 20);
+export const connectionsOption = (): Option => numberOption('connections', 'connections that ask at the same time', 20);
 
-export const secondsOption = (usual: number): Option =>
-  numberOption('seconds', 'length of one measurement', usual);
+export const secondsOption = (usual: number): Option => numberOption('seconds', 'length of one measurement', usual);
 
 export const roundsOption = (usual: number): Option =>
   numberOption('rounds', 'measurements of each side, taken in turn', usual);
@@ -156,9 +154,7 @@ export function table(titles: readonly string[], rows: readonly (readonly string
     });
     return `| ${padded.join(' | ')} |`;
   };
-  const rule = widths.map((width, column) =>
-    column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
-  );
+  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
   return [line(titles), line(rule), ...rows.map(line), ''].join('\n');
 }
 

@@ -62,9 +62,7 @@ const FILL_LIMIT_MS = 120_000;
 /** Fills small stores, through a projector that must be running. */
 export async function fillSmallStores(installation: Installation, stores: readonly string[]): Promise<void> {
   for (const storeId of stores) {
-    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) =>
-      orderRecord(index, SMALL_STORE_ORDERS),
-    );
+    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) => orderRecord(index, SMALL_STORE_ORDERS));
     await installation.publish(
       [storeRecord(storeId), ...orders].map(({ entity, id, state }) => {
         return { entity, storeId, subject: id, sequence: 1, data: state };

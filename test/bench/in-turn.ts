@@ -76,8 +76,7 @@ export function rateRatio({ ours, other }: Round): number {
 }
 
 function medians(results: readonly SideResult[]): SideResult {
-  const of = (figure: keyof SideResult, digits = 2) =>
-    rounded(median(results.map((result) => result[figure])), digits);
+  const of = (figure: keyof SideResult, digits = 2) => rounded(median(results.map((result) => result[figure])), digits);
   return {
     requests_per_second: of('requests_per_second'),
     p50_ms: of('p50_ms'),

@@ -31,10 +31,7 @@ const BIN_MS = 100;
 /** What a service that is well answers in. */
 const NORMAL_MS = 100;
 
-async function run(
-  { installation, start, cleanup }: Ground,
-  options: OverloadOptions,
-): Promise<OverloadResult> {
+async function run({ installation, start, cleanup }: Ground, options: OverloadOptions): Promise<OverloadResult> {
   const keys = await publishKeys(installation, STORES);
   const projector = await start(await serviceProgram('projector'));
   await fillSmallStores(installation, STORES);
@@ -133,10 +130,7 @@ export const overloadBench: Bench<OverloadOptions, OverloadResult> = {
     numberOption('seconds', 'length of a phase', 10),
     numberOption('connections', 'connections of those who ask too much, at most', 3_000),
     numberOption('times', 'how many times the peak is asked', 3),
-    new Option(
-      '--cheap',
-      'only details of orders, the cheapest answers: refusing is the most of the work then',
-    ),
+    new Option('--cheap', 'only details of orders, the cheapest answers: refusing is the most of the work then'),
   ],
   // As in production: those that an empty variable stands for.
   settings: { MONGODB_READ_TIMEOUT_MS: '', REDIS_COMMAND_TIMEOUT_MS: '', OVERLOAD_LATENCY_MS: '' },

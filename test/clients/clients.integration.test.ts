@@ -5,15 +5,7 @@ import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
-import {
-  prepared,
-  prepareGo,
-  prepareJava,
-  preparePython,
-  type Program,
-  runProgram,
-  settled,
-} from './programs.ts';
+import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
 import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
 
 /** Fetching may take this long on a slow line. */

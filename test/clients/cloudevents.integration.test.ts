@@ -6,15 +6,7 @@ import { readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { sentByJavaScript } from './cloudevents/npm.ts';
 import type { Sent } from './cloudevents/sent.ts';
-import {
-  prepared,
-  prepareGo,
-  prepareJava,
-  preparePython,
-  type Program,
-  runProgram,
-  settled,
-} from './programs.ts';
+import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
 
 /** Fetching and compiling may take this long on a slow line. */
 const FETCH_LIMIT_MS = 240_000;

@@ -19,14 +19,7 @@ async function oauth4webapi(task: Task, { client_id, client_secret }: ClientKey)
     insecure,
   );
   const { access_token } = await oauth.processClientCredentialsResponse(server, { client_id }, response);
-  return oauth.protectedResourceRequest(
-    access_token,
-    'GET',
-    new URL(task.data_url),
-    undefined,
-    undefined,
-    insecure,
-  );
+  return oauth.protectedResourceRequest(access_token, 'GET', new URL(task.data_url), undefined, undefined, insecure);
 }
 
 async function openidClient(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {

@@ -86,10 +86,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     const rotate = 'signing-keys rotate --activate-after 3s --json';
     const [added] = JSON.parse(await installed.admin(rotate)) as { kid: string }[];
     expect(before.map(({ kid }) => kid)).not.toContain(added?.kid);
-    await eventually(
-      'tokens are signed with the new key',
-      async () => kidOf(await getToken()) === added?.kid,
-    );
+    await eventually('tokens are signed with the new key', async () => kidOf(await getToken()) === added?.kid);
   });
 
   it('bounds the memory, the processor time and the processes of every container', async () => {
@@ -102,9 +99,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
   });
 
   it('runs an image that says what it is, and how it is', async () => {
-    const [{ Config }] = JSON.parse(await installed.docker(['image', 'inspect', installed.image])) as [
-      Inspected,
-    ];
+    const [{ Config }] = JSON.parse(await installed.docker(['image', 'inspect', installed.image])) as [Inspected];
     expect(Config.User).toBe('65532:65532');
     expect(Config.Labels).toMatchObject({
       'org.opencontainers.image.title': 'Store Data API',

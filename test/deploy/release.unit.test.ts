@@ -8,8 +8,7 @@ import { parse } from 'yaml';
 import project from '../../package.json' with { type: 'json' };
 
 const text = (path: string, folder = '.') => readFileSync(join(folder, path), 'utf8');
-const json = (path: string, folder?: string) =>
-  JSON.parse(text(path, folder)) as { info: { version: string } };
+const json = (path: string, folder?: string) => JSON.parse(text(path, folder)) as { info: { version: string } };
 
 /** The versions that files name, in a folder that has them. */
 function versions(folder?: string): Set<unknown> {
@@ -58,9 +57,7 @@ describe('the scripts of a release', () => {
     expect(run('version.ts')).toMatchObject({ stderr: '', status: 0 });
     expect(versions(folder)).toEqual(new Set(['9.8.7']));
     const today = new Date().toISOString().slice(0, 10);
-    expect(text('CHANGELOG.md', folder)).toContain(
-      `## Unreleased\n\n## 9.8.7 - ${today}\n\n- What is new\n\n## 9.8.6`,
-    );
+    expect(text('CHANGELOG.md', folder)).toContain(`## Unreleased\n\n## 9.8.7 - ${today}\n\n- What is new\n\n## 9.8.6`);
     expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
   });
 

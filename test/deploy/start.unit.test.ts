@@ -21,10 +21,7 @@ async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
   const { flags = [], file } = await serviceProgram(name);
   const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
   expect(ofImage).not.toBe('');
-  return [
-    ...flags.filter((flag) => flag !== ofImage),
-    relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js'),
-  ];
+  return [...flags.filter((flag) => flag !== ofImage), relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js')];
 }
 
 describe('the flags of Node', () => {
@@ -85,9 +82,7 @@ describe('an image of a server', () => {
 
 describe('Prometheus of the Compose file', () => {
   it('reads the alerts, and calls its jobs as they do', async () => {
-    const { rule_files: files, scrape_configs: jobs } = parse(
-      await read('deploy/prometheus/prometheus.yaml'),
-    ) as {
+    const { rule_files: files, scrape_configs: jobs } = parse(await read('deploy/prometheus/prometheus.yaml')) as {
       rule_files: string[];
       scrape_configs: { job_name: string; dns_sd_configs: { names: string[] }[] }[];
     };

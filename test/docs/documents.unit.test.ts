@@ -74,14 +74,11 @@ it.each(projectFiles(['.md']))('%s links to files and headings that are there', 
   expect(dead.map(([link]) => link)).toEqual([]);
 });
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
-  '%s names npm scripts that are there',
-  (path) => {
-    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
-    const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
-    expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
-  },
-);
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names npm scripts that are there', (path) => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
+  const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
+  expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
+});
 
 it('docs/README.md leads to every document', () => {
   const index = readFileSync('docs/README.md', 'utf8');
@@ -143,9 +140,7 @@ describe('the README', () => {
 const RULES = 'docs/rules.md';
 const NUMBER = /\bR[1-9]\d*\.[1-9]\d*\b/g;
 
-const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(
-  ([, rule = '']) => rule,
-);
+const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(([, rule = '']) => rule);
 const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, string] => [
   path,
   readFileSync(path, 'utf8'),
@@ -168,9 +163,7 @@ describe('docs/rules.md', () => {
   });
 
   it('has every rule that is cited anywhere', () => {
-    const cited = texts.flatMap(([path, text]) =>
-      [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })),
-    );
+    const cited = texts.flatMap(([path, text]) => [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })));
     expect(cited.filter(({ path }) => path !== RULES).length).toBeGreaterThan(60);
     expect(cited.filter(({ rule }) => !defined.includes(rule))).toEqual([]);
   });

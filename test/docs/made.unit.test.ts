@@ -98,10 +98,7 @@ const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from
 function fieldsOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [
-    path + name,
-    ...fieldsOf(inner, `${path}${name}.`),
-  ]);
+  return Object.entries(value).flatMap(([name, inner]) => [path + name, ...fieldsOf(inner, `${path}${name}.`)]);
 }
 
 describe('docs/events.md', () => {
@@ -169,15 +166,11 @@ function pruned(value: Json, fields: readonly FieldDescription[], keepsParts: bo
   const kept = Object.entries(value).flatMap(([name, inner]): [string, unknown][] => {
     const field = fields.find((described) => described.name === path + name);
     const isPart = typeof inner === 'object' && inner !== null;
-    const hasFields = fields.some(
-      (described) => described.name.startsWith(`${path}${name}`) && described !== field,
-    );
+    const hasFields = fields.some((described) => described.name.startsWith(`${path}${name}`) && described !== field);
     if (field === undefined || !(field.isRequired || (keepsParts && isPart && hasFields))) return [];
     if (!isPart || !hasFields) return [[name, inner]];
     const prune = (of: Json, at: string) => pruned(of, fields, keepsParts, `${path}${name}${at}.`);
-    return [
-      [name, Array.isArray(inner) ? inner.map((one: Json) => prune(one, '[]')) : prune(inner as Json, '')],
-    ];
+    return [[name, Array.isArray(inner) ? inner.map((one: Json) => prune(one, '[]')) : prune(inner as Json, '')]];
   });
   return Object.fromEntries(kept);
 }

@@ -12,10 +12,7 @@ interface Order {
 }
 
 const orders = new Map(
-  (existsSync(COPY) ? (JSON.parse(readFileSync(COPY, 'utf8')) as Order[]) : []).map((order) => [
-    order.id,
-    order,
-  ]),
+  (existsSync(COPY) ? (JSON.parse(readFileSync(COPY, 'utf8')) as Order[]) : []).map((order) => [order.id, order]),
 );
 
 if (process.argv.includes('--print')) {
@@ -28,9 +25,7 @@ if (process.argv.includes('--print')) {
 }
 
 async function poll(authorization: string): Promise<void> {
-  const greatest = [...orders.values()]
-    .map((order) => order.updated_at)
-    .reduce((a, b) => (a > b ? a : b), '');
+  const greatest = [...orders.values()].map((order) => order.updated_at).reduce((a, b) => (a > b ? a : b), '');
   const since = greatest === '' ? '' : `&updated_from=${encodeURIComponent(greatest)}`;
   for (let page = 1, full = true; full; page += 1) {
     const url = `${BASE_URL}/api/order/list?page=${page}&page_size=${PAGE_SIZE}${since}`;

@@ -139,8 +139,7 @@ it.for(Object.keys(PROGRAMS) as Language[])(
 
 it('the client for Java is as old as the broker that the stack starts', async () => {
   const versions = ['docs/examples/produce-events/java/pom.xml', 'deploy/local/stack/kafka/pom.xml'].map(
-    async (pom) =>
-      /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(pom, 'utf8'))?.[1],
+    async (pom) => /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(pom, 'utf8'))?.[1],
   );
   const [client, broker] = await Promise.all(versions);
   expect(client).toBe(broker);

@@ -21,41 +21,38 @@ export function describeProof(changes: number): void {
   beforeAll(() => void vi.stubEnv('STACK_SOURCE', ''));
   afterAll(() => void vi.unstubAllEnvs());
 
-  describe.concurrent(
-    'a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes',
-    () => {
-      it('is passed by the example in TypeScript', { timeout: LIMIT_MS }, async () => {
-        const client = await prepareTypescript();
-        expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
-      });
+  describe.concurrent('a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes', () => {
+    it('is passed by the example in TypeScript', { timeout: LIMIT_MS }, async () => {
+      const client = await prepareTypescript();
+      expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
+    });
 
-      it('is passed by the example in Python', { timeout: LIMIT_MS }, async ({ skip }) => {
-        const client = await preparePython();
-        if (typeof client === 'string') {
-          skip(client);
-          return;
-        }
-        expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
-      });
+    it('is passed by the example in Python', { timeout: LIMIT_MS }, async ({ skip }) => {
+      const client = await preparePython();
+      if (typeof client === 'string') {
+        skip(client);
+        return;
+      }
+      expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
+    });
 
-      it('says what a client lacks that asks by updated_from, and why', { timeout: LIMIT_MS }, async () => {
-        const command = [process.execPath, new URL('./poll-updated-from.ts', import.meta.url).pathname];
-        const proof = proveFollower({ command, kinds: ['order'], changes: 1_000, patienceSeconds: 5 });
-        const { name, message, report } = await proof.then(
-          () => Promise.reject(new Error('it was proven')),
-          (error: FollowerNotProven) => error,
-        );
-        expect(name).toBe('FollowerNotProven');
-        expect(report.missing.length).toBeGreaterThan(0);
-        expect(report.stale.length).toBeGreaterThan(0);
-        expect(report.notDeleted.length).toBeGreaterThan(0);
-        expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
-        expect(message).toContain('no list tells deletions');
-        expect(message).toContain('skips all before it');
-        expect(message).toContain('docs/guides/following-changes.md');
-      });
-    },
-  );
+    it('says what a client lacks that asks by updated_from, and why', { timeout: LIMIT_MS }, async () => {
+      const command = [process.execPath, new URL('./poll-updated-from.ts', import.meta.url).pathname];
+      const proof = proveFollower({ command, kinds: ['order'], changes: 1_000, patienceSeconds: 5 });
+      const { name, message, report } = await proof.then(
+        () => Promise.reject(new Error('it was proven')),
+        (error: FollowerNotProven) => error,
+      );
+      expect(name).toBe('FollowerNotProven');
+      expect(report.missing.length).toBeGreaterThan(0);
+      expect(report.stale.length).toBeGreaterThan(0);
+      expect(report.notDeleted.length).toBeGreaterThan(0);
+      expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
+      expect(message).toContain('no list tells deletions');
+      expect(message).toContain('skips all before it');
+      expect(message).toContain('docs/guides/following-changes.md');
+    });
+  });
 }
 
 type Client = Pick<ProofOptions, 'command' | 'env'>;

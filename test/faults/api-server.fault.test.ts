@@ -40,9 +40,7 @@ describe('the API server of Kubernetes', () => {
         await ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
       await eventually('it knows the kinds of others', async () => {
         const { groups } = (await ask('GET', '/apis')) as { groups: { name: string }[] };
-        return ['keda.sh', 'monitoring.coreos.com'].every((group) =>
-          groups.some(({ name }) => name === group),
-        );
+        return ['keda.sh', 'monitoring.coreos.com'].every((group) => groups.some(({ name }) => name === group));
       });
     } catch (error) {
       missing = `the chart is not given to an API server: ${String(error)}`;
@@ -107,9 +105,7 @@ describe('the API server of Kubernetes', () => {
     expect(await deploy(example, 'install', 'store-data', CHART, values)).toBe(hooks);
     const upgrade = ['upgrade', 'store-data', CHART, values, '--set=settings.LOG_FORMAT=names'];
     expect(await deploy(example, ...upgrade)).toBe(hooks);
-    expect(
-      JSON.parse(await helm('status', 'store-data', `--namespace=${example}`, '--output=json')),
-    ).toMatchObject({
+    expect(JSON.parse(await helm('status', 'store-data', `--namespace=${example}`, '--output=json'))).toMatchObject({
       version: 2,
       info: { status: 'deployed' },
     });

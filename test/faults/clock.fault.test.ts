@@ -28,9 +28,7 @@ describe('a projector whose clock jumps', () => {
     const startJumping = () => trial.start({ CLOCK_FILE: file, NODE_OPTIONS: `--import=${preload}` });
     let jumping = startJumping();
     const steady = trial.start();
-    await Promise.all(
-      [jumping, steady].map((one) => one.logged(({ msg }) => msg === 'partition is applied')),
-    );
+    await Promise.all([jumping, steady].map((one) => one.logged(({ msg }) => msg === 'partition is applied')));
     const recoveriesMs: number[] = [];
     let before = 0;
     for (const ahead of JUMPS) {

@@ -142,10 +142,7 @@ async function handOver(server: RedisProcess, other: RedisProcess): Promise<void
 }
 
 /** Asks with tokens again and again. @returns how often each status was answered, once it is stopped. */
-function tryAgainAndAgain(
-  url: string,
-  keys: readonly GivenKey[],
-): { stop: () => Promise<Map<number, number>> } {
+function tryAgainAndAgain(url: string, keys: readonly GivenKey[]): { stop: () => Promise<Map<number, number>> } {
   const over = new AbortController();
   const statuses = new Map<number, number>();
   const trying = keys.map(async ({ token }) => {

@@ -12,8 +12,7 @@ describe('three Kafka brokers, of which the first that is named is frozen', () =
   beforeAll(async () => {
     kafka = await startKafkaCluster(3);
     installation = await createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } });
-    for (const name of ['store-changes', 'store-access'])
-      await kafka.inSync(`${name}.${installation.environment}`);
+    for (const name of ['store-changes', 'store-access']) await kafka.inSync(`${name}.${installation.environment}`);
   });
   afterAll(async () => {
     // Frozen brokers take no part in the removal of topics.

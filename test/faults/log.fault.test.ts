@@ -13,8 +13,7 @@ const APPLIED = 400;
 /** Where nothing is fetched that shows it, a look every ten seconds does. */
 const BOUND_MS = 40_000;
 
-const events = (from: number, count: number) =>
-  Array.from({ length: count }, (_, index) => eventAt(from + index));
+const events = (from: number, count: number) => Array.from({ length: count }, (_, index) => eventAt(from + index));
 
 describe('a log that becomes another one beneath a running projector', () => {
   const services: ServiceProcess[] = [];
@@ -77,11 +76,7 @@ describe('a log that becomes another one beneath a running projector', () => {
     await kafka.inSync(topic);
     const [first, second] = kafka.servers;
     await second?.kill();
-    await eventually(
-      'the other copy is left behind',
-      async () => (await inSyncOf(installation)) === 1,
-      60_000,
-    );
+    await eventually('the other copy is left behind', async () => (await inSyncOf(installation)) === 1, 60_000);
     await installation.publish(events(APPLIED, 50));
     await caughtUp(installation);
     const before = await dump(await readModels(installation));

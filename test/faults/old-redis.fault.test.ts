@@ -72,10 +72,7 @@ function conclude(fault: string, recoveriesMs: number[]): void {
 
 describe('a revoked key is accepted no longer than until the next look', () => {
   it('after FLUSHALL and RESTORE', async () => {
-    conclude(
-      'an old copy restored into the running Redis',
-      await acceptedAfter(() => restoreCopy(own.client, copy)),
-    );
+    conclude('an old copy restored into the running Redis', await acceptedAfter(() => restoreCopy(own.client, copy)));
   });
 
   it('after an old copy was written with plain commands', async () => {

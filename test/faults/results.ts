@@ -31,14 +31,7 @@ export function renderResults(file: string): string {
     const { fault, recoveriesMs, boundMs, events } = JSON.parse(line) as Result;
     const sorted = recoveriesMs.toSorted((a, b) => a - b);
     const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
-    table.push([
-      fault,
-      sorted.length,
-      seconds(middle),
-      seconds(sorted.at(-1) ?? 0),
-      seconds(boundMs),
-      events,
-    ]);
+    table.push([fault, sorted.length, seconds(middle), seconds(sorted.at(-1) ?? 0), seconds(boundMs), events]);
   }
   return table.toString();
 }

@@ -107,10 +107,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     const client = createApiClient(url);
     const asked = await client.askToken(client_id, client_secret);
     if (asked.status !== 200) return `no token: ${asked.status}`;
-    const { status, json } = await client.get(
-      '/api/order/list',
-      (asked.json as { access_token: string }).access_token,
-    );
+    const { status, json } = await client.get('/api/order/list', (asked.json as { access_token: string }).access_token);
     return status === 200 ? `${(json as { count: number }).count} orders` : `no list: ${status}`;
   }
   const ALL = `${ORDERS} orders`;
@@ -124,9 +121,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   async function expectRecovered(): Promise<void> {
     await untilAnswered(keys.s2, ALL);
     expect(await answers(keys.s1)).toBe('no token: 401');
-    const made = (await operate(
-      'keys create --store s2 --environment production --scopes order'.split(' '),
-    )) as Key;
+    const made = (await operate('keys create --store s2 --environment production --scopes order'.split(' '))) as Key;
     await untilAnswered(made, ALL);
     // That of the store that was erased stays away.
     expect(await operate(['verify', '--deep'])).toMatchObject({ differences: [], stores: 1 });
@@ -135,9 +130,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   it('comes from prepare to answers, and through what operators do', async () => {
     const file = await eventsFile(['s1', 's2']);
     for (const { args: words, remark } of documentedCommands('deploying.md', 'A user for each process')) {
-      const args = words.map(
-        (word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word,
-      );
+      const args = words.map((word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word);
       const result = await run(remark as KafkaUser, args);
       switch (args.slice(0, 2).join(' ')) {
         case 'prepare --partitions':

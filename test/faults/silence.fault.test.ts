@@ -46,8 +46,7 @@ it('is told by metrics, which keep the last lag known, and by a line a minute fo
   });
   const before = lines.length;
   await kafka.proxy.cut();
-  const are = (wanted: number) => async () =>
-    (await valuesOf(kafkaConnected)).every((value) => value === wanted);
+  const are = (wanted: number) => async () => (await valuesOf(kafkaConnected)).every((value) => value === wanted);
   await eventually('it is told', are(0));
   // Both consumers have been started again at least once by now.
   await eventually('they restart', () => lines.some(({ msg }) => msg === 'consumer restarts'), 120_000);

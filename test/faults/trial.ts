@@ -92,9 +92,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
     startKilled: (transaction) => noted(startKilledProjector(env, transaction)),
     movesOn: (count = partitions) =>
       movesOn(installation, disturbed, count).catch((error: unknown) => {
-        const last = services
-          .slice(-3)
-          .map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
+        const last = services.slice(-3).map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
     positions: () => positions(installation, disturbed, partitions),
@@ -143,11 +141,7 @@ function withoutMoves(stamps: unknown[] = []): unknown[] {
 }
 
 /** Publishes the same events to both environments until it is ended; answers then how many it were. */
-function letFlow(
-  installation: Installation,
-  perSecond: number,
-  stores?: number,
-): { end: () => Promise<number> } {
+function letFlow(installation: Installation, perSecond: number, stores?: number): { end: () => Promise<number> } {
   const batch = Math.ceil(perSecond / 10);
   const over = new AbortController();
   let published = 0;

@@ -11,9 +11,7 @@ export interface FuzzOptions {
 /** What the arguments say, or the exit code with which the process ends. */
 export function readOptions(args: readonly string[]): FuzzOptions | { exitCode: number } {
   const command = new Command('npm run test:fuzz --')
-    .description(
-      'Starts the whole system and lets schemathesis ask it whatever the OpenAPI document allows, and more.',
-    )
+    .description('Starts the whole system and lets schemathesis ask it whatever the OpenAPI document allows, and more.')
     .option('--seed <n>', 'repeats a run', whole(0, 2 ** 32 - 1))
     .option('--seconds <n>', 'how long to ask', whole(1, 86_400), 120)
     .exitOverride();

@@ -32,17 +32,7 @@ export async function startSystem(folder: string): Promise<System> {
   // Servers of its own: whatever is asked here is nothing for shared ones.
   const { KAFKA_BROKERS: _kafka, MONGODB_URI: _mongodb, REDIS_URL: _redis, ...env } = process.env;
   const log = openSync(join(folder, 'start.log'), 'w');
-  const options = [
-    '--folder',
-    folder,
-    '--no-traffic',
-    '--stores',
-    '1',
-    '--history',
-    ORDERS,
-    '--quota',
-    QUOTA,
-  ];
+  const options = ['--folder', folder, '--no-traffic', '--stores', '1', '--history', ORDERS, '--quota', QUOTA];
   const child = spawn(process.execPath, [START, ...options], {
     env: { ...env, ...PATIENCE },
     stdio: ['ignore', log, log],

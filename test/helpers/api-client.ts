@@ -119,8 +119,7 @@ function checkRules(answer: Answer, method: string, path: string): void {
   if (status !== 304 && json !== undefined) {
     assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', about);
   }
-  if (status === 429 || status === 503)
-    assert.match(headers.get('retry-after') ?? '', /^[1-9][0-9]*$/, about);
+  if (status === 429 || status === 503) assert.match(headers.get('retry-after') ?? '', /^[1-9][0-9]*$/, about);
   if (pathname === TOKEN_PATH) checkTokenRules(answer, about);
   else if (status >= 400 && json !== undefined && pathname !== '/health') {
     assert.deepEqual(Object.keys(json as object), ['code', 'detail'], about);
@@ -201,10 +200,7 @@ function checkRaw(request: string, text: string): void {
   const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s);
   const [line = '', ...lines] = head.split('\r\n');
   const headers = new Map(
-    lines.map((header) => [
-      header.slice(0, header.indexOf(':')).toLowerCase(),
-      header.slice(header.indexOf(':') + 2),
-    ]),
+    lines.map((header) => [header.slice(0, header.indexOf(':')).toLowerCase(), header.slice(header.indexOf(':') + 2)]),
   );
   const [method = '', target = ''] = request.split(/[ \r\n]/, 2);
   const status = Number(line.split(' ')[1]);

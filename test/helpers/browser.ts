@@ -16,10 +16,7 @@ export async function startBrowser(): Promise<Browser> {
     throw new Error('the packaged browser is for Linux on x64: set CHROMIUM_PATH to a Chromium');
   }
   // Its libraries come along, as a server has none of them.
-  const [executablePath] = await Promise.all([
-    packaged.executablePath(),
-    inflate(join(BIN, 'al2023.tar.br')),
-  ]);
+  const [executablePath] = await Promise.all([packaged.executablePath(), inflate(join(BIN, 'al2023.tar.br'))]);
   return chromium.launch({
     executablePath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],

@@ -1,16 +1,7 @@
 /** The bounds of texts and lists as rules R12.5 to R12.7 say them, to the letter: independent of what the services make of them. */
 
 const NAMES = new Set(['name', 'legal_name', 'customer_name']);
-const PROSE = new Set([
-  'description',
-  'message',
-  'audience',
-  'comment',
-  'reply',
-  'notes',
-  'reason',
-  'reference',
-]);
+const PROSE = new Set(['description', 'message', 'audience', 'comment', 'reply', 'notes', 'reason', 'reference']);
 
 /** The code points that the text of a field may have, wherever it stands. */
 export function textBound(field: string): number {

@@ -100,9 +100,7 @@ function filled(field: string, value: unknown, filler: string): unknown {
     return Array.from({ length: LISTS['items[].options'] }, () => filled(field, value[0], filler));
   }
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]));
 }
 
 function bytesOf(value: unknown): number {

@@ -38,9 +38,7 @@ export function storeAccessEvent(storeId: string, sequence: number, status: 'act
 }
 
 /** An event as a message that came from Kafka. */
-export function received(
-  event: TestEvent,
-): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
+export function received(event: TestEvent): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   return { key: Buffer.from(key), value: Buffer.from(value), headers };
 }
@@ -49,8 +47,6 @@ export function received(
 export function kafkaMessage(event: TestEvent | string, offset: number): KafkaMessage {
   const place = { offset: String(offset), timestamp: '0', attributes: 0 };
   const { key, value, headers } =
-    typeof event === 'string'
-      ? { key: Buffer.from('s1'), value: Buffer.from(event), headers: {} }
-      : received(event);
+    typeof event === 'string' ? { key: Buffer.from('s1'), value: Buffer.from(event), headers: {} } : received(event);
   return { key, value, headers, ...place };
 }

@@ -112,8 +112,7 @@ export class Model {
     this.#entities.set(key, { sequence, data: state, time: when ?? new Date() });
     if (entity === 'order' || entity === 'review') {
       const customer = state === null ? null : customerId(state);
-      const isErased =
-        customer !== null && this.#entities.get(`customer/${storeId}/${customer}`)?.data === null;
+      const isErased = customer !== null && this.#entities.get(`customer/${storeId}/${customer}`)?.data === null;
       if (isErased) this.#erased.add(key);
       else this.#erased.delete(key);
     }
@@ -209,8 +208,7 @@ export class Model {
           ...picked(item, words('id product_id external_code name quantity unit_price notes total')),
           options: [],
         })),
-      status_history: () =>
-        lists('status_history').map(({ status, at }) => ({ status, at: this.#local(storeId, at) })),
+      status_history: () => lists('status_history').map(({ status, at }) => ({ status, at: this.#local(storeId, at) })),
       product_count: () =>
         this.#of('product', storeId).filter(([, { category_id: category }]) => category === id).length,
       option_groups: () => this.#optionGroupsOf(storeId, state, () => true),
@@ -224,9 +222,7 @@ export class Model {
           ? this.#local(storeId, state[name])
           : (state[name] ?? DEFAULTS[name] ?? null);
     const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
-    const shown = Object.fromEntries(
-      (part === 'summary' ? summary : details).map((name) => [name, valueOf(name)]),
-    );
+    const shown = Object.fromEntries((part === 'summary' ? summary : details).map((name) => [name, valueOf(name)]));
     if (part === 'summary') return { id, ...shown };
     if (kind !== 'order') return shown;
     return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };
@@ -337,10 +333,7 @@ function optionsOf(group: Fields, shows: (option: Fields) => boolean): Fields[] 
       active: option['active'] ?? true,
       position: option['position'] ?? 0,
     }))
-    .sort(
-      (a, b) =>
-        number(a['position']) - number(b['position']) || byCodePoint(String(a['id']), String(b['id'])),
-    )
+    .sort((a, b) => number(a['position']) - number(b['position']) || byCodePoint(String(a['id']), String(b['id'])))
     .filter(shows);
 }
 

@@ -1,11 +1,5 @@
 /** Takes traces as a collector does, by OTLP over HTTP, and keeps what was sent. */
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { eventually } from './installation.ts';
@@ -65,8 +59,7 @@ export async function startOtlpCollector(answer?: RequestListener): Promise<Otlp
       await eventually(`there is a span: ${what}`, () => (found = spans.find(check)) !== undefined);
       return found as ReceivedSpan;
     },
-    children: ({ traceId, spanId }) =>
-      spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId),
+    children: ({ traceId, spanId }) => spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

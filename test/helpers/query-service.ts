@@ -9,12 +9,7 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
-import {
-  createInstallation,
-  eventually,
-  type Installation,
-  type InstallationOptions,
-} from './installation.ts';
+import { createInstallation, eventually, type Installation, type InstallationOptions } from './installation.ts';
 
 export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;
@@ -81,12 +76,7 @@ export async function startQueryService(
   let sequence = 0;
 
   const setKey = async (key: TestKey) => {
-    const {
-      clientId,
-      storeId = 's1',
-      secrets = ['secret'],
-      scopes = ['store', 'crm', 'order', 'menu'],
-    } = key;
+    const { clientId, storeId = 's1', secrets = ['secret'], scopes = ['store', 'crm', 'order', 'menu'] } = key;
     const { status = 'active' } = key;
     sequence += 1;
     const data = { secret_sha256: secrets.map(hashSecret), scopes, status };

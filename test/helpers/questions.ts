@@ -6,10 +6,7 @@ import { STREAM_STORES } from './streams.ts';
 
 /** Absent in `absences` of ten cases. */
 function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
-  return fc.oneof(
-    { weight: absences, arbitrary: fc.constant(undefined) },
-    { weight: 10 - absences, arbitrary },
-  );
+  return fc.oneof({ weight: absences, arbitrary: fc.constant(undefined) }, { weight: 10 - absences, arbitrary });
 }
 
 /** Around the seconds of the stream, in the offsets that its stores can have. */
@@ -86,10 +83,7 @@ const of =
 export const lists = {
   '/api/customer/list': [customerQuery, of('customer')],
   '/api/order/list': [orderQuery, of('order')],
-  '/api/customer/order-list/': [
-    customerOrderQuery,
-    (model, store, query) => model.customerOrders(store, query),
-  ],
+  '/api/customer/order-list/': [customerOrderQuery, (model, store, query) => model.customerOrders(store, query)],
   '/api/coupon/list': [fc.record({ ...paging, active: maybe(fc.boolean(), 5) }), of('coupon')],
   '/api/review/list': [
     fc
@@ -107,10 +101,7 @@ export const lists = {
   '/api/category/list': [fc.record(paging), of('category')],
   '/api/product/list': [
     fc
-      .tuple(
-        fc.record({ ...paging, category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6) }),
-        ranges,
-      )
+      .tuple(fc.record({ ...paging, category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6) }), ranges)
       .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
     of('product'),
   ],
@@ -119,15 +110,13 @@ export const lists = {
 export type ListPath = keyof typeof lists;
 
 /** Any question. */
-export const question: fc.Arbitrary<Question> = fc
-  .constantFrom(...(Object.keys(lists) as ListPath[]))
-  .chain((path) =>
-    fc.record({
-      path: fc.constant(path),
-      query: lists[path][0].map(defined),
-      storeId: fc.constantFrom(...STREAM_STORES),
-    }),
-  );
+export const question: fc.Arbitrary<Question> = fc.constantFrom(...(Object.keys(lists) as ListPath[])).chain((path) =>
+  fc.record({
+    path: fc.constant(path),
+    query: lists[path][0].map(defined),
+    storeId: fc.constantFrom(...STREAM_STORES),
+  }),
+);
 
 /** The ids that streams hold, by entity. */
 export const recordIds = {
@@ -143,13 +132,11 @@ export const recordIds = {
 } satisfies Record<EntityName, string[]>;
 
 /** Every details endpoint, the ids that streams hold, and what the model answers. */
-export const records = (['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const).map(
-  (kind) => ({
-    path: `/api/${kind}/details/?${kind}_id=`,
-    ids: recordIds[kind],
-    answer: (model: Model, store: string, id: string) => model.record(kind, store, id),
-  }),
-);
+export const records = (['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const).map((kind) => ({
+  path: `/api/${kind}/details/?${kind}_id=`,
+  ids: recordIds[kind],
+  answer: (model: Model, store: string, id: string) => model.record(kind, store, id),
+}));
 
 function numbered(letter: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);

@@ -59,10 +59,7 @@ function request({ topic, partition, transactionalId }: RawTarget, batch: Buffer
   return Buffer.concat([int32(body.length), body]);
 }
 
-async function leaderOf(
-  kafka: Kafka,
-  { topic, partition }: RawTarget,
-): Promise<{ host: string; port: number }> {
+async function leaderOf(kafka: Kafka, { topic, partition }: RawTarget): Promise<{ host: string; port: number }> {
   const admin = kafka.admin();
   await admin.connect();
   try {
@@ -70,9 +67,7 @@ async function leaderOf(
       admin.fetchTopicMetadata({ topics: [topic] }),
       admin.describeCluster(),
     ]);
-    const leader = metadata.topics[0]?.partitions.find(
-      ({ partitionId }) => partitionId === partition,
-    )?.leader;
+    const leader = metadata.topics[0]?.partitions.find(({ partitionId }) => partitionId === partition)?.leader;
     const broker = brokers.find(({ nodeId }) => nodeId === leader);
     if (broker === undefined) throw new Error(`${topic}/${partition} has no leader`);
     return broker;

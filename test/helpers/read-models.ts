@@ -20,10 +20,7 @@ import { eventually, type Installation } from './installation.ts';
 import { endsOf } from './topics.ts';
 
 /** The live read models of an environment. */
-export async function readModels(
-  installation: Installation,
-  environment = installation.environment,
-): Promise<Db> {
+export async function readModels(installation: Installation, environment = installation.environment): Promise<Db> {
   const generation = await findLiveGeneration(installation.databases, environment);
   if (generation === null) throw new Error(`${environment} has no generation`);
   return generation.db;
@@ -167,8 +164,7 @@ export async function erased(
 ): Promise<void> {
   await eventually(
     `nothing is left to be erased in ${environment}`,
-    async () =>
-      (await (await readModels(installation, environment)).collection(ERASURES).countDocuments()) === 0,
+    async () => (await (await readModels(installation, environment)).collection(ERASURES).countDocuments()) === 0,
     timeoutMs,
   );
 }

@@ -12,9 +12,7 @@ interface CopiedKey {
 }
 
 type Content =
-  | { type: 'string'; value: string }
-  | { type: 'zset'; members: string[] }
-  | { type: 'list'; entries: string[] };
+  { type: 'string'; value: string } | { type: 'zset'; members: string[] } | { type: 'list'; entries: string[] };
 
 export type RedisCopy = readonly CopiedKey[];
 
@@ -23,11 +21,7 @@ export async function copyRedis(redis: Redis): Promise<RedisCopy> {
   const keys = await redis.keys('*');
   const copied = await Promise.all(
     keys.map(async (key) => {
-      const [dump, ttl, content] = await Promise.all([
-        redis.dumpBuffer(key),
-        redis.pttl(key),
-        readContent(redis, key),
-      ]);
+      const [dump, ttl, content] = await Promise.all([redis.dumpBuffer(key), redis.pttl(key), readContent(redis, key)]);
       // One that has just ended.
       return dump === null || content === null ? null : { key, ttl: Math.max(0, ttl), dump, content };
     }),

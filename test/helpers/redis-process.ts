@@ -24,11 +24,7 @@ export interface RedisProcess extends AsyncDisposable {
 /** What the servers of one test share: where their files lie, and what ends them with the test. */
 export interface RedisHome {
   /** Starts a server by arguments of redis-server that come after ours, `sentinel` one that watches others by a file of settings. */
-  launch: (
-    port: number,
-    settings: readonly string[],
-    sentinel?: readonly string[],
-  ) => Promise<GuardedProcess>;
+  launch: (port: number, settings: readonly string[], sentinel?: readonly string[]) => Promise<GuardedProcess>;
   /** Where the server of a port keeps its files. */
   folderOf: (port: number) => string;
   close: () => Promise<void>;

@@ -82,8 +82,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
       if (changed) report({ collection, filter: q }, 'replaces the key');
     }
   } else if (name === 'delete') {
-    for (const { q, limit } of command['deletes'] as Document[])
-      check({ collection, filter: q }, limit === 1);
+    for (const { q, limit } of command['deletes'] as Document[]) check({ collection, filter: q }, limit === 1);
   } else if (name === 'findAndModify') {
     check({ collection, filter: command['query'] }, true);
   } else if (name === 'find') {
@@ -128,9 +127,7 @@ function partsOf(collection: string, pipeline: Document[], joined: Document = {}
     if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline ?? []));
     if (lookup !== undefined) {
       const { from, foreignField, pipeline: inner = [] } = lookup;
-      parts.push(
-        ...partsOf(from, inner, foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT }),
-      );
+      parts.push(...partsOf(from, inner, foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT }));
     }
   }
   return parts;
@@ -237,9 +234,7 @@ function changesKey(filter: Document, replacement: Document, sharding: Sharding 
 
 function fieldsOf(filter: Document): string {
   const names = Object.entries(filter).flatMap(([name, condition]) =>
-    name === '$and' || name === '$or'
-      ? (condition as Document[]).flatMap((part) => Object.keys(part))
-      : [name],
+    name === '$and' || name === '$or' ? (condition as Document[]).flatMap((part) => Object.keys(part)) : [name],
   );
   // Of fields inside of others it is the stores that give them their names.
   const outermost = new Set(names.map((name) => name.split('.', 1)[0] ?? name));

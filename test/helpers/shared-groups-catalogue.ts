@@ -41,12 +41,7 @@ export function product(index: number, categories: number, groups: string[], cen
 }
 
 /** @param description of each option: it makes the group as large as it shall be. */
-export function group(
-  id: string,
-  options: number,
-  cents = 300,
-  description = 'Porção de 80 g',
-): CatalogueRecord {
+export function group(id: string, options: number, cents = 300, description = 'Porção de 80 g'): CatalogueRecord {
   const state = {
     name: `Grupo ${id}`,
     min: 0,
@@ -67,9 +62,7 @@ export function sharedGroupCatalogue(products: number): CatalogueRecord[] {
     ...times(40, (index) => category(index)),
     group('common', 20),
     ...times(100, (index) => group(`g${index}`, 10)),
-    ...times(products, (index) =>
-      product(index, 40, ['common', `g${index % 100}`, `g${(index * 7 + 1) % 100}`]),
-    ),
+    ...times(products, (index) => product(index, 40, ['common', `g${index % 100}`, `g${(index * 7 + 1) % 100}`])),
   ];
 }
 

@@ -29,9 +29,7 @@ type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs'> & {
 export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options): Promise<void> {
   const { epochs = new Epochs(), isKnown = true, ...others } = options;
   const slice = sliceOf(changes);
-  const { given } = await inTransaction(db, (session) =>
-    applyChanges(db, session, slice, { ...others, epochs }),
-  );
+  const { given } = await inTransaction(db, (session) => applyChanges(db, session, slice, { ...others, epochs }));
   if (isKnown) epochs.committed(given);
 }
 

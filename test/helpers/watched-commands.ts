@@ -33,8 +33,6 @@ function sentBy({ options }: MongoClient, { command, databaseName }: CommandStar
     app: options.appName ?? 'test',
     database: databaseName,
     command,
-    transaction: isInTransaction
-      ? `${command['lsid'].id.toString('hex')}/${String(command['txnNumber'])}`
-      : null,
+    transaction: isInTransaction ? `${command['lsid'].id.toString('hex')}/${String(command['txnNumber'])}` : null,
   };
 }

@@ -20,31 +20,21 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/projection/slice/epochs.ts',
     replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
     by: 'given.keys();',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {
     fault: 'a new epoch begins later than behind the last position of the one before it',
     file: 'shared/projection/slice/epochs.ts',
     replace: 'from: (before?.position ?? 0) + 1 }',
     by: 'from: Math.max(1, before?.position ?? 0) + 5 }',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {
     fault: 'an epoch is continued wherever the store stands',
     file: 'shared/projection/slice/epochs.ts',
-    replace:
-      'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
+    replace: 'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
     by: "given !== undefined && stamp !== undefined && given.epoch !== ''",
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {
     fault: 'positions that a restored database lost count as told',
@@ -65,10 +55,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/read-models/feed-epochs.ts',
     replace: 'if (text === undefined) return item;',
     by: "if (text === undefined || text !== '') return item;",
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {
     fault: 'a cursor of one kind is taken for another kind',
@@ -103,10 +90,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/read/page.ts',
     replace: 'return erased === true ? withoutCustomer(body) : body;',
     by: 'return erased === true && withoutCustomer(body) === body ? withoutCustomer(body) : body;',
-    tests: [
-      'test/erasure.integration.test.ts',
-      'test/shared/projection/erasure/erasures.integration.test.ts',
-    ],
+    tests: ['test/erasure.integration.test.ts', 'test/shared/projection/erasure/erasures.integration.test.ts'],
   },
   {
     fault: 'a list shows records of every store',
@@ -141,10 +125,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/responses/etag.ts',
     replace: '    Object.entries(parameters),\n',
     by: '    Object.entries(parameters).length,\n',
-    tests: [
-      'test/services/query/responses/etag.unit.test.ts',
-      'test/services/query/conditional.integration.test.ts',
-    ],
+    tests: ['test/services/query/responses/etag.unit.test.ts', 'test/services/query/conditional.integration.test.ts'],
   },
   {
     fault: 'a tampered token is taken where its signature was verified before',

@@ -68,14 +68,10 @@ describe('the tarball', () => {
   it('imports only what it declares', async () => {
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
     const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
-    const programs = packed.files.filter(({ path }) =>
-      /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path),
-    );
+    const programs = packed.files.filter(({ path }) => /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path));
     const sources = await Promise.all(programs.map(({ path }) => readFile(join(ROOT, path), 'utf8')));
     const names = sources.flatMap((source) =>
-      [...source.matchAll(/(?:^import |^\} from |\bimport\(| from )"([^."][^"]*)"/gm)].map(
-        ([, name = '']) => name,
-      ),
+      [...source.matchAll(/(?:^import |^\} from |\bimport\(| from )"([^."][^"]*)"/gm)].map(([, name = '']) => name),
     );
     const packages = names.filter((name) => !isBuiltin(name)).map(packageOf);
     expect(packages).toContain('fastify');
@@ -156,8 +152,7 @@ describe('the installed package', () => {
 
   it('says in one line which Node it needs', async (context) => {
     needsInstallation(context);
-    const versions =
-      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
+    const versions = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
     const old = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`];
     const { status, stderr } = spawnSync(process.execPath, [...old, bin('store-data')], { encoding: 'utf8' });
     expect({ status, stderr }).toEqual({

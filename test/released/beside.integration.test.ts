@@ -117,25 +117,22 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
   it.each([
     ['before', 'this'],
     ['this', 'before'],
-  ] as const)(
-    'a key and its tokens of one (%s) count at the other, until the other revokes it',
-    async (one, other) => {
-      const { client_id: clientId, client_secret: secret } = await createKey(one);
-      const tokens = [await apis[one].token(clientId, secret), await apis[other].token(clientId, secret)];
-      const statuses = async () => {
-        const asked = tokens.flatMap((token) => [
-          apis.before.get('/api/store/info/', token),
-          apis.this.get('/api/store/info/', token),
-        ]);
-        return (await Promise.all(asked)).map(({ status }) => status);
-      };
-      expect(await statuses()).toEqual([200, 200, 200, 200]);
-      await command(other, `keys revoke ${clientId}`);
-      expect(await statuses()).toEqual([401, 401, 401, 401]);
-      expect((await apis.before.askToken(clientId, secret)).status).toBe(401);
-      expect((await apis.this.askToken(clientId, secret)).status).toBe(401);
-    },
-  );
+  ] as const)('a key and its tokens of one (%s) count at the other, until the other revokes it', async (one, other) => {
+    const { client_id: clientId, client_secret: secret } = await createKey(one);
+    const tokens = [await apis[one].token(clientId, secret), await apis[other].token(clientId, secret)];
+    const statuses = async () => {
+      const asked = tokens.flatMap((token) => [
+        apis.before.get('/api/store/info/', token),
+        apis.this.get('/api/store/info/', token),
+      ]);
+      return (await Promise.all(asked)).map(({ status }) => status);
+    };
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+    await command(other, `keys revoke ${clientId}`);
+    expect(await statuses()).toEqual([401, 401, 401, 401]);
+    expect((await apis.before.askToken(clientId, secret)).status).toBe(401);
+    expect((await apis.this.askToken(clientId, secret)).status).toBe(401);
+  });
 
   it('a dead letter of the release before is seen and dropped by this one', async () => {
     const { environment } = installation;

@@ -28,12 +28,7 @@ function changesOf(before: Side, after: Side): string[] {
   return [
     ...changedSecurity(before, after),
     ...changedParameters(parametersOf(before), parametersOf(after)),
-    ...changedContent(
-      'the body',
-      at(before, 'requestBody', 'content'),
-      at(after, 'requestBody', 'content'),
-      isRequest,
-    ),
+    ...changedContent('the body', at(before, 'requestBody', 'content'), at(after, 'requestBody', 'content'), isRequest),
     ...members(at(before, 'responses')).flatMap(([status, answer]) => {
       const now = at(after, 'responses', status);
       if (now.value === undefined) return [`${status} is no longer documented`];
@@ -70,9 +65,7 @@ function changedParameters(before: Map<string, Side>, after: Map<string, Side>):
       ...isRequest(at(parameter, 'schema'), at(now, 'schema'), `parameter ${name}`),
     ];
   });
-  const added = [...after].filter(
-    ([name, parameter]) => !before.has(name) && at(parameter, 'required').value === true,
-  );
+  const added = [...after].filter(([name, parameter]) => !before.has(name) && at(parameter, 'required').value === true);
   return [...gone, ...added.map(([name]) => `the parameter ${name} is required`)];
 }
 
@@ -128,17 +121,12 @@ function beyond(inner: Side, outer: Side, where: string, words: string): string[
   const changed = (keyword: string) => `${where} ${words} of another ${keyword}`;
   return [
     ...['pattern', 'format']
-      .filter(
-        (keyword) =>
-          values === null && ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value),
-      )
+      .filter((keyword) => values === null && ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value))
       .map(changed),
-    ...LEAST.filter(
-      (keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity),
-    ).map(changed),
-    ...MOST.filter((keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity)).map(
+    ...LEAST.filter((keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity)).map(
       changed,
     ),
+    ...MOST.filter((keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity)).map(changed),
     ...listOf(at(outer, 'required')).flatMap(({ value }) =>
       listOf(at(inner, 'required')).some((one) => one.value === value)
         ? []

@@ -49,8 +49,7 @@ describe('a change that breaks clients is found', () => {
     ['a parameter', (d) => orders(d).parameters.shift(), /list: the parameter \w+ is gone$/],
     [
       'a parameter that is required',
-      (d) =>
-        orders(d).parameters.push({ name: 'x', in: 'query', required: true, schema: { type: 'string' } }),
+      (d) => orders(d).parameters.push({ name: 'x', in: 'query', required: true, schema: { type: 'string' } }),
       /the parameter x is required$/,
     ],
     [
@@ -121,10 +120,7 @@ describe('a change that breaks clients is found', () => {
 describe('no change that breaks clients', () => {
   it.each<[string, (document: Document) => unknown]>([
     ['a new path', (d) => (d.paths['/api/new'] = found(d.paths['/api/menu/']))],
-    [
-      'a new parameter',
-      (d) => orders(d).parameters.push({ name: 'x', in: 'query', schema: { type: 'string' } }),
-    ],
+    ['a new parameter', (d) => orders(d).parameters.push({ name: 'x', in: 'query', schema: { type: 'string' } })],
     [
       'a new field',
       (d) => {

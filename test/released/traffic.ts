@@ -56,10 +56,7 @@ export class Traffic {
   async #follow(): Promise<void> {
     const token = await this.#token();
     for (let after = ''; !this.#stopped;) {
-      const page = (await this.#get(
-        `/api/order/changes?wait=${WAIT_SECONDS}${after}`,
-        token,
-      )) as Changes | null;
+      const page = (await this.#get(`/api/order/changes?wait=${WAIT_SECONDS}${after}`, token)) as Changes | null;
       if (page === null) {
         await sleep(PAUSE_MS);
         continue;

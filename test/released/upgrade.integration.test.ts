@@ -51,11 +51,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     join(release === 'this' ? process.cwd() : join(folder, release), file);
 
   /** Starts a service and awaits that it listens. */
-  async function start(
-    release: Release,
-    name: Name,
-    settings: Record<string, string> = {},
-  ): Promise<Running> {
+  async function start(release: Release, name: Name, settings: Record<string, string> = {}): Promise<Running> {
     const env = { ...installation.env, ...settings };
     const process = startService(name, env, 'info', fileOf(release, `services/${name}/main.ts`));
     started.push(process);
@@ -69,8 +65,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     const answer = await fetch(`${operations}/ready`);
     return { status: answer.status, text: await answer.text() };
   };
-  const ready = (service: Running) =>
-    eventually('it is ready', async () => (await readiness(service)).status === 200);
+  const ready = (service: Running) => eventually('it is ready', async () => (await readiness(service)).status === 200);
 
   /** As a proxy does: what is ready gets requests, and what is to end gets none any more. */
   async function startReady(release: Release, name: Name, settings?: Record<string, string>): Promise<void> {
@@ -85,10 +80,9 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     stopped.kill('SIGTERM');
     const { code } = await stopped.ended;
     // The query service before waits in vain for a client to leave whose request was under way, and ends without it.
-    expect(
-      `${release} ${name}` === 'before query' ? [0, 1] : [0],
-      JSON.stringify(stopped.lines.slice(-20)),
-    ).toContain(code);
+    expect(`${release} ${name}` === 'before query' ? [0, 1] : [0], JSON.stringify(stopped.lines.slice(-20))).toContain(
+      code,
+    );
   }
 
   const command = (release: Release, words: string) =>

@@ -90,11 +90,7 @@ describe('Kafka by TLS', () => {
   });
 
   it.each([
-    [
-      'a wrong password',
-      () => password('plain', { KAFKA_SASL_PASSWORD: 'wrong' }),
-      /invalid username or password/i,
-    ],
+    ['a wrong password', () => password('plain', { KAFKA_SASL_PASSWORD: 'wrong' }), /invalid username or password/i],
     [
       'a wrong password by SCRAM',
       () => password('scram-sha-256', { KAFKA_SASL_PASSWORD: 'wrong' }),

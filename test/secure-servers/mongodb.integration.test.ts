@@ -69,9 +69,7 @@ describe('MongoDB by TLS', () => {
   });
 
   it('takes a certificate', async () => {
-    expect(await meet({ MONGODB_TLS_CERT_KEY_FILE: files.client }, BY_CERTIFICATE)).toBe(
-      'O=client,CN=client',
-    );
+    expect(await meet({ MONGODB_TLS_CERT_KEY_FILE: files.client }, BY_CERTIFICATE)).toBe('O=client,CN=client');
   });
 
   it.each([

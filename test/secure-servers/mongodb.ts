@@ -87,12 +87,7 @@ export async function startUninitiatedMongods(
   const servers = await Promise.all(
     ports.map(async (port, index) => {
       const { data, logFile } = await home.room(`mongod-${index + 1}`);
-      const command = await program.prepare(
-        data,
-        [port],
-        logFile,
-        size === 1 ? undefined : { index, ports: [] },
-      );
+      const command = await program.prepare(data, [port], logFile, size === 1 ? undefined : { index, ports: [] });
       const args = [
         ...command.args,
         '--tlsMode=requireTLS',

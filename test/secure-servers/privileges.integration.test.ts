@@ -119,10 +119,7 @@ describe('with the privileges of deploy/privileges', () => {
     const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
     await runJson(operator, ['rebuild']);
     const { code, stderr } = await runCommand(asProjector, ['generations', 'drop', '2', '--yes']);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^store-data: not authorized by Kafka: .*group/),
-    ]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^store-data: not authorized by Kafka: .*group/)]);
     await runJson(operator, ['generations', 'drop', '2', '--yes']);
     const asQuery = { ...operator, ...asDataUser('store-data-query') };
     const refused = await runCommand(asQuery, ['keys', 'create', '--store', 's2', '--scopes', 'order']);

@@ -96,9 +96,7 @@ export async function startPrivilegedServers({
     await Promise.all([...running.values()].map((one) => one.close()));
     await rm(folder, { recursive: true, force: true });
   };
-  const started = await Promise.allSettled(
-    (['kafka', 'mongodb', 'redis'] as const).map((name) => start(name)),
-  );
+  const started = await Promise.allSettled((['kafka', 'mongodb', 'redis'] as const).map((name) => start(name)));
   const failed = started.find(({ status }) => status === 'rejected');
   if (failed !== undefined) {
     await close();
@@ -134,10 +132,7 @@ async function startKafka({ authority, folder, ca, size }: Workplace): Promise<R
   return { env, ports: [], close: broker.close };
 }
 
-async function asAdministrator(
-  brokers: string,
-  work: (admin: kafkajs.Admin) => Promise<unknown>,
-): Promise<void> {
+async function asAdministrator(brokers: string, work: (admin: kafkajs.Admin) => Promise<unknown>): Promise<void> {
   const admin = new Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING }).admin();
   await admin.connect();
   try {
@@ -172,8 +167,7 @@ const OPERATIONS: Record<string, number> = {
 
 function entriesOf(line: string): AclEntry[] {
   const words = line.split(' ');
-  const valuesOf = (option: string) =>
-    words.flatMap((word, at) => (word === option ? [words[at + 1] ?? ''] : []));
+  const valuesOf = (option: string) => words.flatMap((word, at) => (word === option ? [words[at + 1] ?? ''] : []));
   const [topic, group] = [valuesOf('--topic')[0], valuesOf('--group')[0]];
   if (valuesOf('--resource-pattern-type')[0] !== 'prefixed') throw new Error(`what is prefixed? ${line}`);
   return valuesOf('--operation').map((name) => ({
@@ -234,24 +228,10 @@ async function startRedis(workplace: Workplace, ports?: number[]): Promise<Runni
     const tls = (port: number) =>
       `--port 0 --tls-port ${port} --tls-auth-clients no --tls-replication yes --tls-cluster ${size === 1 ? 'no' : 'yes'}`
         .split(' ')
-        .concat(
-          '--tls-cert-file',
-          files['redis.crt'],
-          '--tls-key-file',
-          files['redis.key'],
-          '--tls-ca-cert-file',
-          ca,
-        );
+        .concat('--tls-cert-file', files['redis.crt'], '--tls-key-file', files['redis.key'], '--tls-ca-cert-file', ca);
     const { username, password } = ADMINISTRATOR;
     const options = { ...ADMINISTRATOR, ...(isSecure ? { tls: { ca: authority.cert } } : {}) };
-    const settings = [
-      '--aclfile',
-      await writeRedisUsers(folder),
-      '--masteruser',
-      username,
-      '--masterauth',
-      password,
-    ];
+    const settings = ['--aclfile', await writeRedisUsers(folder), '--masteruser', username, '--masterauth', password];
     const cluster = size === 1 ? [] : CLUSTER_SETTINGS;
     for (const port of used) {
       const own = [...settings, ...cluster, ...(isSecure ? tls(port) : [])];

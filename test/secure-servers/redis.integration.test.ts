@@ -73,11 +73,7 @@ describe('Redis by TLS', () => {
   });
 
   it.each([
-    [
-      'a wrong password',
-      () => meet({ REDIS_PASSWORD: 'wrong' }),
-      /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/,
-    ],
+    ['a wrong password', () => meet({ REDIS_PASSWORD: 'wrong' }), /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/],
     ['no password', () => meet({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH.*Correct REDIS_USERNAME/],
     [
       'an authority that does not vouch for the server',

@@ -150,10 +150,7 @@ describe('every data endpoint', () => {
         for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
           const target = ownTarget(route, [pairs]);
           const answer = await service.api.get(target, token);
-          expect([target.slice(0, 80), answer.status]).toEqual([
-            target.slice(0, 80),
-            pairs[1] === '&' ? 200 : 422,
-          ]);
+          expect([target.slice(0, 80), answer.status]).toEqual([target.slice(0, 80), pairs[1] === '&' ? 200 : 422]);
           expectHarmless(answer, target.slice(0, 80));
         }
       };
@@ -215,17 +212,7 @@ describe('a search', () => {
 
 describe('the token endpoint', () => {
   it('takes no operator for a client or a secret', async () => {
-    for (const odd of [
-      '{"$gt":""}',
-      '{"$ne":null}',
-      '[$ne]',
-      '$where',
-      '__proto__',
-      'constructor',
-      '*',
-      '.*',
-      '',
-    ]) {
+    for (const odd of ['{"$gt":""}', '{"$ne":null}', '[$ne]', '$where', '__proto__', 'constructor', '*', '.*', '']) {
       for (const [clientId, secret] of [
         [odd, odd],
         ['full', odd],
@@ -245,11 +232,7 @@ describe('the token endpoint', () => {
       expect([value, grant.status]).toEqual([value, 400]);
       expect(grant.json).toMatchObject({ error: 'unsupported_grant_type' });
       expectHarmless(grant, value, [CANARY]);
-      const scope = await service.api.askToken(
-        'full',
-        'secret',
-        `grant_type=client_credentials&scope=${encoded}`,
-      );
+      const scope = await service.api.askToken('full', 'secret', `grant_type=client_credentials&scope=${encoded}`);
       expect(scope.json).toMatchObject({ error: 'invalid_scope' });
       expectHarmless(scope, value, [CANARY]);
     }
@@ -261,12 +244,7 @@ describe('the token endpoint', () => {
       expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
       expectHarmless(answer, form, [CANARY]);
     }
-    for (const name of [
-      'grant_type[$ne]',
-      'grant_type[]',
-      '__proto__[grant_type]',
-      'constructor[grant_type]',
-    ]) {
+    for (const name of ['grant_type[$ne]', 'grant_type[]', '__proto__[grant_type]', 'constructor[grant_type]']) {
       const answer = await service.api.askToken('full', 'secret', `${name}=client_credentials`);
       expect(answer.json).toMatchObject({ error: 'invalid_request' });
     }
@@ -277,10 +255,7 @@ describe('the token endpoint', () => {
     for (const [type, body] of [
       ['application/json', '{"grant_type":"client_credentials","__proto__":{"polluted":1}}'],
       ['application/json', '{"grant_type":{"$ne":""}}'],
-      [
-        'multipart/form-data; boundary=x',
-        '--x\r\nContent-Disposition: form-data; name="grant_type"\r\n\r\nx\r\n--x--',
-      ],
+      ['multipart/form-data; boundary=x', '--x\r\nContent-Disposition: form-data; name="grant_type"\r\n\r\nx\r\n--x--'],
       ['text/xml', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'],
       ['text/plain', 'grant_type=client_credentials'],
     ] as const) {

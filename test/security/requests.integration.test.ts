@@ -30,9 +30,7 @@ async function statusesOf(bytes: string): Promise<number[]> {
   const text = await new Promise<string>((resolve, reject) => {
     let received = '';
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes, 'latin1'));
-    socket.setTimeout(60_000, () =>
-      socket.destroy(new Error(`the connection stays open after: ${received}`)),
-    );
+    socket.setTimeout(60_000, () => socket.destroy(new Error(`the connection stays open after: ${received}`)));
     socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
     socket.on('error', reject);
     socket.on('close', () => resolve(received));
@@ -122,14 +120,10 @@ describe('a header that must come once', () => {
   });
 
   it('is refused: two Content-Type', async () => {
-    const types = ['application/x-www-form-urlencoded', 'text/plain'].map(
-      (type) => `Content-Type: ${type}\r\n`,
-    );
+    const types = ['application/x-www-form-urlencoded', 'text/plain'].map((type) => `Content-Type: ${type}\r\n`);
     for (const pair of [types, types.toReversed()]) {
       const rest = `Authorization: Basic ZnVsbDpzZWNyZXQ=\r\nContent-Length: 29\r\n${CLOSE}`;
-      expect(await statusesOf(`${POST}${pair.join('')}${rest}\r\ngrant_type=client_credentials`)).toEqual([
-        400,
-      ]);
+      expect(await statusesOf(`${POST}${pair.join('')}${rest}\r\ngrant_type=client_credentials`)).toEqual([400]);
     }
   });
 
@@ -156,11 +150,7 @@ describe('Authorization', () => {
     ['a name with an underscore', () => `HTTP_Authorization: Bearer ${token}\r\n`, 401],
     ['blanks and tabs around it, which HTTP allows', () => `Authorization:\t Bearer ${token} \t\r\n`, 200],
     ['a scheme in another case, which HTTP allows', () => `authorization: bEARER ${token}\r\n`, 200],
-    [
-      'itself named hop-by-hop',
-      () => `Connection: close, Authorization\r\nAuthorization: Bearer ${token}\r\n`,
-      200,
-    ],
+    ['itself named hop-by-hop', () => `Connection: close, Authorization\r\nAuthorization: Bearer ${token}\r\n`, 200],
   ])('with %s', async (_what, header, status) => {
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${header()}\r\n`)).toEqual([status]);
   });
@@ -179,12 +169,9 @@ describe('the host and the target', () => {
     },
   );
 
-  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])(
-    'the host %j is let pass',
-    async (host) => {
-      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
-    },
-  );
+  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])('the host %j is let pass', async (host) => {
+    expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
+  });
 
   it.each([
     ['http://evil.example/api/order/list', 200],

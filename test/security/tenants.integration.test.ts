@@ -84,9 +84,7 @@ describe('every data endpoint', () => {
   it('finds nothing by a filter that names another tenant’s record', async () => {
     let tried = 0;
     for (const route of routes) {
-      const filters = route.parameters.filter(
-        (name) => name.endsWith('_id') && !route.required.includes(name),
-      );
+      const filters = route.parameters.filter((name) => name.endsWith('_id') && !route.required.includes(name));
       for (const filter of filters) {
         for (const tenant of tenants) {
           for (const other of others(tenant)) {
@@ -150,9 +148,7 @@ describe('every data endpoint', () => {
         const answer = await service.api.get(target, own.token);
         expect([target, answer.status]).toEqual([target, 422]);
       }
-      const headers = Object.fromEntries(
-        names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]),
-      );
+      const headers = Object.fromEntries(names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]));
       const answer = await service.api.get(targetOf(route, id), own.token, headers);
       expect(answer.status).toBe(200);
       expectHarmless(answer, route.path, [foreign.secret]);
@@ -171,10 +167,7 @@ describe('a record that names another tenant’s records', () => {
       expect([target, answer.status]).toEqual([target, 200]);
       expectHarmless(answer, target, [foreign.secret, foreign.phone]);
     }
-    const product = await service.api.get(
-      `/api/product/details/?product_id=${idOf('product', own)}`,
-      own.token,
-    );
+    const product = await service.api.get(`/api/product/details/?product_id=${idOf('product', own)}`, own.token);
     expect(product.json).toMatchObject({ option_groups: [], category_id: idOf('category', foreign) });
     const menu = await service.api.get('/api/menu/', own.token);
     expect(menu.json).toMatchObject({ categories: [] });

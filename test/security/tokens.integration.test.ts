@@ -43,8 +43,7 @@ async function expectRefused(bad: string, why = ''): Promise<void> {
 }
 
 /** Signed with the service's own key, which no attacker has: even so nothing but what it would say itself counts. */
-const ours = (changes: object, head: object = {}) =>
-  signed(own.key, { ...header, ...head }, { ...claims, ...changes });
+const ours = (changes: object, head: object = {}) => signed(own.key, { ...header, ...head }, { ...claims, ...changes });
 
 describe('a signature that is not ours', () => {
   it.each([
@@ -56,8 +55,7 @@ describe('a signature that is not ours', () => {
     {},
   ])('is refused with the algorithm %j', async (alg) => {
     const [, body = '', signature = ''] = token.split('.');
-    for (const last of ['', signature, part('x')])
-      await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
+    for (const last of ['', signature, part('x')]) await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
     await expectRefused(signed(own.key, { ...header, alg }, claims));
   });
 
@@ -104,11 +102,9 @@ describe('a signature that is not ours', () => {
       "' OR 1=1 --",
       'x'.repeat(2_000),
     ];
-    for (const kid of kids)
-      await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
+    for (const kid of kids) await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
     // Our own key under another name is as strange.
-    for (const kid of kids.slice(1))
-      await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
+    for (const kid of kids.slice(1)) await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
   });
 
   it('is refused when it brings its own key, and nobody asks where it lies', async () => {
@@ -132,10 +128,7 @@ describe('a signature that is not ours', () => {
         { jku: url, crit: ['jku'] },
       ]) {
         for (const kid of ['own', header['kid'], undefined]) {
-          await expectRefused(
-            signed(privateKey, { ...header, ...extra, kid }, claims),
-            Object.keys(extra).join(),
-          );
+          await expectRefused(signed(privateKey, { ...header, ...extra, kid }, claims), Object.keys(extra).join());
         }
       }
       expect(asked).toBe(0);
@@ -161,9 +154,7 @@ describe('a signature that is not ours', () => {
       await expectRefused(`${text}.${bytes.toString('base64url')}`);
     }
     const der = Buffer.from(token.split('.')[2] ?? '', 'base64url');
-    await expectRefused(
-      `${text}.${Buffer.concat([Buffer.from('30440220', 'hex'), der]).toString('base64url')}`,
-    );
+    await expectRefused(`${text}.${Buffer.concat([Buffer.from('30440220', 'hex'), der]).toString('base64url')}`);
     const another = await service.api.token('full', 'secret');
     await expectRefused(`${text}.${another.split('.')[2]}`);
     await expectRefused(`${head}.${another.split('.')[1]}.${token.split('.')[2]}`);
@@ -177,23 +168,16 @@ describe('what our own key signed', () => {
   });
 
   it.each([
-    [
-      'iss',
-      ['other', undefined, null, '', 7, ['store-data'], { 0: 'store-data' }, 'store-data ', 'STORE-DATA'],
-    ],
+    ['iss', ['other', undefined, null, '', 7, ['store-data'], { 0: 'store-data' }, 'store-data ', 'STORE-DATA']],
     ['aud', ['other', undefined, null, '', 7, [], ['other'], {}, 'store-data-api/', 'store-data']],
     ['sub', [undefined, null, 7, ['full']]],
     ['client_id', ['other', undefined, null, 7, ['full'], { $ne: '' }, '', 'full ', 'FULL', '__proto__']],
     ['jti', ['0'.repeat(32), undefined, null, '', 7, ['x'], { $ne: '' }, '*', '../grant:full', '__proto__']],
-    [
-      'store_id',
-      ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x'],
-    ],
+    ['store_id', ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x']],
     ['environment', ['other', undefined, null, '', 7, ['production'], { $ne: '' }, '*', '__proto__']],
     ['scope', [undefined, null, 7, ['order'], { $ne: '' }]],
   ])('is refused with another %s', async (claim, values) => {
-    for (const value of values)
-      await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
+    for (const value of values) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
   it.each([['order crm'], ['']])('never holds more scopes than it says: %j', async (scope) => {
@@ -251,18 +235,7 @@ describe('what our own key signed', () => {
 
   it('is refused before its time, or when that is no time', async () => {
     const seconds = Math.floor(Date.now() / 1_000);
-    for (const nbf of [
-      seconds + 3_600,
-      Date.now(),
-      2 ** 53,
-      1e300,
-      String(seconds),
-      '',
-      null,
-      true,
-      [],
-      {},
-    ]) {
+    for (const nbf of [seconds + 3_600, Date.now(), 2 ** 53, 1e300, String(seconds), '', null, true, [], {}]) {
       await expectRefused(ours({ nbf }), `nbf ${JSON.stringify(nbf)}`);
     }
   });
@@ -298,9 +271,7 @@ describe('what our own key signed', () => {
       await expectRefused(signed(own.key, header, text), text);
       await expectRefused(signed(own.key, text, claims), text);
     }
-    await expectRefused(
-      signed(own.key, header, { ...claims, __proto__: null, 'constructor.prototype': 1, exp: 1 }),
-    );
+    await expectRefused(signed(own.key, header, { ...claims, __proto__: null, 'constructor.prototype': 1, exp: 1 }));
   });
 });
 
@@ -378,8 +349,7 @@ describe('a token in another form', () => {
       if (token[at] !== '.') await expectRefused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
     }
     // The last character carries four bits that no byte uses.
-    for (const last of alphabet)
-      if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
+    for (const last of alphabet) if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
   });
 
   it('is refused in other variants of base64', async () => {

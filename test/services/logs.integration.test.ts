@@ -186,9 +186,7 @@ const ENDPOINTS = words(
 
 /** Everything that was written, as one text. */
 const everything = () =>
-  [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join(
-    '\n',
-  );
+  [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join('\n');
 
 describe('a run with everything in it', () => {
   it('goes through endpoints, refusals, poison and outages', async () => {
@@ -219,9 +217,9 @@ describe('a run with everything in it', () => {
     secrets.add(secret);
     const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-stdin');
     await command(create, { input: imported });
-    const rotated = JSON.parse(
-      await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),
-    ) as { client_secret: string };
+    const rotated = JSON.parse(await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' })) as {
+      client_secret: string;
+    };
     secrets.add(rotated.client_secret);
 
     // Requests of every kind.
@@ -321,30 +319,19 @@ describe('a run with everything in it', () => {
     expect((await askToken('pos-17', imported)).status).toBe(400);
     await command(['keys', 'revoke', 'pos-17']);
     expect((await askToken('pos-17', imported)).status).toBe(401);
-    await command(
-      ['keys', 'create', '-s', 's1', '--scopes', 'menu', '--client-id', 'pos-17', '--secret-stdin'],
-      { input: imported },
-    );
+    await command(['keys', 'create', '-s', 's1', '--scopes', 'menu', '--client-id', 'pos-17', '--secret-stdin'], {
+      input: imported,
+    });
     await command(['stores', 'block', 's1']);
     expect((await askToken(id, secret)).status).toBe(400);
     await command(['stores', 'unblock', 's1']);
     await command(['signing-keys', 'rotate']);
-    const shown = [
-      ['keys', 'list'],
-      ['signing-keys', 'list'],
-      ['audit'],
-      ['audit', '--json'],
-      ['lag'],
-      ['config'],
-    ];
+    const shown = [['keys', 'list'], ['signing-keys', 'list'], ['audit'], ['audit', '--json'], ['lag'], ['config']];
     await Promise.all(shown.map((args) => command(args)));
     metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
 
     // Trouble: a broken file of keys, and servers that go away under requests and events.
-    await writeFile(
-      join(folder, 'keys.json'),
-      JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }),
-    );
+    await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }));
     await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
     const token = ((await (await askToken(id, secret)).json()) as { access_token: string }).access_token;
     const again = { authorization: `Bearer ${token}` };

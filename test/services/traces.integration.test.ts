@@ -104,10 +104,7 @@ describe('a slice of messages', () => {
     const { traceId, spanId, traceparent } = newTrace();
     const topic = changesTopic(installation.environment);
     await installation.send(topic, [message(traceparent)]);
-    const slice = await collector.span(
-      'the slice',
-      (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
-    );
+    const slice = await collector.span('the slice', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
     expect(slice).toMatchObject({
       parentSpanId: spanId,
       name: `process ${topic}`,
@@ -151,10 +148,7 @@ it('what is published by a job goes on with the trace in its environment', async
   const env = { ...installation.env, TRACEPARENT: traceparent };
   const { code } = await runProcess(env, ['publish', '-'], { input: value });
   expect(code).toBe(0);
-  const slice = await collector.span(
-    'the slice',
-    (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
-  );
+  const slice = await collector.span('the slice', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
   expect(slice.parentSpanId).toBe(spanId);
 });
 
@@ -205,9 +199,7 @@ describe('a request', () => {
     });
     expect(answer.status).toBe(200);
     const request = await serverSpan(traceId);
-    expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain(
-      'redis',
-    );
+    expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain('redis');
   });
 
   it('says why it was refused, by our own words alone', async () => {
@@ -233,9 +225,7 @@ describe('a request', () => {
   it('is linked with what it shares with others', async () => {
     const traces = Array.from({ length: 8 }, newTrace);
     await Promise.all(
-      traces.map(({ traceparent }) =>
-        api.get('/api/order/details/?order_id=order-5150', token, { traceparent }),
-      ),
+      traces.map(({ traceparent }) => api.get('/api/order/details/?order_id=order-5150', token, { traceparent })),
     );
     const requests = await Promise.all(traces.map(({ traceId }) => serverSpan(traceId)));
     const reads = new Map(
@@ -276,10 +266,7 @@ it('whether a stranger is traced says the sampler, whatever their traceparent an
 
 it('nothing that is sent is personal, secret, an id of a store or what was asked for', async () => {
   const { traceId, traceparent } = newTrace();
-  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<
-    string,
-    unknown
-  >;
+  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
   const asked = words(
     '/api/customer/list?search=unmistakable /api/customer/list?search=91234',
     '/api/customer/order-list/?customer_id=customer-7311 /api/order/details/?order_id=order-5150',
@@ -293,10 +280,7 @@ it('nothing that is sent is personal, secret, an id of a store or what was asked
   const topic = changesTopic(installation.environment);
   await installation.send(topic, [{ ...message(traceparent), value: '{"poison-of": "somebody"}' }]);
   await collector.span('the poison', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
-  await collector.span(
-    'the last request',
-    ({ attributes }) => attributes['http.response.status_code'] === 401,
-  );
+  await collector.span('the last request', ({ attributes }) => attributes['http.response.status_code'] === 401);
   const sent = collector.bodies.join('\n');
   const leaked = [
     ...Object.values(CUSTOMER).filter((value) => value !== CUSTOMER.created_at),

@@ -25,9 +25,7 @@ async function loaded(env: Record<string, string>): Promise<string[]> {
     env: { PATH: process.env['PATH'] ?? '', ...servers, ...env },
     maxBuffer: 16 * 1_048_576,
   });
-  return (JSON.parse(stdout) as string[]).filter((url) =>
-    /@opentelemetry\/(?!api\/)|shared\/tracing\//.test(url),
-  );
+  return (JSON.parse(stdout) as string[]).filter((url) => /@opentelemetry\/(?!api\/)|shared\/tracing\//.test(url));
 }
 
 it('loads nothing of OpenTelemetry but what metrics bring, unless an address is set', async () => {

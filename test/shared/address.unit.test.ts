@@ -49,26 +49,7 @@ describe('an address is shown', () => {
 });
 
 it('whatever the password, no piece of it is shown', () => {
-  const pieces = [
-    '@',
-    '/',
-    '?',
-    '#',
-    ':',
-    ',',
-    '%',
-    '%40',
-    '[',
-    ']',
-    ' ',
-    '&',
-    '=',
-    '\\',
-    "'",
-    '"',
-    '://',
-    '\n',
-  ];
+  const pieces = ['@', '/', '?', '#', ':', ',', '%', '%40', '[', ']', ' ', '&', '=', '\\', "'", '"', '://', '\n'];
   for (const scheme of ['redis://', 'mongodb://', 'mongodb+srv://', '']) {
     for (const one of pieces) {
       for (const two of ['', ...pieces]) {
@@ -99,8 +80,6 @@ it('a text keeps all but what is secret in its addresses', () => {
   expect(withoutCredentials('it is redis://u:p@a:1, and that (rediss://:p@b) fails.')).toBe(
     'it is redis://a:1, and that (rediss://b) fails.',
   );
-  expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe(
-    'not by redis+sentinel://a,b/main.',
-  );
+  expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe('not by redis+sentinel://a,b/main.');
   expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
 });

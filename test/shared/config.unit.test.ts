@@ -140,8 +140,7 @@ describe('the servers of an environment of its own', () => {
   });
 
   it('may be one of the two', () => {
-    const own = (env: Record<string, string>) =>
-      Object.keys(readConfig({ ...servers, ...env }).own.get('a-b') ?? {});
+    const own = (env: Record<string, string>) => Object.keys(readConfig({ ...servers, ...env }).own.get('a-b') ?? {});
     const ENVIRONMENTS = 'a-b';
     expect(own({ ENVIRONMENTS })).toEqual([]);
     expect(own({ ENVIRONMENTS, A_B_KAFKA_BROKERS: 'own:9092' })).toEqual(['kafka']);
@@ -245,9 +244,7 @@ describe('docs/configuration.md', () => {
   });
 
   it('names every setting by which an environment has servers of its own', async () => {
-    const lists = (await readFile('docs/configuration.md', 'utf8'))
-      .split('\n')
-      .filter((line) => line.startsWith('- '));
+    const lists = (await readFile('docs/configuration.md', 'utf8')).split('\n').filter((line) => line.startsWith('- '));
     const told = lists.flatMap((line) => line.match(/(?<=`)SANDBOX_\w+/g) ?? []);
     expect(told).toEqual(describeOwnSettings({ ENVIRONMENTS: 'sandbox' }).map(({ name }) => name));
   });

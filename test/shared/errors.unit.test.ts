@@ -1,14 +1,7 @@
 import kafkajs from 'kafkajs';
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import {
-  asFailure,
-  describeError,
-  framesOf,
-  isUnavailable,
-  refusalOf,
-  StoreDataError,
-} from '#shared/errors.ts';
+import { asFailure, describeError, framesOf, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 
 /** As the driver raises it for a bulk write that something else ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
@@ -52,10 +45,7 @@ describe('what a server refuses', () => {
   const mongodb = (code: number, message: string) => new MongoServerError({ code, message });
 
   it.each([
-    [
-      mongodb(13, 'not authorized on x to execute command { find: "y" }'),
-      /^not authorized by MongoDB: .* on x .*role/,
-    ],
+    [mongodb(13, 'not authorized on x to execute command { find: "y" }'), /^not authorized by MongoDB: .* on x .*role/],
     [mongodb(18, 'Authentication failed.'), /^not authorized by MongoDB: .*password is wrong/],
     [ofKafka('TOPIC_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*topic/],
     [ofKafka('GROUP_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*consumer group/],
@@ -72,10 +62,7 @@ describe('what a server refuses', () => {
       ]),
       /^not authorized by Kafka: .*consumer group/,
     ],
-    [
-      new Error("NOPERM this user has no permissions to run the 'keys' command"),
-      /^not authorized by Redis: /,
-    ],
+    [new Error("NOPERM this user has no permissions to run the 'keys' command"), /^not authorized by Redis: /],
     [new Error('WRONGPASS invalid username-password pair'), /^not authorized by Redis: .*password is wrong/],
   ])('is told as that: %s', (error, told) => {
     expect(refusalOf(error)).toMatch(told);

@@ -27,8 +27,7 @@ it('no folders of shared/projection import each other in a circle', () => {
   // Those that import nothing that is left go, again and again; what stays is a circle.
   for (let before = -1; before !== imports.size;) {
     before = imports.size;
-    for (const [name, reached] of imports)
-      if (![...reached].some((one) => imports.has(one))) imports.delete(name);
+    for (const [name, reached] of imports) if (![...reached].some((one) => imports.has(one))) imports.delete(name);
   }
   expect([...imports.keys()]).toEqual([]);
 });

@@ -28,8 +28,7 @@ it('reads of a snapshot session see one moment, also with a client that reads by
   for (const round of [1, 2]) {
     await client.withSession({ snapshot: true }, async (session) => {
       const reads = forSnapshots(db);
-      const count = async (name: string) =>
-        (await reads.collection(name).find({}, { session }).toArray()).length;
+      const count = async (name: string) => (await reads.collection(name).find({}, { session }).toArray()).length;
       expect(await count('a')).toBe(round);
       await db.collection('a').insertOne({ n: 2 });
       await db.collection('b').insertOne({ n: 2 });

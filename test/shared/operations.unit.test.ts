@@ -38,10 +38,7 @@ describe('the operations server', () => {
     expect(await (await ask('/ready')).json()).toEqual({ status: 'ok' });
     unreadyReason = 'it stops';
     const answer = await ask('/ready?x=1');
-    expect([answer.status, await answer.json()]).toEqual([
-      503,
-      { status: 'unavailable', reason: 'it stops' },
-    ]);
+    expect([answer.status, await answer.json()]).toEqual([503, { status: 'unavailable', reason: 'it stops' }]);
     expect((await ask('/live')).status).toBe(200);
   });
 

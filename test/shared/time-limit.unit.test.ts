@@ -12,9 +12,7 @@ describe('a time limit', () => {
 
   it('answers as the work does, and leaves no timer behind', async () => {
     expect(await withTimeLimit(100, late, async () => 'done')).toBe('done');
-    await expect(withTimeLimit(100, late, () => Promise.reject(new Error('broken')))).rejects.toThrow(
-      'broken',
-    );
+    await expect(withTimeLimit(100, late, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(vi.getTimerCount()).toBe(0);
   });
 

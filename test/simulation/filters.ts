@@ -48,11 +48,9 @@ export function compare(a: Value, b: Value): number {
 }
 
 const isAbsent = (value: Value) => value === null || value === undefined;
-const isSame = (a: Value, b: Value) =>
-  isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0;
+const isSame = (a: Value, b: Value) => (isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0);
 /** A field that is a list passes where one of its items does. */
-const some = (value: Value, test: (item: Value) => boolean) =>
-  Array.isArray(value) ? value.some(test) : test(value);
+const some = (value: Value, test: (item: Value) => boolean) => (Array.isArray(value) ? value.some(test) : test(value));
 
 const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
   $in: (value, list) => some(value, (item) => (list as Value[]).some((one) => isSame(item, one))),

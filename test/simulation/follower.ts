@@ -35,8 +35,7 @@ export class Follower {
     const scope = { environment: 'production', storeId: this.storeId, feed: 'all' };
     const after: Cursor | null = this.#next === null ? null : decodeCursor(scope, this.#next);
     if (this.#next !== null && after === null) throw new Error(`${this.name}: its own cursor was refused`);
-    const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ??
-      null) as unknown as Stamp | null;
+    const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ?? null) as unknown as Stamp | null;
     const { lastDelivered, skipDeletionsUpTo } = startAt(after, mark, stamp);
     const changes = changesOf(state, database, this.storeId)
       .filter(
@@ -75,10 +74,7 @@ function changesOf(state: State, database: string, storeId: string): Change[] {
       sequence: Number(doc['sequence']),
     })),
   );
-  return [
-    ...records,
-    ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null })),
-  ];
+  return [...records, ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null }))];
 }
 
 /** What a store's records are now, as a copy has them. */

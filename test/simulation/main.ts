@@ -27,12 +27,7 @@ if (values.seed !== undefined) {
   process.exitCode = violation === null ? 0 : 1;
 } else {
   const first = values.from === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.from);
-  const { summary, broken } = await simulate(
-    first,
-    Number(values.seconds) * 1_000,
-    values.shrink,
-    processorMs,
-  );
+  const { summary, broken } = await simulate(first, Number(values.seconds) * 1_000, values.shrink, processorMs);
   for (const line of broken ?? []) say(line);
   say(summary);
   process.exitCode = broken === null ? 0 : 1;

@@ -27,11 +27,7 @@ export class Model {
   apply(entries: readonly Entry[], from: number, to: number, retried: readonly Retried[] = []): void {
     let next = 0;
     const retryUpTo = (position: number) => {
-      for (
-        let event = retried[next];
-        event !== undefined && event.position <= position;
-        event = retried[next]
-      ) {
+      for (let event = retried[next]; event !== undefined && event.position <= position; event = retried[next]) {
         this.#applyMessage(event);
         next += 1;
       }

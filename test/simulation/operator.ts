@@ -30,9 +30,7 @@ export async function retryLetter(
   retries += 1;
   const note = `${operator.name}/${retries}`;
   await runInTransaction(session as unknown as ClientSession, async () => {
-    const checkpoint = await db
-      .collection(CHECKPOINTS)
-      .findOne({ _id: checkpointId(TOPIC, partition) }, { session });
+    const checkpoint = await db.collection(CHECKPOINTS).findOne({ _id: checkpointId(TOPIC, partition) }, { session });
     const slice = { topic: TOPIC, partition, messages: [message], next: 0 };
     await applyChanges(db as unknown as Db, session as unknown as ClientSession, slice, {
       findErased: async () => noErasures,
@@ -40,8 +38,6 @@ export async function retryLetter(
       reader: new ChangeReader(CACHED),
     });
     const position = Number(checkpoint?.['position'] ?? 0);
-    await db
-      .collection(RETRIES)
-      .insertMany([{ _id: note, partition, position, value: message.value }], { session });
+    await db.collection(RETRIES).insertMany([{ _id: note, partition, position, value: message.value }], { session });
   });
 }

@@ -8,12 +8,7 @@ import { erasePiece } from '#shared/projection/erasure/pieces.ts';
 import { findQueued } from '#shared/projection/erasure/erase.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import {
-  applyWithCheckpoint,
-  type Checkpoint,
-  claimCheckpoint,
-  whereIs,
-} from '#shared/projection/slice/checkpoint.ts';
+import { applyWithCheckpoint, type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { Assignment } from '#projector/log/assignment.ts';

@@ -68,8 +68,7 @@ describe.each([
     const things = db.collection<Thing>('things');
     const _id = randomUUID();
     await things.bulkWrite([{ updateOne: { filter: { _id }, update: { $set: { n } }, upsert: true } }]);
-    const read = async (options: { session?: ClientSession } = {}) =>
-      (await things.findOne({ _id }, options))?.n;
+    const read = async (options: { session?: ClientSession } = {}) => (await things.findOne({ _id }, options))?.n;
     const add = (by: number, options: { session?: ClientSession } = {}) =>
       things.updateOne({ _id }, { $inc: { n: by } }, options);
     return { db, things, _id, session, read, add };

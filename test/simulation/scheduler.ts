@@ -42,8 +42,7 @@ export class Scheduler {
     let next: Event | undefined;
     for (const event of this.#events) {
       if (event.host?.state === 'frozen') continue;
-      if (next === undefined || event.at < next.at || (event.at === next.at && event.order < next.order))
-        next = event;
+      if (next === undefined || event.at < next.at || (event.at === next.at && event.order < next.order)) next = event;
     }
     if (next === undefined || next.at > until) {
       this.now = Math.max(this.now, Math.min(until, Number.MAX_SAFE_INTEGER));

@@ -133,11 +133,7 @@ export class Server {
   }
 
   /** Writes documents; outside of a transaction they are committed at once. @returns `WAIT` where another transaction holds one. */
-  write(
-    name: string,
-    transaction: Transaction | null,
-    changes: ReadonlyMap<string, Doc | null>,
-  ): typeof WAIT | null {
+  write(name: string, transaction: Transaction | null, changes: ReadonlyMap<string, Doc | null>): typeof WAIT | null {
     const { version } = this.#viewOf(transaction);
     for (const id of changes.keys()) {
       const holder = this.#locks.get(`${name}/${id}`);
@@ -145,8 +141,7 @@ export class Server {
         if (transaction === null) return WAIT;
         this.#fail(transaction);
       }
-      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version)
-        this.#fail(transaction);
+      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version) this.#fail(transaction);
       // A document that went since the snapshot.
       if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
     }
@@ -382,9 +377,7 @@ class Collection {
   }
 
   find(filter: object = {}, options: Options = {}) {
-    return cursorOf(() =>
-      this.#request(options, (transaction) => this.#select(filter, options, transaction)),
-    );
+    return cursorOf(() => this.#request(options, (transaction) => this.#select(filter, options, transaction)));
   }
 
   async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
@@ -430,10 +423,9 @@ class Collection {
         docs.set(doc._id, doc);
         changes.set(doc._id, doc);
       };
-      for (const [
-        kind,
-        { filter = {}, update = {}, replacement, document, upsert = false },
-      ] of operations.flatMap((one) => Object.entries(one))) {
+      for (const [kind, { filter = {}, update = {}, replacement, document, upsert = false }] of operations.flatMap(
+        (one) => Object.entries(one),
+      )) {
         if (document !== undefined) {
           if (docs.has(document._id))
             throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
@@ -467,12 +459,7 @@ class Collection {
     return select(this.#server.documentsOf(this.#name, transaction).values(), filter, options);
   }
 
-  #update(
-    filter: object,
-    update: object,
-    { upsert = false, ...options }: Options,
-    many: boolean,
-  ): Promise<Written> {
+  #update(filter: object, update: object, { upsert = false, ...options }: Options, many: boolean): Promise<Written> {
     return this.#request(options, (transaction) => {
       const docs = [...this.#server.documentsOf(this.#name, transaction).values()];
       const found: (Doc | null)[] = docs.filter((doc) => matches(doc, filter)).slice(0, many ? Infinity : 1);

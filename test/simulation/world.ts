@@ -132,9 +132,7 @@ class World implements WorldOfProjectors {
     this.logs = Array.from({ length: PARTITIONS }, () => new PartitionLog(this.random));
     this.#history = this.logs.map(() => []);
     this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], partitionOf);
-    this.#followers = STORES.map(
-      (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
-    );
+    this.#followers = STORES.map((storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3));
     this.#server.onUnknownCommit = (before) => this.#restoreBefore(before);
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
   }
@@ -207,9 +205,7 @@ class World implements WorldOfProjectors {
         if (this.#isOther(partition)) return;
         const entry = log.appendUnreadable(1 + random.below(3), 'corrupt');
         this.trace(`a damaged batch in ${partition} at ${entry.from}`);
-        this.scheduler.after(random.below(20_000), null, () =>
-          this.#skips.set(`${partition}/${entry.from}`, entry.to),
-        );
+        this.scheduler.after(random.below(20_000), null, () => this.#skips.set(`${partition}/${entry.from}`, entry.to));
         return this.#noted(partition, entry);
       }
       case 'retention':
@@ -296,9 +292,7 @@ class World implements WorldOfProjectors {
     });
     const partition = partitionOf(storeId);
     const entry = this.#logOf(partition).append(key, value, this.scheduler.now);
-    this.trace(
-      `${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`,
-    );
+    this.trace(`${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`);
     this.#noted(partition, entry);
     return entry;
   }
@@ -348,9 +342,7 @@ class World implements WorldOfProjectors {
   /** Whether every generation has applied all of a partition. */
   #isApplied(partition: number): boolean {
     const { end } = this.#logOf(partition);
-    return this.#generations.every(
-      (generation) => this.#positionOf(this.#server.state, generation, partition) === end,
-    );
+    return this.#generations.every((generation) => this.#positionOf(this.#server.state, generation, partition) === end);
   }
 
   #loseEnd(partition: number): void {
@@ -492,13 +484,9 @@ class World implements WorldOfProjectors {
       time: new Date(1_795_176_000_000),
       data: DATA.product,
     });
-    void retryLetter(
-      this.#operator,
-      this.#server.client(this.#operator),
-      LIVE,
-      partitionOf(storeId),
-      event,
-    ).catch(this.#expectFault);
+    void retryLetter(this.#operator, this.#server.client(this.#operator), LIVE, partitionOf(storeId), event).catch(
+      this.#expectFault,
+    );
   }
 
   /** What fails for another reason than that the database does is a mistake, here or there. */
@@ -528,8 +516,7 @@ class World implements WorldOfProjectors {
   }
 
   async #checkTrees(): Promise<void> {
-    for (const generation of this.#generations)
-      await this.#invariants.checkTrees(this.#server.state, generation);
+    for (const generation of this.#generations) await this.#invariants.checkTrees(this.#server.state, generation);
   }
 
   #checkCommit(before: State, after: State, session: Session['id'] | null): void {
@@ -537,9 +524,7 @@ class World implements WorldOfProjectors {
     try {
       for (const key of this.#ended) {
         const [generation = '', partition] = key.split('/');
-        const [was, is] = [before, after].map((state) =>
-          this.#positionOf(state, generation, Number(partition)),
-        );
+        const [was, is] = [before, after].map((state) => this.#positionOf(state, generation, Number(partition)));
         if (was !== is) throw new Violation(`${key}: another log was applied at ${was}`);
       }
       this.#invariants.check(before, after, session, this.#ended);
@@ -595,9 +580,7 @@ class World implements WorldOfProjectors {
       const records = recordsOf(state, this.#answering, follower.storeId);
       for (const [key, sequence] of records) {
         if (follower.copy.get(key) !== sequence)
-          throw new Violation(
-            `${follower.name} has ${follower.copy.get(key) ?? 'nothing'} of ${key}, not ${sequence}`,
-          );
+          throw new Violation(`${follower.name} has ${follower.copy.get(key) ?? 'nothing'} of ${key}, not ${sequence}`);
       }
       for (const key of follower.copy.keys()) {
         if (!records.has(key)) throw new Violation(`${follower.name} was not told that ${key} was deleted`);
@@ -610,8 +593,7 @@ class World implements WorldOfProjectors {
     const { state } = this.#server;
     return this.#generations.every((generation) => {
       const queued = [...(state.get(`${generation}/${REWRITINGS}`)?.values() ?? [])];
-      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`)))
-        return false;
+      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`))) return false;
       return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;
         // Lost history is reported, whatever comes.

@@ -70,9 +70,7 @@ class Follower {
 
   /** Its copy of a kind, in the order of ids. */
   records(kind: string): Fields[] {
-    return inOrder(
-      [...this.#copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])),
-    );
+    return inOrder([...this.#copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])));
   }
 }
 

@@ -90,12 +90,7 @@ class Episode {
   /** Record batches that are dead letters, as `<partition>/<offset>`. */
   readonly #poisonBatches = new Set<string>();
 
-  constructor(
-    options: EpisodeOptions,
-    tally: Tally,
-    installation: Installation,
-    projectors: DisturbedProjectors,
-  ) {
+  constructor(options: EpisodeOptions, tally: Tally, installation: Installation, projectors: DisturbedProjectors) {
     this.#options = options;
     this.#tally = tally;
     this.#installation = installation;
@@ -253,8 +248,7 @@ class Episode {
     const { code, stdout, stderr } = await runProcess(this.#installation.env, args, {
       program: new URL('store-data.ts', import.meta.url).pathname,
     });
-    if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached'))
-      return this.#admin(args, again - 1);
+    if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached')) return this.#admin(args, again - 1);
     if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
     return { stdout };
   }

@@ -72,9 +72,7 @@ export class Traffic {
     const [own, ...others] = this.#transactional;
     if (own === undefined) throw new Error('open() comes first');
     const count = chance.number.int({ min: 0, max: others.length });
-    const decoys = await Promise.all(
-      chance.helpers.arrayElements(others, count).map((one) => one.transaction()),
-    );
+    const decoys = await Promise.all(chance.helpers.arrayElements(others, count).map((one) => one.transaction()));
     for (const decoy of decoys) await decoy.send({ topic: this.#topic, messages: this.#decoys(chance) });
     const endSome = async (some: typeof decoys) => {
       for (const decoy of chance.helpers.shuffle(some)) {
@@ -87,9 +85,7 @@ export class Traffic {
     // The last message of a round is alone in the last batch of its log.
     const manner = messages.length === 1 ? 'raw' : chance.helpers.arrayElement(manners);
     if (manner === 'plain') {
-      await chance.helpers
-        .arrayElement(this.#plain)
-        .send({ topic: this.#topic, messages: placed.map(toMessage) });
+      await chance.helpers.arrayElement(this.#plain).send({ topic: this.#topic, messages: placed.map(toMessage) });
       await endSome(decoys.slice(0, half));
     } else if (manner === 'raw') {
       await this.#sendRaw(chance, placed);
@@ -118,9 +114,7 @@ export class Traffic {
     for (let start = 0; start < messages.length;) {
       const partition = messages[start]?.partition ?? 0;
       const length = chance.number.int({ min: 1, max: 6 });
-      const others = messages
-        .slice(start, start + length)
-        .findIndex((message) => message.partition !== partition);
+      const others = messages.slice(start, start + length).findIndex((message) => message.partition !== partition);
       const part = messages.slice(start, start + (others === -1 ? length : others));
       start += part.length;
       const records = part.map((message) => toRecord(chance, message));
@@ -226,15 +220,7 @@ export function inSomeForm(chance: Chance, event: Omit<EventToEncode, 'source'>)
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   const attributes = JSON.parse(value) as Record<string, unknown>;
   const { data, ...others } = attributes;
-  const form = chance.helpers.arrayElement([
-    'usual',
-    'usual',
-    'JSON',
-    'none',
-    'base64',
-    'integer',
-    'binary',
-  ] as const);
+  const form = chance.helpers.arrayElement(['usual', 'usual', 'JSON', 'none', 'base64', 'integer', 'binary'] as const);
   if (form === 'JSON') return { key, value, headers: { 'content-type': 'application/json; charset=utf-8' } };
   if (form === 'none') return { key, value };
   if (form === 'integer') {
@@ -267,18 +253,13 @@ function decoy(chance: Chance): RawMessage {
 }
 
 /** Waits until a topic has so many partitions for everybody who asks. */
-export async function untilPartitions(
-  installation: Installation,
-  topic: string,
-  count: number,
-): Promise<void> {
+export async function untilPartitions(installation: Installation, topic: string, count: number): Promise<void> {
   const admin = installation.kafka.admin();
   await admin.connect();
   try {
     for (;;) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-      if (topics[0]?.partitions.length === count && topics[0].partitions.every(({ leader }) => leader >= 0))
-        return;
+      if (topics[0]?.partitions.length === count && topics[0].partitions.every(({ leader }) => leader >= 0)) return;
       await sleep(50);
     }
   } finally {

@@ -91,11 +91,7 @@ function rounded(amount: number): string {
 }
 
 /** A product sold out, or back before a third one is. */
-export function changedProduct(
-  chance: Chance,
-  { products }: Menu,
-  updated_at: string,
-): [string, ProductState] {
+export function changedProduct(chance: Chance, { products }: Menu, updated_at: string): [string, ProductState] {
   const soldOut = [...products].filter(([, { active }]) => !active);
   const [id, product] = pick(chance, soldOut.length > 1 ? soldOut : [...products]);
   return [id, { ...product, active: !product.active, updated_at }];

@@ -96,9 +96,7 @@ function orderJourney(chance: Chance, type: OrderType): SimulatedOrder['journey'
 
 /** The order's state once it has made as many steps as there are times, each at its time. */
 export function orderState({ id, journey, placed }: SimulatedOrder, times: readonly number[]): OrderState {
-  const steps = journey
-    .slice(0, times.length)
-    .map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
+  const steps = journey.slice(0, times.length).map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
   const { status, at } = steps.at(-1) ?? { status: 'pending' as const, at: placed.created_at };
   const reason = REASONS[id.length % REASONS.length] ?? null;
   const cancellation = status === 'cancelled' ? { reason, at } : null;
@@ -121,11 +119,7 @@ function orderItems(chance: Chance, { menu, cuisine }: SimulatedStore): { items:
   return { items, subtotal };
 }
 
-function orderItem(
-  chance: Chance,
-  { optionGroups }: Menu,
-  [product_id, product]: [string, ProductState],
-): Item {
+function orderItem(chance: Chance, { optionGroups }: Menu, [product_id, product]: [string, ProductState]): Item {
   const quantity = happens(chance, 20) ? chance.number.int({ min: 2, max: 4 }) : 1;
   let unitPrice = cents(product.promotional_price ?? product.price);
   let optionPrice = 0;
@@ -189,20 +183,12 @@ export function review(
 
 /** The coupon that an order of now or of the past thirty days names, if any, and the cents that it takes off. */
 function redeemed(chance: Chance, type: (typeof ORDER_TYPES)[number], subtotal: number, deliveryFee: number) {
-  const usable = COUPONS.filter(
-    ({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
-      const isCurrent = from < 0 && (to === null || to > 0);
-      return isCurrent && types?.includes(type) === true && subtotal >= cents(minimum ?? '0');
-    },
-  );
+  const usable = COUPONS.filter(({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
+    const isCurrent = from < 0 && (to === null || to > 0);
+    return isCurrent && types?.includes(type) === true && subtotal >= cents(minimum ?? '0');
+  });
   if (usable.length === 0 || !happens(chance, 18)) return { coupon: null, discount: 0 };
-  const {
-    id,
-    code,
-    discount_type: kind,
-    discount_value: value,
-    maximum_discount: most,
-  } = pick(chance, usable);
+  const { id, code, discount_type: kind, discount_value: value, maximum_discount: most } = pick(chance, usable);
   const cut = kind === 'fixed' ? cents(value) : percentOf(subtotal, cents(value) / 100);
   const discount = kind === 'free_delivery' ? deliveryFee : Math.min(cut, cents(most ?? value));
   return { coupon: discount > 0 ? { id, code } : null, discount };

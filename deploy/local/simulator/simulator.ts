@@ -48,8 +48,7 @@ export async function createSimulator(options: SimulatorOptions) {
   const places = environments.map((environment, index) => ({
     environment,
     orders: index === 0 ? options.history : Math.ceil(options.history / QUIETER),
-    ordersPerMinute:
-      (options.ordersPerMinute * (index === 0 ? QUIETER - environments.length + 1 : 1)) / QUIETER,
+    ordersPerMinute: (options.ordersPerMinute * (index === 0 ? QUIETER - environments.length + 1 : 1)) / QUIETER,
   }));
   const producer = createProducer(kafka);
   await producer.connect();

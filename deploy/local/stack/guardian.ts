@@ -31,9 +31,7 @@ async function removeContainers(): Promise<void> {
   if (held.container.size === 0) return;
   const { getContainerRuntimeClient } = await import('testcontainers');
   const { dockerode } = (await getContainerRuntimeClient()).container;
-  const removals = [...held.container].map((id) =>
-    dockerode.getContainer(id).remove({ force: true, v: true }),
-  );
+  const removals = [...held.container].map((id) => dockerode.getContainer(id).remove({ force: true, v: true }));
   await Promise.allSettled(removals);
 }
 

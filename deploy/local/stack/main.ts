@@ -15,9 +15,7 @@ interface Flags {
 }
 
 const command = new Command('npm run -s stack --')
-  .description(
-    'Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.',
-  )
+  .description('Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.')
   .option('--json', 'print one line of JSON instead of export lines, with process ids')
   .option('--data <folder>', 'folder for data and logs (default: a temporary one)')
   .option('--keep', 'keep the data in --data, and begin with what is there')
@@ -32,13 +30,11 @@ async function run(flags: Flags): Promise<void> {
   const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
   const { keep: keepData = false, topology } = flags;
   const log = (line: string) => console.error(line);
-  const stack = await startStackOrExit({ dataFolder, keepData, topology, log }, stop).catch(
-    (error: unknown) => {
-      if (!(error instanceof StackError)) throw error;
-      console.error(error.message);
-      return process.exit(1);
-    },
-  );
+  const stack = await startStackOrExit({ dataFolder, keepData, topology, log }, stop).catch((error: unknown) => {
+    if (!(error instanceof StackError)) throw error;
+    console.error(error.message);
+    return process.exit(1);
+  });
   print(stack, flags.json === true);
   const end = await Promise.race([stop, stack.failed]);
   if ('message' in end) {

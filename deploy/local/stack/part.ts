@@ -61,12 +61,7 @@ export interface ContainerPlan {
 
 export interface LocatedProgram {
   /** Prepares `folder` (what is in it stays) and says how to start the server on these ports, alone or in a cluster. */
-  prepare(
-    folder: string,
-    ports: readonly number[],
-    logFile: string,
-    member?: ClusterMember,
-  ): Promise<Command>;
+  prepare(folder: string, ports: readonly number[], logFile: string, member?: ClusterMember): Promise<Command>;
 }
 
 export interface PartDefinition {
@@ -87,11 +82,7 @@ export interface PartDefinition {
 const PAUSE_MS = 50;
 
 /** Tries until it works, the signal aborts, or the time is up: then with the reason of the last failure. */
-export async function retryUntil<T>(
-  limitMs: number,
-  signal: AbortSignal,
-  attempt: () => Promise<T>,
-): Promise<T> {
+export async function retryUntil<T>(limitMs: number, signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   const limit = Date.now() + limitMs;
   for (;;) {
     try {

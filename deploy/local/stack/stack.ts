@@ -177,9 +177,7 @@ function firstFailure(
 function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFolder): string {
   return [
     'the local stack cannot start:',
-    ...PARTS.filter(({ name }) => errors.has(name)).map(
-      ({ name }) => `  ${name}: ${reasonOf(errors.get(name))}`,
-    ),
+    ...PARTS.filter(({ name }) => errors.has(name)).map(({ name }) => `  ${name}: ${reasonOf(errors.get(name))}`),
     'Any part can also be given by its address (KAFKA_BROKERS, MONGODB_URI, REDIS_URL) or run in a container (start a Docker engine).',
     ...(existsSync(logs) ? [`Logs: ${logs}`] : []),
   ].join('\n');
@@ -192,11 +190,7 @@ function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
 
 const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
 
-function wordOf<T extends string>(
-  name: string,
-  wanted: string | undefined,
-  words: readonly T[],
-): T | undefined {
+function wordOf<T extends string>(name: string, wanted: string | undefined, words: readonly T[]): T | undefined {
   if (wanted === undefined || wanted === '') return undefined;
   const word = words.find((known) => known === wanted);
   if (word === undefined) throw new StackError(`${name} is ${wanted}, and may be ${words.join(', ')}`);
@@ -214,11 +208,7 @@ export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv
 }
 
 /** Whether the part's address is given, and used. */
-export function isGiven(
-  part: PartDefinition,
-  forced: PartSource | undefined,
-  env: NodeJS.ProcessEnv,
-): boolean {
+export function isGiven(part: PartDefinition, forced: PartSource | undefined, env: NodeJS.ProcessEnv): boolean {
   return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
 }
 
@@ -239,8 +229,7 @@ export async function startPart(
   } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
     const answer = await engine();
-    const missing =
-      'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
+    const missing = 'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
     if (!('absent' in answer) && missing === undefined) {
       because.push(`a Docker engine answers and has the image ${image}`);
       context.log(`a container, since ${because.join(', ')}`);
@@ -254,11 +243,7 @@ export async function startPart(
   return { source: 'program', ...(await startProgram(part, program, context)) };
 }
 
-async function useAddress(
-  part: PartDefinition,
-  address: string,
-  context: StartContext,
-): Promise<RunningPart> {
+async function useAddress(part: PartDefinition, address: string, context: StartContext): Promise<RunningPart> {
   if (readAddress(address) === null) {
     throw new StackError(`${part.addressVariable} is not an address whose host is certain`);
   }

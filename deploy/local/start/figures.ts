@@ -100,10 +100,7 @@ export function quantile(before: Histogram, after: Histogram, share: number): nu
 type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /** Orders of all stores and environments, which the read models count in one small document for each store. */
-async function countOrders(
-  databases: Databases,
-  environments: readonly string[],
-): Promise<Map<OrderStatus, number>> {
+async function countOrders(databases: Databases, environments: readonly string[]): Promise<Map<OrderStatus, number>> {
   const counts = new Map<OrderStatus, number>();
   for (const environment of environments) {
     const generation = await findLiveGeneration(databases, environment);
@@ -133,10 +130,7 @@ interface Sources {
 }
 
 /** What is measured now; before the history is visible, of the projector alone. */
-async function readMoment(
-  { projector, query, databases, environments }: Sources,
-  isVisible: boolean,
-): Promise<Moment> {
+async function readMoment({ projector, query, databases, environments }: Sources, isVisible: boolean): Promise<Moment> {
   const [ofProjector, ofQuery, orders] = await Promise.all([
     scrape(projector),
     isVisible ? scrape(query) : null,
@@ -176,8 +170,7 @@ export class LiveView {
     const { applied, freshness } = moment.projector ?? last;
     const reading = { at: now, applied, freshness, answers: moment.answers ?? last.answers };
     // A process that was started again counts from zero.
-    const isNew =
-      total(reading.answers) < total(last.answers) || total(reading.freshness) < total(last.freshness);
+    const isNew = total(reading.answers) < total(last.answers) || total(reading.freshness) < total(last.freshness);
     const kept = isNew ? [] : this.#readings.filter(({ at }) => now - at <= QUANTILE_MS);
     this.#readings = [...kept, reading];
   }

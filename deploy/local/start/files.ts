@@ -84,11 +84,7 @@ export async function keySeed(cache: string): Promise<string> {
  * A key with all scopes for each store in each environment, and one more for the first store that may read
  * orders only, to try out what a missing scope does. The same seed gives the same keys.
  */
-export function makeKeys(
-  storeIds: readonly string[],
-  environments: readonly string[],
-  seed: string,
-): IssuedKey[] {
+export function makeKeys(storeIds: readonly string[], environments: readonly string[], seed: string): IssuedKey[] {
   const makeKey = (store_id: string, environment: string, scopes: readonly Scope[]): IssuedKey => {
     const text = (part: string, length: number) =>
       hash('sha512', [seed, environment, store_id, ...scopes, part].join('/'), 'base64')
@@ -102,9 +98,7 @@ export function makeKeys(
       scopes: [...scopes],
     };
   };
-  const keys = environments.flatMap((environment) =>
-    storeIds.map((storeId) => makeKey(storeId, environment, SCOPES)),
-  );
+  const keys = environments.flatMap((environment) => storeIds.map((storeId) => makeKey(storeId, environment, SCOPES)));
   const [store, environment] = [storeIds[0], environments[0]];
   if (store !== undefined && environment !== undefined) keys.push(makeKey(store, environment, ['order']));
   return keys;

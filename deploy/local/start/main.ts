@@ -19,10 +19,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   let stack: Stack | undefined;
   try {
     await requireFreePort(demandedPort(options));
-    stack = await startStackOrExit(
-      { dataFolder: options.folder, keepData: options.keepData, log: screen.line },
-      stop,
-    );
+    stack = await startStackOrExit({ dataFolder: options.folder, keepData: options.keepData, log: screen.line }, stop);
     return await runUntilStopped({ options, screen, stack, began, stop, cleanup, stopping });
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
@@ -57,15 +54,7 @@ interface Life {
   stopping: AbortController;
 }
 
-async function runUntilStopped({
-  options,
-  screen,
-  stack,
-  began,
-  stop,
-  cleanup,
-  stopping,
-}: Life): Promise<number> {
+async function runUntilStopped({ options, screen, stack, began, stop, cleanup, stopping }: Life): Promise<number> {
   const { folder, keepData } = options;
   cleanup.defer(() => stack.stop());
   await removeStackFile(folder);

@@ -88,8 +88,7 @@ function fromHere(path: string): string {
 }
 
 function describeStores({ stores, history, traffic, ordersPerMinute }: StartOptions): string {
-  const flow =
-    traffic && stores > 0 ? `${ordersPerMinute.toLocaleString('en')} new ones a minute` : 'no new ones';
+  const flow = traffic && stores > 0 ? `${ordersPerMinute.toLocaleString('en')} new ones a minute` : 'no new ones';
   return `${stores.toLocaleString('en')} stores with ${history.toLocaleString('en')} orders each, ${flow}`;
 }
 

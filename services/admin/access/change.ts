@@ -98,9 +98,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
     if (isDeepStrictEqual(before, state)) return { state, sequence: last, changed: false, written: record };
     if (givesRights(before, state)) {
       if (last === LAST_SEQUENCE) {
-        throw commandInvalid(
-          `${name} has the last sequence that there is: it can only be ${atTheLast} from now on`,
-        );
+        throw commandInvalid(`${name} has the last sequence that there is: it can only be ${atTheLast} from now on`);
       }
       if (!isLogApplied) {
         await servers.redis();
@@ -111,13 +109,11 @@ async function writeChange<S extends object, R extends AccessRecord>(
       }
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
-    const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
-      (error: unknown) => {
-        // Somebody else has made the key meanwhile, for another store.
-        if (error instanceof EventRejected) return null;
-        throw error;
-      },
-    );
+    const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch((error: unknown) => {
+      // Somebody else has made the key meanwhile, for another store.
+      if (error instanceof EventRejected) return null;
+      throw error;
+    });
     if (written !== null) return { state, sequence, changed: true, written };
   }
   throw commandInvalid(`${name} is being changed by others again and again`);
@@ -140,9 +136,7 @@ async function complete(
   try {
     await publishMarked(servers, record.environment);
   } catch (error) {
-    failures.push(
-      `${messageOf(error)}; run the command again when it is back, so that the log has the change`,
-    );
+    failures.push(`${messageOf(error)}; run the command again when it is back, so that the log has the change`);
   }
   if (failures.length === 0) return;
   const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;
@@ -160,8 +154,7 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
   const control = await servers.control();
   for (const deadline = Date.now() + waitMs; ; await sleep(POLL_MS)) {
     const positions = await readPositions(control, topic);
-    if ([...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end))
-      return;
+    if ([...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end)) return;
     if (Date.now() < deadline) continue;
     throw unavailable(
       `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
@@ -171,11 +164,7 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
 }
 
 /** Tells the operator where no record of a store has arrived in an environment. It never fails: who blocks a store needs no record. */
-export async function remarkUnknownStore(
-  servers: Servers,
-  environment: string,
-  storeId: string,
-): Promise<void> {
+export async function remarkUnknownStore(servers: Servers, environment: string, storeId: string): Promise<void> {
   try {
     const generation = await servers.liveGeneration(environment);
     const stores = generation?.db.collection<StoreDocument>(COLLECTIONS.store);

@@ -7,10 +7,7 @@ import { chooseEnvironments, command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output/print.ts';
 
 export const republishCommand = () =>
-  command(
-    'republish',
-    'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic',
-  )
+  command('republish', 'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
     .addOption(environmentOption('only of that environment'))
     .action((flags) =>
       withServers(async (servers) => {

@@ -24,9 +24,7 @@ export const auditCommand = () =>
           ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
           ...(flags.action === undefined ? {} : { action: flags.action }),
         };
-        const found = await records
-          .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })
-          .toArray();
+        const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
         const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
         const endOf = (began: AuditRecord) => {
           if (began.phase === 'applied') return began;

@@ -38,9 +38,7 @@ function scriptFor(shell: (typeof SHELLS)[number], program: CommandUnknownOpts):
       '--help',
     ];
     return [
-      ...withChoices.map(
-        ({ long, argChoices = [] }) => `    '${at} ${long}') echo '${argChoices.join(' ')}' ;;`,
-      ),
+      ...withChoices.map(({ long, argChoices = [] }) => `    '${at} ${long}') echo '${argChoices.join(' ')}' ;;`),
       `    '${at} '*) echo '${words.join(' ')}' ;;`,
     ];
   });
@@ -62,8 +60,6 @@ ${FRONTENDS[shell]}`;
 
 /** The commands of a tree, each with the way to it, such as `keys.list`. */
 function below(command: CommandUnknownOpts, at = ''): { at: string; command: CommandUnknownOpts }[] {
-  const children = command.commands.flatMap((child) =>
-    below(child, `${at === '' ? '' : `${at}.`}${child.name()}`),
-  );
+  const children = command.commands.flatMap((child) => below(child, `${at === '' ? '' : `${at}.`}${child.name()}`));
   return [{ at, command }, ...children];
 }

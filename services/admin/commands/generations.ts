@@ -7,12 +7,7 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
-import {
-  type Acceptance,
-  compareWithLive,
-  describeComparison,
-  unacceptable,
-} from '../generations/compare.ts';
+import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import { dropGeneration, flip, type Flipped, groupsOf } from '../generations/flip.ts';
 import { beginRebuild, building, catchUp } from '../generations/rebuild.ts';
 import {
@@ -40,12 +35,7 @@ export const rebuildCommand = () =>
       wholeNumber(1, 100),
     )
     .option('--wait', 'compare, but leave it to "generations flip" to take it into use')
-    .option(
-      '--accept <what>',
-      'take it into use in spite of differences: content, all',
-      acceptance,
-      'nothing',
-    )
+    .option('--accept <what>', 'take it into use in spite of differences: content, all', acceptance, 'nothing')
     .action((flags) =>
       inEnvironment(flags, async (servers, environment) => {
         await remarkOtherErasures(servers, environment, [changesTopic(environment)]);

@@ -23,8 +23,7 @@ export const lagCommand = () =>
         const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
         for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
           const existing = new Set(await (await kafka.admin()).listTopics());
-          for (const topic of ofKafka)
-            if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
+          for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
         }
         if (!flags.watch) return show(await measureLag(servers, environments));
         const stopped = stopSignal();

@@ -15,18 +15,12 @@ import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
   command('prepare', 'Make the replica set, topics and signing key that are missing')
-    .option(
-      '-p, --partitions <number>',
-      'partitions of the topics of changes that are made',
-      wholeNumber(1, 10_000),
-      6,
-    )
+    .option('-p, --partitions <number>', 'partitions of the topics of changes that are made', wholeNumber(1, 10_000), 6)
     .option('--shard', 'shard the collections of a sharded MongoDB, in zones by partition')
     .option('--shards <names>', 'the shards that share the zones, with commas; by default all', shardNames)
     .option('--dry-run', 'with --shard: show its commands, and change nothing at all')
     .action(async ({ partitions, shard = false, shards = null, dryRun = false }) => {
-      if (!shard && (shards !== null || dryRun))
-        throw new WrongUsage('--shards and --dry-run go with --shard');
+      if (!shard && (shards !== null || dryRun)) throw new WrongUsage('--shards and --dry-run go with --shard');
       const sharding = { shards, dryRun, partitions };
       if (dryRun) {
         const plans = await withServers((servers) => planClusters(servers, sharding));
@@ -104,10 +98,7 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
       const { isWritablePrimary } = await admin.command({ hello: 1 });
       if (isWritablePrimary === true) return true;
     }
-    throw new StoreDataError(
-      'server_unsuitable',
-      `${host} has not become primary within ${ELECTION_MS / 1_000} s`,
-    );
+    throw new StoreDataError('server_unsuitable', `${host} has not become primary within ${ELECTION_MS / 1_000} s`);
   } finally {
     await client.close();
   }

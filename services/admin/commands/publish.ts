@@ -100,8 +100,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
   const timer = setInterval(() => {
     progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
   }, progress.everyMs);
-  const say = (line: number, reason: string, detail: string) =>
-    progress.say(lineInWords(line, reason, detail));
+  const say = (line: number, reason: string, detail: string) => progress.say(lineInWords(line, reason, detail));
   const failure = await publishStream({
     input: input.stream,
     send: senderOf(servers),
@@ -114,8 +113,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
     stored: stored ?? (async () => new Map()),
     outdated: (line, detail) => {
       if (counts.outdated <= MAX_OUTDATED_SHOWN) say(line, 'not newer', detail);
-      if (counts.outdated === MAX_OUTDATED_SHOWN)
-        progress.say('further events that are not newer are only counted');
+      if (counts.outdated === MAX_OUTDATED_SHOWN) progress.say('further events that are not newer are only counted');
     },
   }).then(
     () => null,
@@ -218,9 +216,7 @@ async function storedSequencesOf(servers: Servers, environment: string): Promise
   if (servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
     if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;
-    remark(
-      `note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`,
-    );
+    remark(`note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`);
     return null;
   };
   const generation = await servers

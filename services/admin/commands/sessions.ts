@@ -115,10 +115,7 @@ interface Flags {
  * Whether the session is live, to be asked before its revocation is noted: from then on a service may end it before this
  * command does. `null` where Redis does not say so quickly, for which no revocation waits.
  */
-async function isLiveNow(
-  servers: Servers,
-  { id, environment, storeId }: SessionOfToken,
-): Promise<boolean | null> {
+async function isLiveNow(servers: Servers, { id, environment, storeId }: SessionOfToken): Promise<boolean | null> {
   const key = redisKeys(servers.config.namePrefix, environment, storeId).session(id);
   const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);

@@ -73,11 +73,7 @@ export const retireCommand = () =>
       show(keys, lifetimeMs);
     });
 
-async function withNewKey(
-  before: SigningJwk[],
-  lifetimeMs: number,
-  activateAfterMs: number,
-): Promise<SigningJwk[]> {
+async function withNewKey(before: SigningJwk[], lifetimeMs: number, activateAfterMs: number): Promise<SigningJwk[]> {
   const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
   if (waiting !== undefined) {
     throw commandInvalid(`key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`);
@@ -144,9 +140,7 @@ function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
   if (state === 'waits') return `signs from ${inWords(signsFrom)} on`;
   if (state === 'signs') return 'signs';
   if (tokensUntil === null) return 'verifies';
-  return tokensUntil > Date.now()
-    ? `verifies, its tokens live until ${inWords(tokensUntil)}`
-    : 'can be retired';
+  return tokensUntil > Date.now() ? `verifies, its tokens live until ${inWords(tokensUntil)}` : 'can be retired';
 }
 
 function inWords(time: number | null): string {

@@ -230,8 +230,7 @@ export const exportCommand = () =>
       const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
       remark(`${events} events of store ${storeId} in ${environment}`);
       if (rejected > 0) remark(`store-data: ${rejected} of its messages are no events, and are left out`);
-      if (unreadable > 0)
-        remark(`store-data: ${unreadable} record batches cannot be read, of whatever stores`);
+      if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read, of whatever stores`);
       if (rejected + unreadable > 0) markFailed();
     }),
   );
@@ -255,8 +254,7 @@ async function exportEvents(servers: Servers, environment: string, storeId: stri
         counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
         const own = messages.filter(
           (message) =>
-            message.key?.toString('utf8') === storeId &&
-            !erased.passesBy(storeId, { topic, partition }, message),
+            message.key?.toString('utf8') === storeId && !erased.passesBy(storeId, { topic, partition }, message),
         );
         const lines = own.filter(isEvent).map(toLine);
         counts.events += lines.length;

@@ -11,13 +11,7 @@ import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore } from '#shared/projection/verify/repair.ts';
 import { type Difference, verifyStore } from '#shared/projection/verify/store.ts';
-import {
-  CATEGORY_PRODUCTS,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
+import { CATEGORY_PRODUCTS, type Stamp, STAMPS, type Tombstone, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -51,10 +45,7 @@ export const verifyCommand = () =>
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
     .option('--deep', 'compare every record with the log too')
-    .option(
-      '--repair',
-      'make what differs anew, and tell followers again what had no feed position of its own',
-    )
+    .option('--repair', 'make what differs anew, and tell followers again what had no feed position of its own')
     .action(({ store, ...flags }) =>
       withServers(async (servers) => {
         const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
@@ -104,9 +95,7 @@ async function openGeneration(servers: Servers, environment: string): Promise<Db
 }
 
 async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> {
-  return db.client.withSession({ snapshot: true }, (session) =>
-    verifyStore(forSnapshots(db), session, storeId),
-  );
+  return db.client.withSession({ snapshot: true }, (session) => verifyStore(forSnapshots(db), session, storeId));
 }
 
 /** Counts of all facets would fill the screen; JSON has them whole. */
@@ -154,12 +143,7 @@ interface CompareOptions {
 }
 
 /** @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning. */
-async function compareWithLog(
-  servers: Servers,
-  environment: string,
-  live: Db,
-  options: CompareOptions,
-): Promise<void> {
+async function compareWithLog(servers: Servers, environment: string, live: Db, options: CompareOptions): Promise<void> {
   const { only, say, stopping, counts } = options;
   const topic = changesTopic(environment);
   const { client } = live;
@@ -200,9 +184,7 @@ async function compareWithLog(
     });
   };
   try {
-    await withPrivateDatabase(client, prefix, (db) =>
-      LogReader.with(servers, topic, (reader) => compare(db, reader)),
-    );
+    await withPrivateDatabase(client, prefix, (db) => LogReader.with(servers, topic, (reader) => compare(db, reader)));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && SNAPSHOT_GONE.has(Number(error.code)))) throw error;
     throw unavailable(
@@ -234,9 +216,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
     for await (const { record, ...contents } of readContents(expected, actual, collection, differing)) {
       if (spread.has(storeId) && isErasureApart(contents)) continue;
       const { id } = record;
-      const words = isTombstone
-        ? ofTombstone(contents)
-        : await ofRecord(expected, `${entity}/${id}`, contents);
+      const words = isTombstone ? ofTombstone(contents) : await ofRecord(expected, `${entity}/${id}`, contents);
       add(comparing, { storeId, what: `${entity} ${id.slice(prefix.length)}`, ...words });
     }
   }

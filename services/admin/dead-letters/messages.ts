@@ -62,8 +62,7 @@ function parts(letters: readonly PlaceOfLetter[]): { from: number; to: number }[
 }
 
 /** The attributes that operators look for; the data, with what it says of people, is not among them. */
-const ATTRIBUTES =
-  'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
+const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;
@@ -133,9 +132,7 @@ export function toMessage(letter: DeadLetter): LogMessage {
   return {
     key: letter.key === null ? null : toBuffer(letter.key),
     value: letter.value === null ? null : toBuffer(letter.value),
-    headers: Object.fromEntries(
-      [...named].map(([name, same]) => [name, same.map(({ value }) => toBuffer(value))]),
-    ),
+    headers: Object.fromEntries([...named].map(([name, same]) => [name, same.map(({ value }) => toBuffer(value))])),
     offset: String(letter.offset),
     timestamp: String(letter.published_at.getTime()),
     attributes: 0,

@@ -136,8 +136,7 @@ async function applyTogether(
     const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
     const [first] = found;
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
-    const changes =
-      kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
+    const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
     const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
     const { deadLetters = [] } = changes ?? access ?? {};
     await confirmLetters(source, session, found, deadLetters);

@@ -24,8 +24,7 @@ const COLUMNS = 80;
 /** Without the groups, whose help only lists what follows, and without what all commands have or their heading says. */
 export function cliMarkdown(): string {
   const all = commandHelps(createProgram());
-  const isGroup = (group: string) =>
-    group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
+  const isGroup = (group: string) => group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
   const shorten = (name: string, help: string) =>
     help
       .replace(`Usage: ${name} [options]\n`, '')
@@ -142,11 +141,7 @@ interface Message {
   body: Json;
 }
 
-function messagesOf(
-  entity: EntityName | AccessEntity,
-  action: 'changed' | 'deleted',
-  subject = ENTITY_ID,
-): Message[] {
+function messagesOf(entity: EntityName | AccessEntity, action: 'changed' | 'deleted', subject = ENTITY_ID): Message[] {
   const type = `store-data.${entity}.${action}`;
   const isDeleted = action === 'deleted';
   const summary = isDeleted ? `One ${entity} is gone.` : `The whole state of one ${entity}.`;
@@ -166,9 +161,7 @@ function messagesOf(
       contentType: 'application/cloudevents+json',
       headers: { $ref: '#/components/schemas/structured-headers' },
       payload: envelope(type, subject, data),
-      examples: [
-        { name: entity, headers: { 'content-type': 'application/cloudevents+json' }, payload: example },
-      ],
+      examples: [{ name: entity, headers: { 'content-type': 'application/cloudevents+json' }, payload: example }],
     }),
     message(`${type}.binary`, {
       title: `${type}, binary mode`,
@@ -224,9 +217,7 @@ function channel(topic: string, description: string, messages: readonly Message[
     address: `${topic}.{environment}`,
     description,
     parameters: skeleton.channel.parameters,
-    messages: Object.fromEntries(
-      messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
-    ),
+    messages: Object.fromEntries(messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
     bindings: skeleton.channel.bindings,
   };
 }

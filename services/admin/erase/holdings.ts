@@ -134,8 +134,7 @@ const COLLECTIONS_OF_STORES = [
 function ofStore(collection: string, storeId: string): Filter<Document> {
   const beginningWith = (prefix: string) => ({ _id: { $gte: `${prefix}/`, $lt: `${prefix}0` } as never });
   if (collection === STAMPS) return { _id: storeId as never };
-  if (collection === TOMBSTONES)
-    return { $or: ENTITY_NAMES.map((entity) => beginningWith(`${entity}/${storeId}`)) };
+  if (collection === TOMBSTONES) return { $or: ENTITY_NAMES.map((entity) => beginningWith(`${entity}/${storeId}`)) };
   if (collection === RANK_NODES) {
     return { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, storeId)) as never };
   }

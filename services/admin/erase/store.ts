@@ -192,7 +192,5 @@ async function note(
  */
 async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
-  await withTransactionKill(db, topic, () =>
-    checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }),
-  );
+  await withTransactionKill(db, topic, () => checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }));
 }

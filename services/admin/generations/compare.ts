@@ -101,9 +101,7 @@ export async function compareWithLive(
     unsettled,
     /** Whether another projection made the live one, so that other content is to be expected. */
     other_projection: live.marker.projection_version !== version,
-    differences: [...differences]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, difference]) => difference),
+    differences: [...differences].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, difference]) => difference),
   };
 }
 
@@ -153,11 +151,7 @@ interface Seen extends Contents {
  * seen to differ, and neither shows anything new.
  * @returns how many changed all the time.
  */
-async function confirm(
-  sides: Sides,
-  candidates: readonly Candidate[],
-  differences: Differences,
-): Promise<number> {
+async function confirm(sides: Sides, candidates: readonly Candidate[], differences: Differences): Promise<number> {
   const { environment, live, rebuilt } = sides;
   const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);

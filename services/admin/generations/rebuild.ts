@@ -4,13 +4,7 @@
  */
 import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import {
-  countApplied,
-  hasReached,
-  type LogBounds,
-  type Positions,
-  reachable,
-} from '#shared/kafka/positions.ts';
+import { countApplied, hasReached, type LogBounds, type Positions, reachable } from '#shared/kafka/positions.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
 import { pause } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
@@ -73,11 +67,7 @@ export function building(generations: readonly KnownGeneration[]): KnownGenerati
 }
 
 /** A marker that is missing was about to be made when a command ended. */
-function checkRelease(
-  environment: string,
-  { number, marker }: KnownGeneration,
-  projectionVersion: number,
-): void {
+function checkRelease(environment: string, { number, marker }: KnownGeneration, projectionVersion: number): void {
   if (marker === null || marker.projection_version === projectionVersion) return;
   throw commandInvalid(
     `generation ${number} of ${environment} is being built with projection version ${marker.projection_version}, by another release than this one (${projectionVersion}): let that one finish it, or drop it with "store-data generations drop ${number} --environment ${environment}"`,

@@ -254,11 +254,7 @@ async function placesOf(servers: Servers): Promise<PlaceToShard[]> {
   return [...places.values()];
 }
 
-async function readEnvironment(
-  servers: Servers,
-  environment: string,
-  partitions: number,
-): Promise<ShardedEnvironment> {
+async function readEnvironment(servers: Servers, environment: string, partitions: number): Promise<ShardedEnvironment> {
   const databases = await servers.databases(environment);
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   const topic = changesTopic(environment);

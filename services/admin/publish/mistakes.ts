@@ -13,8 +13,7 @@ type Entity = keyof typeof SCHEMAS;
 
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
-const ATTRIBUTES =
-  'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
+const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 /** What each of them is about is the store itself. */
 const ABOUT_THE_STORE = new Set<Entity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
 
@@ -33,16 +32,12 @@ export function allMistakes(message: Buffer, first: EventRejected): EventRejecte
     storeid,
     subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject,
   };
-  const found = ATTRIBUTES.flatMap(
-    (name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? [],
-  );
+  const found = ATTRIBUTES.flatMap((name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? []);
   if (entity !== null && String(given['type']).endsWith('.changed')) {
     const { data, data_base64 } = given;
     const wrong = mistakeOf({ ...right, data, data_base64, dataschema: given['dataschema'] });
     const all =
-      wrong?.reason === 'invalid_data' && data_base64 === undefined
-        ? findMistakes(SCHEMAS[entity], data)
-        : [];
+      wrong?.reason === 'invalid_data' && data_base64 === undefined ? findMistakes(SCHEMAS[entity], data) : [];
     if (all.length > 0) found.push(...all.map((detail) => new EventRejected('invalid_data', detail)));
     else if (wrong !== null && !found.some(({ detail }) => detail === wrong.detail)) found.push(wrong);
   }

@@ -101,10 +101,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   counts.doneUpToLine = lastLine;
 }
 
-export async function* counted(
-  input: AsyncIterable<Buffer>,
-  counts: { bytes: number },
-): AsyncGenerator<Buffer> {
+export async function* counted(input: AsyncIterable<Buffer>, counts: { bytes: number }): AsyncGenerator<Buffer> {
   for await (const chunk of input) {
     counts.bytes += chunk.length;
     yield chunk;

@@ -8,11 +8,7 @@ import type { Parts } from '../parts.ts';
 import { applyTopic } from '../topic.ts';
 import type { AccessPublisher } from './publisher.ts';
 
-export function consumeAccess(
-  parts: Parts,
-  publisher: AccessPublisher,
-  environment: string,
-): Promise<RunningConsumer> {
+export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
   const { prefix, control, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);

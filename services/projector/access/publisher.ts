@@ -59,9 +59,7 @@ export class AccessPublisher {
     const pending = await findPending(collections, environments);
     const { keys, stores, revokedSessions } = collections;
     const publications = [
-      ...[...pending.keys, ...pending.stores].map(
-        (record) => () => publishAccess(redis, prefix, collections, record),
-      ),
+      ...[...pending.keys, ...pending.stores].map((record) => () => publishAccess(redis, prefix, collections, record)),
       ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, prefix, session)),
     ];
     const marked = { event_pending: true } as const;

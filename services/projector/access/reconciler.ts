@@ -50,11 +50,7 @@ export class AccessReconciler {
     if (redis.all() !== masters) throw slotUnassigned();
     const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
       found.reduce((sum, one) => sum + one[name], 0);
-    const [compared, repaired, sessions_ended] = [
-      sumOf('compared'),
-      sumOf('repaired'),
-      sumOf('sessionsEnded'),
-    ];
+    const [compared, repaired, sessions_ended] = [sumOf('compared'), sumOf('repaired'), sumOf('sessionsEnded')];
     logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
     const ahead = sumOf('ahead');
     const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;

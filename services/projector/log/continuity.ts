@@ -6,13 +6,7 @@
  * log, each fetch begins with that message. At the end of the log a fetch must wait for what is new and begins behind it; what it
  * brings is held back until the next one has shown the message again.
  */
-import {
-  damagedBatch,
-  firstOffsetOf,
-  isGap,
-  type LogMessage,
-  type UnreadableBatch,
-} from '#shared/kafka/message.ts';
+import { damagedBatch, firstOffsetOf, isGap, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';

@@ -11,12 +11,7 @@ import {
   offsetsInWords,
   type UnreadableBatch,
 } from '#shared/kafka/message.ts';
-import {
-  type Claim,
-  isSameIdentity,
-  isSameMessage,
-  type Whereabouts,
-} from '#shared/projection/slice/checkpoint.ts';
+import { type Claim, isSameIdentity, isSameMessage, type Whereabouts } from '#shared/projection/slice/checkpoint.ts';
 import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
 import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
 import type { LoopOptions } from './edges.ts';
@@ -125,9 +120,7 @@ export class PartitionLoop {
 
   /** Runs work in the claim's session between two slices; `null` while the partition is not ours, or not claimed yet. */
   runBetweenSlices<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
-    return this.#withSession(async () =>
-      this.#claim === null || this.#isOver ? null : work(this.#claim.session),
-    );
+    return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim.session)));
   }
 
   /** Follows the log until the loop is stopped, and begins again after whatever interrupts that. Called once; never rejects. */
@@ -190,10 +183,7 @@ export class PartitionLoop {
     let failures = 0;
     for (let index = this.#indexOfPosition(taken); (this.position ?? 0) < taken.next;) {
       if (index === -1) {
-        this.#options.logger.warn(
-          { position: this.position },
-          'the checkpoint is not at this batch: seeking',
-        );
+        this.#options.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: seeking');
         throw new StartOver(0);
       }
       const damaged = damagedBatch(messages[index] ?? {});
@@ -263,9 +253,7 @@ export class PartitionLoop {
     const permit = await permits.next(this.#over.signal);
     try {
       if (this.#isOver) return;
-      const skipped = messages.map((message) =>
-        Object.assign({}, message, { unreadable: { ...damaged, to } }),
-      );
+      const skipped = messages.map((message) => Object.assign({}, message, { unreadable: { ...damaged, to } }));
       const outcome = await this.#writeSlice(skipped, to + 1);
       if (outcome !== 'written') throw new StartOver(REST_MS);
     } finally {

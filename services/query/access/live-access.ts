@@ -55,23 +55,14 @@ return answer`);
  * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
  * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
  */
-export async function authorizeAndCount(
-  sources: LiveAccessSources,
-  claims: TokenClaims,
-  bounded: WithDeadline,
-) {
+export async function authorizeAndCount(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline) {
   const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
   return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
 }
 
 /** @param window the seconds of the configured window; empty for a request that is not to be counted. */
-async function look(
-  sources: LiveAccessSources,
-  claims: TokenClaims,
-  bounded: WithDeadline,
-  window: number | '',
-) {
+async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline, window: number | '') {
   const keys = redisKeys(sources.prefix, claims.environment, claims.storeId);
   const permit = sources.gates.acquire(keys.storeAccess);
   let found = await ask(permit, keys, claims, window);

@@ -7,12 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { heartbeatKey } from '#shared/access/grants.ts';
-import {
-  findPending,
-  type PendingAccess,
-  publishPending,
-  reconcileAccess,
-} from '#shared/access/reconcile.ts';
+import { findPending, type PendingAccess, publishPending, reconcileAccess } from '#shared/access/reconcile.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -76,10 +71,7 @@ export class RedisGate {
       everyMs: INSPECT_MS,
       retryMs: RETRY_MS,
       failed: (error) =>
-        options.logger.warn(
-          { error },
-          this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet',
-        ),
+        options.logger.warn({ error }, this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet'),
     });
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);

@@ -1,11 +1,6 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type LiveAccessSources,
-  authorizeAndCount,
-  type QuotaState,
-  shareAuthorizing,
-} from './live-access.ts';
+import { type LiveAccessSources, authorizeAndCount, type QuotaState, shareAuthorizing } from './live-access.ts';
 import type { Tokens } from './tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {

@@ -7,12 +7,7 @@ import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '#shared/config.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
-import {
-  SIGNING_ALGORITHM,
-  parseKeySet,
-  signingIndex,
-  type SigningJwk,
-} from '#shared/access/signing-key-set.ts';
+import { SIGNING_ALGORITHM, parseKeySet, signingIndex, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { readFile } from 'node:fs/promises';
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { describeError, StoreDataError } from '#shared/errors.ts';
@@ -145,8 +140,7 @@ async function verifySignature(
       expiresAt: Number(exp),
     };
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError)
-      return null;
+    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError) return null;
     throw error;
   }
 }

@@ -10,13 +10,7 @@ import { promisify } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { sendRefusal } from '../responses/send.ts';
-import {
-  gzippedContent,
-  sendStatic,
-  type StaticContent,
-  staticContent,
-  lazy,
-} from '../responses/static-content.ts';
+import { gzippedContent, sendStatic, type StaticContent, staticContent, lazy } from '../responses/static-content.ts';
 import type { Route } from '../endpoints/route.ts';
 import { noSuchPath } from '../hooks/requests.ts';
 import { guideFiles, guidePage, HEADERS, page as htmlPage, searchIndex } from './pages.ts';
@@ -58,9 +52,7 @@ export function docsRoutes(others: readonly Route[]): Route[] {
       const isBrowser = request.headers.accept?.includes('text/html') === true;
       return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', others));
     }),
-    ...['/docs', '/docs/guides'].map((path) =>
-      page(`${path}/`, async (_request, reply) => reply.redirect(path)),
-    ),
+    ...['/docs', '/docs/guides'].map((path) => page(`${path}/`, async (_request, reply) => reply.redirect(path))),
     served('/docs/search.json', async () =>
       staticContent('application/json; charset=utf-8', JSON.stringify(await searchIndex())),
     ),
@@ -71,9 +63,7 @@ export function docsRoutes(others: readonly Route[]): Route[] {
       async ({ raw }) => (raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : COMPARED),
     ),
     ...FILES.map(([path, type, file]) => served(path, async () => staticContent(type, await readFile(file)))),
-    ...guideFiles().map(({ file, path }) =>
-      served(path, async () => staticContent(HTML, await guidePage(file))),
-    ),
+    ...guideFiles().map(({ file, path }) => served(path, async () => staticContent(HTML, await guidePage(file)))),
   ];
 }
 

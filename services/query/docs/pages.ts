@@ -84,12 +84,10 @@ export async function guidePage(file: string): Promise<string> {
   const [text, index] = await Promise.all([file, INDEX].map((name) => readFile(join(FOLDER, name), 'utf8')));
   const markdown = text ?? '';
   const title = /^# (.+)$/m.exec(markdown)?.[1] ?? file;
-  const list = [...(index ?? '').matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(
-    ([, name = '', to = '']) => {
-      const current = to === file ? ' aria-current="page"' : '';
-      return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
-    },
-  );
+  const list = [...(index ?? '').matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(([, name = '', to = '']) => {
+    const current = to === file ? ' aria-current="page"' : '';
+    return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
+  });
   return page({
     title: `${title} · Store Data API`,
     part: 'guides',

@@ -10,15 +10,7 @@ import { callerOf } from '../access/steps.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import { dataRoute, sendBody, type Services } from './data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
-import {
-  cursor,
-  oneOf,
-  optional,
-  repeatable,
-  type Values,
-  waitSeconds,
-  withDefault,
-} from '../parameters/parameter.ts';
+import { cursor, oneOf, optional, repeatable, type Values, waitSeconds, withDefault } from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
 import { changesOf, changesOfKinds } from '../feed/envelope.ts';
@@ -108,8 +100,7 @@ export function storeChangesEndpoint(): Route {
       },
     },
     'private, no-store',
-    (request, reply, values) =>
-      answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
+    (request, reply, values) => answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
   );
 }
 

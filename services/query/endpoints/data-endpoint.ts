@@ -40,9 +40,7 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
 }
 
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
-  return dataRoute(endpoint, 'private, no-cache', (request, reply, values) =>
-    answer(endpoint, request, reply, values),
-  );
+  return dataRoute(endpoint, 'private, no-cache', (request, reply, values) => answer(endpoint, request, reply, values));
 }
 
 /** Makes a route for data: every check comes before its handler, which is given the parameters' values. */

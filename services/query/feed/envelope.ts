@@ -73,10 +73,7 @@ function envelope(title: string, change: Schema, results: readonly object[]): Re
         description:
           'Where to go on, as `after`. Store it together with what you make of the results. It does not expire.',
       },
-      more: described(
-        Flag,
-        '`true`: there are more changes, ask again at once. `false`: this is all for now.',
-      ),
+      more: described(Flag, '`true`: there are more changes, ask again at once. `false`: this is all for now.'),
     },
     {
       results,

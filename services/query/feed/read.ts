@@ -141,9 +141,7 @@ async function readChunk(
   bounds: Bounds,
 ): Promise<Chunk<ChangesPage>> {
   const read = (redactErased: boolean) =>
-    withDeadline((signal) =>
-      changes.after({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
-    );
+    withDeadline((signal) => changes.after({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal));
   const chunk = await read(false);
   return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
@@ -164,12 +162,7 @@ function hintKey({ changes, request: { storeId, feed } }: Wanted): string {
 }
 
 /** Notes what a chunk says of the feed. */
-function note(
-  wanted: Wanted,
-  page: PageOf,
-  { stamp, rows, reached }: Chunk<ChangesPage>,
-  from: number,
-): void {
+function note(wanted: Wanted, page: PageOf, { stamp, rows, reached }: Chunk<ChangesPage>, from: number): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;

@@ -96,9 +96,7 @@ export class SharedChanges<Page> {
       if (requests.every(({ limit }) => limit === 1)) throw error;
       // Each by itself, or one with large records would make all smaller.
       const chunks = requests.map((request) =>
-        this.#readMany([
-          requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LESS) },
-        ]),
+        this.#readMany([requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LESS) }]),
       );
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
@@ -108,16 +106,9 @@ export class SharedChanges<Page> {
     const [first = [], ...others] = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
-    const pipeline = [
-      ...first,
-      ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } })),
-    ];
+    const pipeline = [...first, ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } }))];
     const chunks = requests.map((): Chunk<Page> | undefined => undefined);
-    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
-      this.#source,
-      STAMPS,
-      pipeline,
-    )) {
+    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(this.#source, STAMPS, pipeline)) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
     }

@@ -63,10 +63,7 @@ export class Watch {
       run: () => this.#poll(),
       everyMs: POLL_MS,
       failed: (error) =>
-        options.logger.warn(
-          { error },
-          'polling for changes failed: waiting requests get none until it works again',
-        ),
+        options.logger.warn({ error }, 'polling for changes failed: waiting requests get none until it works again'),
     });
   }
 
@@ -136,9 +133,7 @@ export class Watch {
     if (isTurn) this.#turnAt = began;
     const [changed, others] = await withDeadline((signal) =>
       Promise.all([
-        slices.length === 0
-          ? []
-          : stamps.find({ $or: slices }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
+        slices.length === 0 ? [] : stamps.find({ $or: slices }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
         inTurn.length === 0
           ? []
           : stamps.find({ _id: oneOf(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),

@@ -120,10 +120,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
     const { statusCode: status } = reply;
     const milliseconds = reply.elapsedTime + (request.admitted?.queuedMs ?? 0);
     const method = METHODS.has(request.method) ? request.method : 'other';
-    requestSeconds.observe(
-      { route: route ?? 'none', method, status },
-      (milliseconds - heldMilliseconds) / 1_000,
-    );
+    requestSeconds.observe({ route: route ?? 'none', method, status }, (milliseconds - heldMilliseconds) / 1_000);
     if (refused !== null) refusals.inc({ route: route ?? 'none', status, reason: refused.reason });
     if (isLogged(route)) {
       logger.info(

@@ -2,14 +2,7 @@
 import type { Document } from 'mongodb';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import {
-  type CountedPage,
-  PAGE_FIELDS,
-  type PageRequest,
-  type PageRow,
-  skippedBy,
-  indexScan,
-} from '../read/page.ts';
+import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, skippedBy, indexScan } from '../read/page.ts';
 import { keyWithin } from '../rank-tree/read-tree.ts';
 import { readByRank } from '../rank-tree/by-rank.ts';
 import type { ReadInSnapshot } from '../read/snapshot.ts';
@@ -42,11 +35,7 @@ export async function readCreatedByName(
   const isWalked = count > walked * KEYS_IN_THE_TIME_OF_A_CUSTOMER;
   if (!isWalked) return { rows: await sortRange(read, view, match, request), stamp, count };
   const { entity, keyField, keyIndex: index } = BY_NAME;
-  return indexScan(
-    view,
-    { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count },
-    read,
-  );
+  return indexScan(view, { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count }, read);
 }
 
 /** Where the range holds few: their names are sorted in their index, and only the page's customers are read. */

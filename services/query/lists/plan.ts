@@ -82,15 +82,10 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
 }
 
 /** All records, or those of some facets. */
-function planUnbounded(
-  request: ListRequest,
-  context: PlanContext,
-  isArranged: boolean,
-): readonly ListStrategy[] {
+function planUnbounded(request: ListRequest, context: PlanContext, isArranged: boolean): readonly ListStrategy[] {
   const { tree, facets, page } = request;
   if (isArranged && facets === null) return ['layout'];
-  const shared: ListStrategy[] =
-    facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
+  const shared: ListStrategy[] = facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
   const isNearFront = tree === null || isShallow({ ...request, tree }, skippedBy(request));
   return [...shared, ...(isNearFront ? ['scan-first-pages' as const] : planRange(request, context))];
 }
@@ -100,9 +95,7 @@ function planRange(request: ListRequest, { conditions, stamp }: PlanContext): re
   const { tree, facets, page } = request;
   const isRange = !isWhole(conditions.created);
   if (tree === null || (stamp !== null && stamp.ranks?.[tree.name]?.levels === undefined)) {
-    return facets !== null && isRange && page === 1
-      ? ['scan-if-shown', 'scan-tree-order']
-      : ['scan-tree-order'];
+    return facets !== null && isRange && page === 1 ? ['scan-if-shown', 'scan-tree-order'] : ['scan-tree-order'];
   }
   const mayBeSmall = isRange && skippedBy(request) <= tree.leafRecords;
   return [...(mayBeSmall ? ['scan-if-small' as const] : []), 'rank-tree'];

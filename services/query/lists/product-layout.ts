@@ -67,11 +67,7 @@ export const SEGMENT_INDEX = 'by_category';
 export const WITHIN_CATEGORY = { position: 1, name: 1, _id: 1 } as const;
 
 /** The stages that find a segment; `filter` says more of the products than whose they are. */
-export function segmentStages(
-  storeId: string,
-  { categories, skip, limit }: PageSegment,
-  filter: Document,
-): Document[] {
+export function segmentStages(storeId: string, { categories, skip, limit }: PageSegment, filter: Document): Document[] {
   const [category] = categories;
   return [
     {

@@ -65,9 +65,7 @@ async function readByCached(
   }
   const id = JSON.stringify([storeId, page, pageSize]);
   if (length > MAX_SEGMENTS) return (await readPages(view, shared, [id])).get(id) ?? null;
-  const read = shared.together('product pages', ROWS_TOGETHER, (ids) =>
-    readPages(shared.source, shared, ids),
-  );
+  const read = shared.together('product pages', ROWS_TOGETHER, (ids) => readPages(shared.source, shared, ids));
   return withDeadline((signal) => read(id, signal));
 }
 
@@ -95,20 +93,13 @@ async function readPages(
 }
 
 /** What was updated in a window with many products: as all products, but counted by category. */
-export function readUpdatedByLayout(
-  view: View,
-  request: PageRequest,
-  updated: Document,
-): Promise<CountedPage> {
+export function readUpdatedByLayout(view: View, request: PageRequest, updated: Document): Promise<CountedPage> {
   return inSnapshot(view, async (reads) => {
     const { read } = reads;
     const { layout, positions, stamp } = await readLayout(reads, view.storeId);
     const counted = await read<{ _id: string; products: number }>(
       COLLECTION,
-      [
-        { $match: { store_id: view.storeId, ...updated } },
-        { $group: { _id: '$category_id', products: { $sum: 1 } } },
-      ],
+      [{ $match: { store_id: view.storeId, ...updated } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
       'by_updated',
     );
     const products = new Map(counted.map(({ _id, products }) => [documentId(view.storeId, _id), products]));
@@ -133,12 +124,7 @@ async function readPage(
 }
 
 /** The stages that find a page among the products that pass a filter; `null` where there is nothing. */
-function pageStages(
-  { storeId }: View,
-  { groups }: Layout,
-  request: PageRequest,
-  filter: Document,
-): Document[] | null {
+function pageStages({ storeId }: View, { groups }: Layout, request: PageRequest, filter: Document): Document[] | null {
   const segments = segmentsOf(groups, skippedBy(request), request.pageSize);
   return unionPipelines(segments.map((segment) => [...segmentStages(storeId, segment, filter), PAGE_FIELDS]));
 }

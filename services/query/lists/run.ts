@@ -70,11 +70,9 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
   'shared-first-page': readSharedFirstPage,
   'scan-first-pages': scanFirstPages,
   layout: ({ view, request }) => readByLayout(view, request),
-  'updated-window': ({ view, request, conditions }) =>
-    sortTimeWindow(view, request, conditions.match, 'by_updated'),
+  'updated-window': ({ view, request, conditions }) => sortTimeWindow(view, request, conditions.match, 'by_updated'),
   'layout-updated': ({ view, request, conditions }) => readUpdatedByLayout(view, request, conditions.updated),
-  'created-window': ({ view, request, conditions }) =>
-    sortTimeWindow(view, request, conditions.match, 'by_created'),
+  'created-window': ({ view, request, conditions }) => sortTimeWindow(view, request, conditions.match, 'by_created'),
   'created-within-leaf': ({ view, request, conditions }) =>
     sortTimeWindow(view, request, conditions.match, 'by_created', request.tree?.leafRecords),
   'created-by-name': ({ view, request, conditions }) =>
@@ -97,9 +95,7 @@ const TOGETHER: BatchLimits = { underWay: 4, ids: 16 };
 async function readSharedFirstPage({ view, request }: ListQuery): Promise<CountedPage | null> {
   const { storeId, shared, withDeadline } = view;
   const { entity, pageSize } = request;
-  const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) =>
-    readFirstPages(shared.source, request, ids),
-  );
+  const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) => readFirstPages(shared.source, request, ids));
   try {
     const first = await withDeadline((signal) => read(storeId, signal));
     // Of a store of which nothing has arrived there is no stamp.
@@ -140,11 +136,8 @@ async function readIfShown(query: ListQuery): Promise<CountedPage | null> {
   const { request } = query;
   return readWithOthers(query, request.selectiveIndex ?? indexFor(rankedOf(request)), {
     kind: 'shown',
-    pipelines: (matching, { pageSize }) => [
-      [{ $match: matching }, { $sort: request.sort }, { $limit: pageSize + 1 }],
-    ],
-    accept: ({ rows, stamp }, { pageSize }) =>
-      rows.length > pageSize ? null : { rows, stamp, count: rows.length },
+    pipelines: (matching, { pageSize }) => [[{ $match: matching }, { $sort: request.sort }, { $limit: pageSize + 1 }]],
+    accept: ({ rows, stamp }, { pageSize }) => (rows.length > pageSize ? null : { rows, stamp, count: rows.length }),
   });
 }
 
@@ -184,8 +177,7 @@ async function readWithOthers(
 
 function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
   const { tree, entity } = request;
-  if (tree === null)
-    return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
+  if (tree === null) return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
   const ranked = { ...request, tree };
   return indexScan(view, {
     ...request,

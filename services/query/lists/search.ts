@@ -26,13 +26,10 @@ export async function readSearched(
   if (stamp?.ranks?.customer?.leaves === undefined) return null;
   const uncertain = leaves.filter((leaf) => leaf.uncertain);
   if (uncertain.length > MAX_UNCERTAIN) return null;
-  const exact = await readInLeaves<{ leaf: string; hits: number }>(
-    read,
-    view,
-    terms,
-    uncertain,
-    ({ boundary }) => [{ $count: 'hits' }, { $set: { leaf: { $literal: boundary } } }],
-  );
+  const exact = await readInLeaves<{ leaf: string; hits: number }>(read, view, terms, uncertain, ({ boundary }) => [
+    { $count: 'hits' },
+    { $set: { leaf: { $literal: boundary } } },
+  ]);
   const hits = new Map(exact.map((row) => [row.leaf, row.hits]));
   for (const leaf of uncertain) leaf.hits = hits.get(leaf.boundary) ?? 0;
 

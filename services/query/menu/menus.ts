@@ -101,10 +101,7 @@ export class Menus {
     ).finally(release);
   }
 
-  async #stream(
-    { withDeadline, storeId, shared: { source } }: MenuView,
-    key: string,
-  ): Promise<Found<Readable>> {
+  async #stream({ withDeadline, storeId, shared: { source } }: MenuView, key: string): Promise<Found<Readable>> {
     const release = await withDeadline((signal) => this.#slots.take(key, signal));
     const reads = openSnapshot(source);
     const end = () => {

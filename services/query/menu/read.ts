@@ -21,10 +21,7 @@ import { SEGMENT_INDEX, unionPipelines, WITHIN_CATEGORY } from '../lists/product
 import { offsetOf, readSnapshot, type SnapshotReads, type Source } from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;
-type ShownProduct = Pick<
-  ProductDocument,
-  'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'
->;
+type ShownProduct = Pick<ProductDocument, 'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'>;
 type ShownGroup = Pick<OptionGroupDocument, '_id' | 'active_summary'>;
 
 interface Shown {
@@ -115,12 +112,7 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
   const groupsOf = groupReader(reads, storeId);
   const ofStore = { $match: { store_id: storeId, active: true } };
   const categories = [ofStore, BY_POSITION, { $project: SHOWN }];
-  for await (const some of reads.batches<ShownCategory>(
-    COLLECTIONS.category,
-    categories,
-    'by_position',
-    CATEGORIES,
-  )) {
+  for await (const some of reads.batches<ShownCategory>(COLLECTIONS.category, categories, 'by_position', CATEGORIES)) {
     const byId = new Map(some.map((category) => [category._id, category]));
     const stages = some.map(({ _id }) => [
       { $match: { ...ofStore.$match, category_id: _id.slice(storeId.length + 1) } },
@@ -219,8 +211,5 @@ async function* jsonOf(
     }
   }
   const updated = open === null ? null : toLocalDateTime(newest, offset);
-  yield Buffer.from(
-    `${text}${open === null ? '' : ']}'}],"updated_at":${JSON.stringify(updated)}}`,
-    'latin1',
-  );
+  yield Buffer.from(`${text}${open === null ? '' : ']}'}],"updated_at":${JSON.stringify(updated)}}`, 'latin1');
 }

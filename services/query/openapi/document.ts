@@ -88,8 +88,7 @@ const SCOPE_MEANINGS: Record<Scope, string> = {
 const SECURITY_SCHEMES = {
   [TOKEN_SCHEME]: {
     type: 'oauth2',
-    description:
-      'A short-lived bearer token, bound to one store and one environment: a JWT that follows RFC8725.',
+    description: 'A short-lived bearer token, bound to one store and one environment: a JWT that follows RFC8725.',
     flows: {
       clientCredentials: {
         tokenUrl: TOKEN_PATH,
@@ -100,7 +99,6 @@ const SECURITY_SCHEMES = {
   [CLIENT_SCHEME]: {
     type: 'http',
     scheme: 'basic',
-    description:
-      'The key: `client_id` as the user, `client_secret` as the password. For the token endpoint alone.',
+    description: 'The key: `client_id` as the user, `client_secret` as the password. For the token endpoint alone.',
   },
 };

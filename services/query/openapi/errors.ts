@@ -154,14 +154,9 @@ export const REFUSALS = {
     ['Basic-Challenge'],
     { client: invalidClient() },
   ),
-  TokenMethodNotAllowed: tokenRefusal(
-    'TokenMethodNotAllowed',
-    'The path is right, but the method is not.',
-    ['Allow'],
-    {
-      method: methodNotAllowed(['POST']),
-    },
-  ),
+  TokenMethodNotAllowed: tokenRefusal('TokenMethodNotAllowed', 'The path is right, but the method is not.', ['Allow'], {
+    method: methodNotAllowed(['POST']),
+  }),
   SlowDown: tokenRefusal(
     'SlowDown',
     'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',

@@ -38,10 +38,7 @@ export interface ParameterObject {
   examples?: Record<string, { value: Example; 'x-disabled': true }>;
 }
 
-export type Content = Record<
-  string,
-  { schema: Schema; example?: unknown; examples?: Record<string, object> }
->;
+export type Content = Record<string, { schema: Schema; example?: unknown; examples?: Record<string, object> }>;
 
 export interface ResponseObject {
   description: string;

@@ -45,11 +45,7 @@ export interface Documentation {
 
 export const TOKEN_SCHEME = 'accessToken';
 
-export function dataOperation(
-  about: Documentation,
-  scopes: readonly Scope[],
-  parameters: Parameters,
-): OperationObject {
+export function dataOperation(about: Documentation, scopes: readonly Scope[], parameters: Parameters): OperationObject {
   const { operationId, tag, summary, description, requires = scopeSentence(scopes) } = about;
   const { mayBeMissing = false, isUntagged = false } = about;
   return {
@@ -82,9 +78,7 @@ export function dataOperation(
 }
 
 function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Reference> {
-  return Object.fromEntries(
-    Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
-  );
+  return Object.fromEntries(Object.entries(names).map(([status, name]) => [status, reference('responses', name)]));
 }
 
 /** The answer to a condition that holds. */
@@ -157,10 +151,7 @@ const TokenRequest = component('TokenRequest', {
 });
 
 const Token = part('Token', 'A token and what it is good for.', {
-  access_token: described(
-    Text,
-    'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.',
-  ),
+  access_token: described(Text, 'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.'),
   token_type: { type: 'string', const: 'Bearer' },
   expires_in: {
     type: 'integer',

@@ -15,11 +15,7 @@ interface Prepared {
 
 const DATA = prepare(overloaded(), { 'cache-control': 'private, no-cache' });
 const CHANGES = prepare(overloaded(), { 'cache-control': 'private, no-store' });
-const TOKEN = prepare(
-  asTokenRefusal(overloaded()),
-  { 'cache-control': 'no-store', pragma: 'no-cache' },
-  true,
-);
+const TOKEN = prepare(asTokenRefusal(overloaded()), { 'cache-control': 'no-store', pragma: 'no-cache' }, true);
 
 function prepare(refusal: Refusal, caching: Record<string, string>, toToken = false): Prepared {
   const body = errorBody(refusal, toToken);

@@ -1,15 +1,7 @@
 /** The parameters of lists: paging, ranges of time, and the filters of orders and customers. */
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import { OrderStatus, OrderType } from '../records/store.ts';
-import {
-  localDateTime,
-  oneOf,
-  optional,
-  repeatable,
-  searchText,
-  wholeNumber,
-  withDefault,
-} from './parameter.ts';
+import { localDateTime, oneOf, optional, repeatable, searchText, wholeNumber, withDefault } from './parameter.ts';
 
 const MAX_RECORDS = 100;
 const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
@@ -25,8 +17,7 @@ export const paging = {
     description: 'The page to answer, from 1. Beyond the last one `results` is empty.',
   }),
   page_size: withDefault(atMost(MAX_RECORDS), 20, {
-    description:
-      'How many records a page has. More than 100 counts as 100; the answer tells what was applied.',
+    description: 'How many records a page has. More than 100 counts as 100; the answer tells what was applied.',
   }),
 };
 

@@ -84,8 +84,7 @@ const cursorShape = new RegExp(SHAPE_OF_CURSOR);
 
 /** A place in a change feed, as an answer named it. */
 export const cursor: Kind<string> = {
-  allowed:
-    '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
+  allowed: '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
   schema: { type: 'string', pattern: SHAPE_OF_CURSOR },
   read: (text) => (cursorShape.test(text) ? text : null),
 };

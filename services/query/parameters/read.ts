@@ -88,14 +88,9 @@ function collect(
 }
 
 /** Several values behind one name, separated by commas: other APIs have them so. */
-function severalInOne(
-  name: string,
-  { repeatable, read }: Parameters[string],
-  given: readonly string[],
-): string {
+function severalInOne(name: string, { repeatable, read }: Parameters[string], given: readonly string[]): string {
   const parts = given.flatMap((value) => value.split(','));
-  if (repeatable !== true || parts.length === given.length || parts.some((part) => read(part) === null))
-    return '';
+  if (repeatable !== true || parts.length === given.length || parts.some((part) => read(part) === null)) return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }
 
@@ -119,9 +114,7 @@ function meant(name: string, names: readonly string[]): string | null {
 
 function unknown(name: string, names: readonly string[]): string {
   const shown = name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name;
-  const why = FROM_THE_TOKEN.has(name.toLowerCase())
-    ? ', since store and environment are those of the token'
-    : '';
+  const why = FROM_THE_TOKEN.has(name.toLowerCase()) ? ', since store and environment are those of the token' : '';
   if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
   const nearest = meant(name.slice(0, SHOWN_NAME_LENGTH), names);
   const hint = nearest === null ? '' : `the nearest is ${nearest}, `;

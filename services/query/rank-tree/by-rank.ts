@@ -104,8 +104,7 @@ export async function readByRank(
     const count = Math.max(0, end - lower);
     if (shallow !== null) return { rows: page, stamp, count };
     if (skip >= count || start === null) return { rows: [], stamp, count };
-    if (isKnown && expected?.key === start.key && expected.skip === start.skip)
-      return { rows: page, stamp, count };
+    if (isKnown && expected?.key === start.key && expected.skip === start.skip) return { rows: page, stamp, count };
     const begun = { page: start, nodes: [], boundaryCounts: [], withStamp: false };
     return { rows: (await readNodes(begun)).page, stamp, count };
   }
@@ -155,14 +154,7 @@ interface Estimate {
   start: Start | null;
 }
 
-function estimateFrom({
-  view,
-  request,
-  range: { from, to },
-  levels,
-  nodeOf,
-  boundaryCounts,
-}: Known): Estimate {
+function estimateFrom({ view, request, range: { from, to }, levels, nodeOf, boundaryCounts }: Known): Estimate {
   const { tree, facets } = request;
   const descent = new Descent({ tree: tree.name, storeId: view.storeId, levels, facets, nodeOf });
   const unknown: Edge[] = [];

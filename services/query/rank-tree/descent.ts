@@ -76,10 +76,7 @@ export class Descent {
   }
 
   /** The node of a level that begins at a boundary, with how many records of each part count. */
-  #nodeAt(
-    level: number,
-    boundary: string,
-  ): { boundaries: readonly string[]; sums: readonly number[] } | null {
+  #nodeAt(level: number, boundary: string): { boundaries: readonly string[]; sums: readonly number[] } | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
     const id = nodeId(tree, storeId, level, boundary);
     this.visited.add(id);

@@ -153,9 +153,7 @@ class Decoder {
     const from = this.#at + 4;
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
-    return BODIES.has(name)
-      ? this.#bytes.toString('latin1', from, end)
-      : this.#bytes.toString('utf8', from, end);
+    return BODIES.has(name) ? this.#bytes.toString('latin1', from, end) : this.#bytes.toString('utf8', from, end);
   }
 
   /** What does not fit into a number is no value that we decide by. */

@@ -131,9 +131,7 @@ export async function indexScan(
   const collection = COLLECTIONS[entity];
   const matching: Document[] = [{ $match: match }];
   const counted =
-    typeof count !== 'function' && Number.isFinite(count.atMost)
-      ? [...matching, { $limit: count.atMost }]
-      : matching;
+    typeof count !== 'function' && Number.isFinite(count.atMost) ? [...matching, { $limit: count.atMost }] : matching;
   const rows = await read<PageRow & { count?: number }>(
     collection,
     [

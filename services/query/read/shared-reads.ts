@@ -3,25 +3,11 @@
  * request is given lies in one snapshot with the stamp of its own store, and that snapshot was taken after the request arrived. Beside
  * them the caches, for the stores of this generation.
  */
-import {
-  oneOf,
-  STAMPS,
-  type Stamp,
-  BY_ID,
-  documentId,
-  documentsWith,
-} from '#shared/read-models/collections.ts';
+import { oneOf, STAMPS, type Stamp, BY_ID, documentId, documentsWith } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
 import { type PageRow, redacted, redactedFields } from './page.ts';
 import type { Caches } from './caches.ts';
-import {
-  readSnapshot,
-  type Source,
-  type Found,
-  offsetOf,
-  type StoredBody,
-  type StoreView,
-} from './snapshot.ts';
+import { readSnapshot, type Source, type Found, offsetOf, type StoredBody, type StoreView } from './snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import { type Shape, SHAPES } from './shapes.ts';
@@ -135,12 +121,7 @@ function storeIdOf(id: string): string {
 }
 
 /** The record of this store with an id; `null` where the store has none. */
-export async function readRecord(
-  view: View,
-  collection: string,
-  id: string,
-  shape: Shape,
-): Promise<Found | null> {
+export async function readRecord(view: View, collection: string, id: string, shape: Shape): Promise<Found | null> {
   const { storeId, withDeadline, shared, redactErased } = view;
   const stored = await withDeadline((signal) =>
     shared.record({ collection, shape, redactErased }, documentId(storeId, id), signal),

@@ -145,12 +145,7 @@ export function openSnapshot(source: Source): SnapshotReads {
   const session = generation.db.client.startSession({ snapshot: true });
   return {
     read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, { hint, session }),
-    async *batches<T extends Document>(
-      collection: string,
-      pipeline: Document[],
-      hint?: string,
-      size = BATCH,
-    ) {
+    async *batches<T extends Document>(collection: string, pipeline: Document[], hint?: string, size = BATCH) {
       const stopped = new AbortController();
       const { signal } = stopped;
       const cursor = generation.db

@@ -133,10 +133,7 @@ const MenuProduct = record(
   'An active product of the menu.',
   {
     ...productFields,
-    option_groups: arrayOf(
-      OptionGroup,
-      'In the order in which customers choose, with their active options alone.',
-    ),
+    option_groups: arrayOf(OptionGroup, 'In the order in which customers choose, with their active options alone.'),
   },
   examples.product,
 );

@@ -85,9 +85,7 @@ export function described(type: Schema, description: string): Schema {
 /** A field that is `null` where it is absent; answers never leave one out. */
 export function nullable(type: Schema, description?: string): Schema {
   const either =
-    typeof type['type'] === 'string'
-      ? { ...type, type: [type['type'], 'null'] }
-      : { anyOf: [type, { type: 'null' }] };
+    typeof type['type'] === 'string' ? { ...type, type: [type['type'], 'null'] } : { anyOf: [type, { type: 'null' }] };
   return description === undefined ? either : { ...either, description };
 }
 
@@ -137,22 +135,18 @@ export function summaryAndWhole(
 }
 
 /** Of stores, customers and deliveries (rule R9.15). */
-export const Address = part(
-  'Address',
-  'A postal address in Brazil; each field is `null` where it is not known.',
-  {
-    street: nullable(Text),
-    number: nullable(Text),
-    complement: nullable(Text),
-    district: nullable(Text, 'The neighbourhood (bairro).'),
-    city: nullable(Text),
-    state: nullable(Text, 'As the store writes it, usually the two letters of the state.'),
-    postal_code: nullable(Text, 'The CEP, as the store writes it.'),
-    reference: nullable(Text, 'A landmark for the courier.'),
-    latitude: nullable({ type: 'number' }),
-    longitude: nullable({ type: 'number' }),
-  },
-);
+export const Address = part('Address', 'A postal address in Brazil; each field is `null` where it is not known.', {
+  street: nullable(Text),
+  number: nullable(Text),
+  complement: nullable(Text),
+  district: nullable(Text, 'The neighbourhood (bairro).'),
+  city: nullable(Text),
+  state: nullable(Text, 'As the store writes it, usually the two letters of the state.'),
+  postal_code: nullable(Text, 'The CEP, as the store writes it.'),
+  reference: nullable(Text, 'A landmark for the courier.'),
+  latitude: nullable({ type: 'number' }),
+  longitude: nullable({ type: 'number' }),
+});
 
 /** The pattern of a type that events share with answers. */
 function patternOf(type: TSchema & { pattern?: string }): Schema {

@@ -79,15 +79,9 @@ const Delivery = part('OrderDelivery', 'Where an order goes, and when it should 
 });
 
 const Payment = part('OrderPayment', 'One payment of an order.', {
-  method: nullable(
-    enumOf('PaymentMethod', ['pix', 'credit', 'debit', 'cash', 'voucher', 'other'], 'How it is paid.'),
-  ),
+  method: nullable(enumOf('PaymentMethod', ['pix', 'credit', 'debit', 'cash', 'voucher', 'other'], 'How it is paid.')),
   type: nullable(
-    enumOf(
-      'PaymentType',
-      ['prepaid', 'on_delivery'],
-      'Whether it was paid when ordering or is paid on delivery.',
-    ),
+    enumOf('PaymentType', ['prepaid', 'on_delivery'], 'Whether it was paid when ordering or is paid on delivery.'),
   ),
   amount: nullable(Money),
   change_for: nullable(Money, 'The cash that the customer has ready.'),
@@ -130,9 +124,7 @@ export const Order = record(
     items: arrayOf(Item),
     delivery: nullable(Delivery, '`null` where nothing is delivered.'),
     payments: arrayOf(Payment),
-    coupon: nullable(
-      part('OrderCoupon', 'The coupon that was used.', { id: nullable(Id), code: nullable(Text) }),
-    ),
+    coupon: nullable(part('OrderCoupon', 'The coupon that was used.', { id: nullable(Id), code: nullable(Text) })),
     status_history: arrayOf(
       part('OrderStatusChange', 'A status that an order has had.', {
         status: nullable(OrderStatus),
@@ -168,10 +160,7 @@ export const StoreInfo = record(
     phone: nullable(Text),
     email: nullable(Text),
     status: enumOf('StoreStatus', ['active', 'blocked'], 'Tokens of a blocked store are refused.'),
-    timezone_offset: described(
-      TimezoneOffset,
-      'Append it to any date-time of this store to get the instant.',
-    ),
+    timezone_offset: described(TimezoneOffset, 'Append it to any date-time of this store to get the instant.'),
     currency: described({ type: 'string', const: 'BRL' }, 'The currency of every amount.'),
     order_types: arrayOf(OrderType, 'The ways in which orders can be placed.'),
     minimum_order_value: nullable(Money, 'The least that an order must come to.'),

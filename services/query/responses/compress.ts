@@ -44,9 +44,7 @@ export async function sendCompressed(reply: FastifyReply, body: Buffer | Readabl
   reply.header('vary', 'accept-encoding');
   const { 'accept-encoding': accepted } = reply.request.headers;
   const isSmall = Buffer.isBuffer(body) && body.length < MIN_BYTES;
-  const encoding = isSmall
-    ? 'identity'
-    : encodingFor(accepted === '*' ? 'gzip' : accepted, ['br', 'gzip', 'identity']);
+  const encoding = isSmall ? 'identity' : encodingFor(accepted === '*' ? 'gzip' : accepted, ['br', 'gzip', 'identity']);
   if (encoding === 'identity') return reply.send(body);
   reply.header('content-encoding', encoding);
   if (body instanceof Readable) {

@@ -21,10 +21,7 @@ export interface EtagSource {
  * The tag of an answer, such as `W/"k3…"`. It changes with every event applied to a kind of record that the answer depends on, and
  * with the store's offset, since that shifts every date-time.
  */
-export function etagOf(
-  { path, parameters, storeId, marker, dependsOn }: EtagSource,
-  stamp: Stamp | null,
-): string {
+export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSource, stamp: Stamp | null): string {
   const counters = dependsOn.map((entity) => stamp?.[entity] ?? 0);
   // After a backup was restored the same numbers are counted again, for other events.
   const epochs = dependsOn.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));

@@ -48,12 +48,7 @@ export class Refused extends Error {
 }
 
 /** Makes one without a reason. */
-export function refusal(
-  status: number,
-  code: string,
-  detail: string,
-  headers: Record<string, string> = {},
-): Refusal {
+export function refusal(status: number, code: string, detail: string, headers: Record<string, string> = {}): Refusal {
   return { status, code, detail, headers };
 }
 

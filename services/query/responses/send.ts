@@ -71,18 +71,14 @@ const LINGER_MS = 1_000;
 
 /** The refusal for a failure of the HTTP parser. */
 export function parserRefusal(code: string | undefined): Refusal {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return invalidRequest('the request line or the headers are too large', 431);
-  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
-    return invalidRequest('the chunk extensions are too large', 413);
+  if (code === 'HPE_HEADER_OVERFLOW') return invalidRequest('the request line or the headers are too large', 431);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return invalidRequest('the chunk extensions are too large', 413);
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return invalidRequest('the request took too long to arrive', 408);
   return invalidRequest('the request is not well-formed HTTP');
 }
 
 /** Makes the listener of the server's `clientError`. */
-export function clientErrorHandler(
-  logger: Logger,
-): (error: Error & { code?: string }, socket: Socket) => void {
+export function clientErrorHandler(logger: Logger): (error: Error & { code?: string }, socket: Socket) => void {
   const answered = new WeakSet<Socket>();
   return (error, socket) => {
     if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable || answered.has(socket)) {

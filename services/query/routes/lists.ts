@@ -61,10 +61,7 @@ function listEndpoint<P extends Parameters>(
 }
 
 /** Orders, newest first: of everybody, those that name a customer, or one customer's. */
-function ordersOf(
-  whom: 'anyone' | 'a customer' | { customerId: string },
-  values: Values<typeof orderFilters>,
-): Wanted {
+function ordersOf(whom: 'anyone' | 'a customer' | { customerId: string }, values: Values<typeof orderFilters>): Wanted {
   const ofOne = typeof whom !== 'string';
   return {
     ...inOrderOf(RANK_TREES.order),

@@ -25,11 +25,7 @@ const tokenRoute: Route = {
     const sessionId = newSessionId();
     const needed = form.grantType === GRANT_TYPE ? scopesNeeded(form.scope) : null;
     const session = needed === null ? null : { id: sessionId, seconds: lifetimeSeconds, scopes: needed };
-    const authenticated = await services.authenticateClient(
-      request,
-      session,
-      services.requestDeadline(reply, null),
-    );
+    const authenticated = await services.authenticateClient(request, session, services.requestDeadline(reply, null));
     // 400 unauthorized_client
     const { scopes: held, ...client } = requireActive(authenticated);
     // 400 unsupported_grant_type

@@ -6,12 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type AccessKey,
-  type ControlCollections,
-  storeAccessId,
-  validSecrets,
-} from '#shared/access/access-keys.ts';
+import { type AccessKey, type ControlCollections, storeAccessId, validSecrets } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState, redisKeys } from '#shared/access/grants.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
 import { StoreDataError } from '#shared/errors.ts';
@@ -78,8 +73,7 @@ function readCredentials(header = '') {
   const text = bytes.toString('utf8');
   const colon = text.indexOf(':');
   // Nothing was tried.
-  if (colon === -1 || !isUtf8(bytes))
-    throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
+  if (colon === -1 || !isUtf8(bytes)) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
   const asSent: Credentials = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
   const clientId = decode(asSent.clientId);
   const clientSecret = decode(asSent.clientSecret);
@@ -171,8 +165,7 @@ function whyRefused(found: readonly { clientId: string; failure: Failure | null 
 } {
   for (const failure of FAILURES) {
     const clientId = found.find((one) => one.failure === failure)?.clientId;
-    if (clientId !== undefined)
-      return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
+    if (clientId !== undefined) return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
   }
   return {};
 }

@@ -146,14 +146,10 @@ export type ClientAddress = (
 ) => string | undefined;
 
 /** @param trusted networks of proxies that are believed. @param unreadable called once with one that forwarded something else. */
-export function clientAddresses(
-  trusted: readonly string[],
-  unreadable: (proxy: string) => void,
-): ClientAddress {
+export function clientAddresses(trusted: readonly string[], unreadable: (proxy: string) => void): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
   const networks = { trusted: trusted.map((text) => networkOf(text)) };
-  const isTrusted = (address: string) =>
-    ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
+  const isTrusted = (address: string) => ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
   let told = false;
   return (peer, forwardedFor) => {
     if (peer === undefined || isIP(peer) === 0) return peer;
@@ -180,9 +176,7 @@ export function clientAddresses(
 function readAddress(entry: string): string | null {
   const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
   const address =
-    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ??
-    /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ??
-    text;
+    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ?? text;
   return isIP(address) === 0 ? null : address;
 }
 

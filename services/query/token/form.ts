@@ -78,9 +78,7 @@ export function grantedScopes(requested: string | null, held: readonly Scope[]):
   const scopes = scopesWithin(requested, held);
   if (scopes !== null) return scopes;
   const own = `scope must name some of the key's own: ${held.join(' ') || 'it has none'}`;
-  throw new Refused(
-    invalidScope(requested?.includes(',') ? `${own}; spaces separate them, not commas` : own),
-  );
+  throw new Refused(invalidScope(requested?.includes(',') ? `${own}; spaces separate them, not commas` : own));
 }
 
 export function invalidForm(detail: string): Refusal {

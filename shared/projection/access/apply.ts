@@ -172,11 +172,7 @@ export async function markStoreRecords(
 }
 
 /** Takes over the status of every store that is marked. @returns how many marks there were. */
-export async function adoptStoreRecords(
-  environment: string,
-  db: Db,
-  stores: Collection<StoreAccess>,
-): Promise<number> {
+export async function adoptStoreRecords(environment: string, db: Db, stores: Collection<StoreAccess>): Promise<number> {
   const marks = await pendingRecords(db).find().toArray();
   for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
     // As new as the newest of these marks, or newer.

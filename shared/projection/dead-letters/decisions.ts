@@ -38,9 +38,7 @@ export function decisionsIn(control: Db): Collection<Decision> {
 }
 
 export async function createDecisionIndexes(control: Db): Promise<void> {
-  await decisionsIn(control).createIndexes([
-    { name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } },
-  ]);
+  await decisionsIn(control).createIndexes([{ name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } }]);
 }
 
 /** The collection in which earlier releases find skips. */
@@ -97,11 +95,7 @@ export function decisionToDrop(
 }
 
 /** Removes letters that a generation has although they were dropped, as when both happened at the same moment. */
-export async function forgetDropped(
-  control: Db,
-  { db, since }: { db: Db; since: Date },
-  topic: string,
-): Promise<void> {
+export async function forgetDropped(control: Db, { db, since }: { db: Db; since: Date }, topic: string): Promise<void> {
   const letters = lettersIn(db);
   const decisions = decisionsIn(control).find({
     topic,

@@ -24,9 +24,7 @@ export function toDeadLetter(
   const headers = keptHeaders(message.headers);
   const customers = customersIn(message);
   const isCut =
-    headers.cut ||
-    (key?.length() ?? 0) < (message.key?.length ?? 0) ||
-    (value?.length() ?? 0) < valueBytesOf(message);
+    headers.cut || (key?.length() ?? 0) < (message.key?.length ?? 0) || (value?.length() ?? 0) < valueBytesOf(message);
   const { cut: _cut, ...place } = bare;
   return {
     ...place,
@@ -115,8 +113,7 @@ export function readLoosely({ value: bytes, headers }: EventMessage) {
   const named = [...eventHeaders(headers)].flatMap(([name, text]) =>
     name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : [],
   );
-  if (named.length > 0)
-    return { attributes: Object.fromEntries(named) as Record<string, unknown>, data: value, value };
+  if (named.length > 0) return { attributes: Object.fromEntries(named) as Record<string, unknown>, data: value, value };
   const attributes = asObject(value);
   return { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value };
 }
@@ -155,9 +152,7 @@ function parse(value: Buffer | null): unknown {
 }
 
 function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
 function isIdText(value: unknown): value is string {

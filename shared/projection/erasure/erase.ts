@@ -134,11 +134,7 @@ interface End {
 }
 
 /** Erases records of one kind, customer by customer in the order of their ids. @returns `null` when none is left. */
-export async function eraseKind(
-  work: Erasing,
-  entity: EntityName,
-  targets: readonly Target[],
-): Promise<End | null> {
+export async function eraseKind(work: Erasing, entity: EntityName, targets: readonly Target[]): Promise<End | null> {
   if (targets.length === 0) return null;
   const { db, session, budget } = work;
   const collection = db.collection<NamingDocument>(COLLECTIONS[entity]);
@@ -292,8 +288,7 @@ export async function verifyErasures(
 export async function repairErasures(db: Db, session: ClientSession, storeId: string): Promise<boolean> {
   const first = await findFirst(db, session, storeId);
   if (first === null) await dequeueStore(db, session, storeId);
-  else if (!(await isQueued(db, session, storeId)))
-    await enqueueStores(db, session, [storeId], first.partition);
+  else if (!(await isQueued(db, session, storeId))) await enqueueStores(db, session, [storeId], first.partition);
   return first !== null;
 }
 

@@ -1,18 +1,7 @@
 /** A piece of a store's erasures. Records with later positions stay: they were written after the deletion. */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
-import {
-  COLLECTIONS,
-  DEAD_LETTERS,
-  idsOfStore,
-  type Stamp,
-  stampsIn,
-} from '../../read-models/collections.ts';
-import {
-  type Erasure,
-  type ErasureProgress,
-  NAMING_CUSTOMERS,
-  erasuresIn,
-} from '../../read-models/erasures.ts';
+import { COLLECTIONS, DEAD_LETTERS, idsOfStore, type Stamp, stampsIn } from '../../read-models/collections.ts';
+import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS, erasuresIn } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import { dequeueStore, eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
 
@@ -64,9 +53,7 @@ export async function erasePiece(
 function firstOf(next: readonly Erasure[]): readonly Erasure[] {
   const first = next[0]?.done;
   if (first !== undefined && first.after !== '') return next.slice(0, 1);
-  const other = next.findIndex(
-    ({ done }) => done?.collection !== first?.collection || (done?.after ?? '') !== '',
-  );
+  const other = next.findIndex(({ done }) => done?.collection !== first?.collection || (done?.after ?? '') !== '');
   return next.slice(0, Math.min(other === -1 ? next.length : other, MAX_TOGETHER));
 }
 

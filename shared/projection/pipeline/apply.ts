@@ -78,10 +78,7 @@ function lettersOf({ topic, partition, messages }: Slice, rejected: readonly Rej
 function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   return new Map(
     [...erased].flatMap(([storeId, deletions]) =>
-      [...deletions].map(([id, at]): [string, number] => [
-        documentId(storeId, id),
-        Number(messages[at]?.offset),
-      ]),
+      [...deletions].map(([id, at]): [string, number] => [documentId(storeId, id), Number(messages[at]?.offset)]),
     ),
   );
 }

@@ -4,12 +4,7 @@
  */
 import type { LogMessage } from '../../kafka/message.ts';
 import { EventRejected } from '../../events/rejection.ts';
-import {
-  type Stamp,
-  tombstoneId,
-  type ReadModelDocument,
-  type Unplaced,
-} from '../../read-models/collections.ts';
+import { type Stamp, tombstoneId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { storesNamedBy } from '../dead-letters/letter.ts';
 import type { Slice } from '../slice/slice.ts';

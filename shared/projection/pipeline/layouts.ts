@@ -28,12 +28,7 @@ export function placeOf(entity: EntityName, document: object): Place | null {
 export type LayoutChanges = Map<string, Map<string, number>>;
 
 /** Notes that a product or category is in another place; `null` where it did not exist, or is gone. */
-export function noteLayout(
-  changes: LayoutChanges,
-  storeId: string,
-  before: Place | null,
-  after: Place | null,
-): void {
+export function noteLayout(changes: LayoutChanges, storeId: string, before: Place | null, after: Place | null): void {
   if (isSame(before, after)) return;
   const products = changes.get(storeId) ?? new Map<string, number>();
   changes.set(storeId, products);
@@ -82,11 +77,7 @@ export function countsOf(storeId: string): Filter<CategoryProducts> {
   return { _id: idsOfStore(storeId) };
 }
 
-export async function countByCategory(
-  db: Db,
-  session: ClientSession,
-  storeId: string,
-): Promise<Map<string, number>> {
+export async function countByCategory(db: Db, session: ClientSession, storeId: string): Promise<Map<string, number>> {
   const counted = db
     .collection<ProductDocument>(COLLECTIONS.product)
     .aggregate<{ _id: string; products: number }>(

@@ -115,11 +115,7 @@ function outcomeOf(
 }
 
 /** Events that another one of the same record follows count as well: so a record's position does not depend on where slices are cut. */
-function takePositions(
-  result: Plan,
-  outcomes: readonly Outcome[],
-  stored: Stored,
-): ReadonlyMap<Entry, number> {
+function takePositions(result: Plan, outcomes: readonly Outcome[], stored: Stored): ReadonlyMap<Entry, number> {
   const positions = new Map<Entry, number>();
   for (const entry of outcomes.flatMap(({ entries }) => entries).toSorted((a, b) => a.at - b.at)) {
     const { storeId, entity } = entry.change;
@@ -138,12 +134,7 @@ function planOutcome(
   const isDeleted = stored.tombstones.has(key);
   const isStored = stored.sequences.has(key) && !isDeleted;
   const after = document === null ? null : { ...document, feed_position };
-  noteMove(
-    result.trees,
-    storeId,
-    stored.ranked.get(key) ?? [],
-    after === null ? [] : rankEntries(entity, after),
-  );
+  noteMove(result.trees, storeId, stored.ranked.get(key) ?? [], after === null ? [] : rankEntries(entity, after));
   const place = after === null ? null : placeOf(entity, after);
   noteLayout(result.layouts, storeId, stored.placed.get(key) ?? null, place);
   if (after !== null) {
@@ -197,11 +188,7 @@ function projectEntry(
 }
 
 /** The store's offset as the event at index `at` finds it, its own record included. */
-function offsetAt(
-  storeEntries: readonly Entry[] | undefined,
-  before: string | undefined,
-  at: number,
-): string {
+function offsetAt(storeEntries: readonly Entry[] | undefined, before: string | undefined, at: number): string {
   let offset = before;
   for (const entry of storeEntries ?? []) {
     if (entry.at <= at) offset = entry.change.timezoneOffset ?? undefined;
@@ -210,11 +197,7 @@ function offsetAt(
 }
 
 /** Whether the customer was deleted before index `at`, or is deleted later in the slice (rule R13.3). */
-function isErased(
-  customerEntries: readonly Entry[] | undefined,
-  deletedBefore: boolean,
-  at: number,
-): boolean {
+function isErased(customerEntries: readonly Entry[] | undefined, deletedBefore: boolean, at: number): boolean {
   let deleted = deletedBefore;
   for (const entry of customerEntries ?? []) {
     if (entry.at < at) deleted = entry.change.deletes;

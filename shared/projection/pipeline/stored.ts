@@ -32,11 +32,7 @@ export interface Stored {
   stamps: Map<string, Stamp>;
 }
 
-export async function readStored(
-  db: Db,
-  session: ClientSession,
-  chains: ReadonlyMap<string, Chain>,
-): Promise<Stored> {
+export async function readStored(db: Db, session: ClientSession, chains: ReadonlyMap<string, Chain>): Promise<Stored> {
   const stores = new Set<string>();
   const documents: Record<EntityName, string[]> = Object.fromEntries(
     ENTITY_NAMES.map((entity): [string, string[]] => [entity, []]),
@@ -86,10 +82,7 @@ export async function readStored(
 }
 
 /** Tombstones that there may be: of the entities, and of the customers whom they name. */
-function tombstoneIdsOf(
-  chains: ReadonlyMap<string, Chain>,
-  stamps: ReadonlyMap<string, Stamp>,
-): ReadonlySet<string> {
+function tombstoneIdsOf(chains: ReadonlyMap<string, Chain>, stamps: ReadonlyMap<string, Stamp>): ReadonlySet<string> {
   const tombstoneIds = new Set<string>();
   for (const { key, entries } of chains.values()) {
     const [first] = entries;

@@ -80,11 +80,7 @@ async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity
   }
 }
 
-async function writeTombstones(
-  db: Db,
-  session: ClientSession,
-  { tombstones, restored }: Plan,
-): Promise<void> {
+async function writeTombstones(db: Db, session: ClientSession, { tombstones, restored }: Plan): Promise<void> {
   const operations: AnyBulkWriteOperation<Tombstone>[] = [
     ...tombstones.map(({ _id, ...replacement }) => ({
       replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
@@ -165,10 +161,7 @@ export async function insertDocuments(
   documents: readonly ReadModelDocument[],
 ): Promise<void> {
   for (const part of inParts(documents)) {
-    const reply: Inserted = await db.command(
-      { insert: collection, documents: part, ordered: false },
-      { session },
-    );
+    const reply: Inserted = await db.command({ insert: collection, documents: part, ordered: false }, { session });
     // MongoDB tells mistakes of single documents in an answer that is otherwise good.
     const [error] = reply.writeErrors ?? [];
     if (error !== undefined) throw new MongoServerError(error);

@@ -48,9 +48,7 @@ export const productProjection: Projection<'product'> = {
 
 export const optionGroupProjection: Projection<'option_group'> = {
   project({ id, state }) {
-    const options = state.options
-      .map(optionRecord)
-      .sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
+    const options = state.options.map(optionRecord).sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
     const group = (shown: typeof options) =>
       JSON.stringify({
         id,

@@ -22,9 +22,7 @@ export const storeProjection: Projection<'store'> = {
         order_types: state.order_types ?? [],
         minimum_order_value: state.minimum_order_value ?? null,
         address: address(state.address),
-        opening_hours: (state.opening_hours ?? []).map((hours) =>
-          shown(hours, ['weekday', 'opens', 'closes']),
-        ),
+        opening_hours: (state.opening_hours ?? []).map((hours) => shown(hours, ['weekday', 'opens', 'closes'])),
         created_at: local(state.created_at, offset),
         updated_at: toLocalDateTime(updated, offset),
       }),
@@ -132,9 +130,7 @@ function details(state: OrderState, items: Items, offset: string) {
       status: status ?? null,
       at: local(at, offset),
     })),
-    cancellation: cancellation
-      ? { reason: cancellation.reason ?? null, at: local(cancellation.at, offset) }
-      : null,
+    cancellation: cancellation ? { reason: cancellation.reason ?? null, at: local(cancellation.at, offset) } : null,
     notes: state.notes ?? null,
   };
 }

@@ -1,12 +1,6 @@
 /** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
 import { RANK_NODES, nodesIn } from '../../read-models/collections.ts';
-import {
-  nodesOf,
-  type RankNode,
-  type Root,
-  type LeafTexts,
-  type TreeName,
-} from '../../read-models/rank-tree/nodes.ts';
+import { nodesOf, type RankNode, type Root, type LeafTexts, type TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
   type LoadedTree,
   type LeafPlace,
@@ -230,12 +224,7 @@ function countsOf({ added, removed }: TreeChange): Record<string, number> {
 }
 
 /** They are few, so that it costs less than removing them first, as it is done with documents (decision 0028). */
-async function write(
-  db: Db,
-  session: ClientSession,
-  nodes: readonly RankNode[],
-  texts: TextOperations,
-): Promise<void> {
+async function write(db: Db, session: ClientSession, nodes: readonly RankNode[], texts: TextOperations): Promise<void> {
   const collection = db.collection<RankNode | LeafTexts>(RANK_NODES);
   const operations: AnyBulkWriteOperation<RankNode | LeafTexts>[] = nodes.map(({ _id, ...replacement }) => ({
     replaceOne: { filter: { _id }, replacement, upsert: true },

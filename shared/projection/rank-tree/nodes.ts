@@ -144,11 +144,7 @@ function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' 
 export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
   const { level, parts } = node;
   if (parts.length <= nodeParts) return [node];
-  const [first = 0, ...others] = partSizes(
-    parts.length,
-    nodeParts,
-    grows === 'in front' && node.boundary === '',
-  );
+  const [first = 0, ...others] = partSizes(parts.length, nodeParts, grows === 'in front' && node.boundary === '');
   node.parts = parts.slice(0, first);
   node.isChanged = true;
   let start = first;

@@ -5,12 +5,7 @@ import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-mod
 import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
 import { type CutLeaf, leafOf, type Part, TreeNode } from './nodes.ts';
-import {
-  RANKED_FIELDS,
-  rankEntries,
-  type RankEntry,
-  type RankTree,
-} from '../../read-models/rank-tree/trees.ts';
+import { RANKED_FIELDS, rankEntries, type RankEntry, type RankTree } from '../../read-models/rank-tree/trees.ts';
 import { bytesOfTexts, SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
 import { inBatches } from '../../waiting.ts';
 import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
@@ -31,9 +26,7 @@ export async function loadTree(
   if (leaves === undefined || levels === undefined || version === undefined) return null;
   let loaded = cached;
   if (loaded === null) {
-    const [top] = await readNodes(transaction, [
-      nodeId(transaction.tree.name, transaction.storeId, levels - 1, ''),
-    ]);
+    const [top] = await readNodes(transaction, [nodeId(transaction.tree.name, transaction.storeId, levels - 1, '')]);
     if (top === undefined || damageOf(top) !== null) return null;
     loaded = new LoadedTree(TreeNode.ofStored(levels - 1, top), leaves);
   }
@@ -68,10 +61,7 @@ async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[
   const found: RankNode[] = [];
   for (let start = 0; start < ids.length; start += MAX_NAMED) {
     const part = ids.slice(start, start + MAX_NAMED);
-    const nodes = nodesIn(db).find(
-      { store_id: storeId, _id: { $in: part } },
-      { session, batchSize: ONE_BATCH },
-    );
+    const nodes = nodesIn(db).find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
     found.push(...(await nodes.toArray()));
   }
   return found;
@@ -91,9 +81,7 @@ export async function* readRecords(
     hint: tree.keyIndex,
     batchSize: 5_000,
   } as const;
-  const documents = db
-    .collection(tree.collection)
-    .find({ store_id: storeId, [tree.keyField]: range }, options);
+  const documents = db.collection(tree.collection).find({ store_id: storeId, [tree.keyField]: range }, options);
   for await (const document of documents) {
     for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
   }

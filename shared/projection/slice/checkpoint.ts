@@ -139,10 +139,7 @@ export async function applyWithCheckpoint<T>(
   // A damaged batch proves nothing about the log.
   const newest = slice.messages.findLast((message) => damagedBatch(message) === undefined);
   const last = newest === undefined ? claim.lastMessage : identityOf(newest);
-  const before = Object.entries(claim.lastMessage ?? {}).map(([field, value]) => [
-    `last_message.${field}`,
-    value,
-  ]);
+  const before = Object.entries(claim.lastMessage ?? {}).map(([field, value]) => [`last_message.${field}`, value]);
   const filter = {
     _id: claim.id,
     owner: claim.owner,

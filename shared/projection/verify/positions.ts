@@ -29,11 +29,7 @@ const IS_POSITION = {
   $cond: [
     { $isNumber: '$_id' },
     {
-      $and: [
-        { $gte: ['$_id', 1] },
-        { $lte: ['$_id', Number.MAX_SAFE_INTEGER] },
-        { $eq: ['$_id', { $trunc: '$_id' }] },
-      ],
+      $and: [{ $gte: ['$_id', 1] }, { $lte: ['$_id', Number.MAX_SAFE_INTEGER] }, { $eq: ['$_id', { $trunc: '$_id' }] }],
     },
     false,
   ],
@@ -135,9 +131,7 @@ async function shownJson(
     .collection<Naming>(first.collection)
     .find({ store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } }, { session, hint: BY_ID })
     .toArray();
-  const positioned = found.map((one) =>
-    Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 },
-  );
+  const positioned = found.map((one) => (Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 }));
   const shown = await withoutErased(db, session, first.collection, positioned);
   return new Map(shown.map(({ _id, summary, whole }) => [_id, { summary, whole }]));
 }

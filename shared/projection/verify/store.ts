@@ -92,15 +92,7 @@ export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare:
     compare('the stamp', damage ?? 'missing', 'a stamp');
     return;
   }
-  const {
-    counts = {},
-    tombstones = {},
-    positions = {},
-    position = 0,
-    epochs,
-    slice_partition,
-    slice_end,
-  } = stamp;
+  const { counts = {}, tombstones = {}, positions = {}, position = 0, epochs, slice_partition, slice_end } = stamp;
   const compareLeast = (what: string, stored: number, least: number) =>
     compare(what, stored >= least ? `at least ${least}` : stored, `at least ${least}`);
   compare('whose stamp it is', stamp.store_id === stamp._id ? 'its store' : 'another', 'its store');

@@ -20,11 +20,7 @@ import type { TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
 export type Compare = (what: string, stored: string | number, counted: string | number) => void;
 
-export async function verifyTree(
-  transaction: TreeTransaction,
-  stamp: Stamp | null,
-  compare: Compare,
-): Promise<void> {
+export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | null, compare: Compare): Promise<void> {
   const root: unknown = stamp?.ranks?.[transaction.tree.name];
   const damage = root === undefined ? null : damageOfRoot(root);
   if (damage !== null) {
@@ -211,10 +207,7 @@ async function* readTexts({ db, session, tree, storeId }: TreeTransaction): Asyn
 }
 
 /** How many nodes are stored of levels that a tree with so many does not have. */
-async function countOrphans(
-  { db, session, tree, storeId }: TreeTransaction,
-  levels: number,
-): Promise<number> {
+async function countOrphans({ db, session, tree, storeId }: TreeTransaction, levels: number): Promise<number> {
   const has = Array.from({ length: levels }, (_, level) => String(level));
   if (tree.searched && levels > 0) has.push('leaf');
   const level = { $arrayElemAt: [{ $split: ['$_id', '/'] }, LEVEL_IN_ID] };

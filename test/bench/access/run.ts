@@ -69,10 +69,7 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
   const each = await Promise.all(
     keys.map(async (key) => ({ authorization: `Bearer ${await fetchToken(ours.url, key)}` })),
   );
-  const open = await ground.start(
-    { ...program, name: 'without-access', file: WITHOUT_ACCESS },
-    { BENCH_STORE: STORE },
-  );
+  const open = await ground.start({ ...program, name: 'without-access', file: WITHOUT_ACCESS }, { BENCH_STORE: STORE });
   for (const [name, path] of ROUTES) {
     const sideOf = ({ pid, url }: RunningService) => ({
       pid,
@@ -112,12 +109,7 @@ function render({ rows }: { rows: readonly Comparison[] }): string {
   ];
   return table(
     ['', 'ours', ...SIDE, 'other', ...SIDE, 'ratio'],
-    rows.map(({ name, ours, other, ratio }) => [
-      name,
-      ...figures(ours),
-      ...figures(other),
-      `${ratio.toFixed(2)}×`,
-    ]),
+    rows.map(({ name, ours, other, ratio }) => [name, ...figures(ours), ...figures(other), `${ratio.toFixed(2)}×`]),
   );
 }
 

@@ -39,12 +39,7 @@ export async function measurePages(
   const admin = installation.mongodb.db('admin');
   const { pid: mongod } = (await admin.command({ serverStatus: 1 })) as unknown as { pid: number };
   /** The page of a feed that begins at a share of a store's changes. */
-  const at = async (
-    share: number,
-    path: string,
-    feed: string | null,
-    { storeId, token } = orders,
-  ): Promise<Side> => {
+  const at = async (share: number, path: string, feed: string | null, { storeId, token } = orders): Promise<Side> => {
     const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
     if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
     const position = {
@@ -64,12 +59,7 @@ export async function measurePages(
   const first = await at(0, page, 'order');
   const middle = await at(0.5, page, 'order');
   const pairs: [name: string, ours: Side, beside: string, other: Side][] = [
-    [
-      'the first',
-      await at(0, page, null),
-      'the list’s first',
-      await at(0, '/api/order/list?page_size=100', null),
-    ],
+    ['the first', await at(0, page, null), 'the list’s first', await at(0, '/api/order/list?page_size=100', null)],
   ];
   for (const share of [0.5, 0.999]) {
     pairs.push([`at ${share * 100} %`, await at(share, page, 'order'), 'the first', first]);

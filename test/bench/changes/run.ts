@@ -41,12 +41,7 @@ async function run(ground: Ground, options: ChangesOptions): Promise<ChangesResu
   const { installation, start, cleanup } = ground;
   const quiet = Array.from({ length: options.stores }, (_, index) => `quiet-${index}`);
   const live = liveStores(LIVE_STORES);
-  const keys = await publishKeys(installation, [
-    LARGE,
-    MIXED,
-    ...quiet,
-    ...live.map(({ storeId }) => storeId),
-  ]);
+  const keys = await publishKeys(installation, [LARGE, MIXED, ...quiet, ...live.map(({ storeId }) => storeId)]);
   await start(await serviceProgram('projector'));
   await fill(installation, LARGE, options.records, orderAt);
   await fill(installation, MIXED, options.records * MIXED_SHARE, anythingAt);
@@ -83,9 +78,7 @@ async function fill(
 ): Promise<void> {
   for (let first = 0; first < records; first += CHUNK) {
     const numbers = Array.from({ length: Math.min(CHUNK, records - first) }, (_, index) => first + index);
-    await publish(
-      numbers.map((number) => ({ ...recordAt(number), storeId, subject: `r${number}`, sequence: 1 })),
-    );
+    await publish(numbers.map((number) => ({ ...recordAt(number), storeId, subject: `r${number}`, sequence: 1 })));
   }
 }
 

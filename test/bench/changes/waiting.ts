@@ -36,9 +36,7 @@ export async function measureWaiting(
 ): Promise<WaitingResult> {
   const { installation, cleanup } = ground;
   // Code is compiled and pools are full before memory is compared.
-  await follow(query.url, live, tokenOf, () =>
-    publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }),
-  );
+  await follow(query.url, live, tokenOf, () => publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }));
   await sleep(SETTLE_MS);
   const before = await residentMebibytes(query.pid);
   const latest = await startWaiters(query.url, quiet, tokenOf, waiters, cleanup);

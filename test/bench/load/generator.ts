@@ -42,9 +42,7 @@ async function run({
         const first = begun % requests.length;
         const rotated = [...requests.slice(first), ...requests.slice(0, first)];
         client.setRequests(
-          sharedOut
-            ? rotated.filter((_, index) => index % Math.min(connections, requests.length) === 0)
-            : rotated,
+          sharedOut ? rotated.filter((_, index) => index % Math.min(connections, requests.length) === 0) : rotated,
         );
         begun += 1;
       };

@@ -46,8 +46,7 @@ async function run(ground: Ground, { orders, versions, rounds }: ProjectorOption
     measured.push(figures);
     say(`round ${round}: ${JSON.stringify(figures)}`);
   }
-  const middle = (figure: keyof Round, digits: number) =>
-    rounded(median(measured.map((one) => one[figure])), digits);
+  const middle = (figure: keyof Round, digits: number) => rounded(median(measured.map((one) => one[figure])), digits);
   return {
     events,
     events_per_second: middle('events_per_second', 0),
@@ -96,11 +95,7 @@ async function measure(
       if (now.done > last.done) last = now;
       else if (now.at - last.at > STUCK_MS) throw new Error(`nothing happens after ${now.done} events`);
     }
-    const newest = await (
-      await database()
-    )
-      ?.collection(COLLECTIONS.order)
-      .countDocuments({ sequence: versions });
+    const newest = await (await database())?.collection(COLLECTIONS.order).countDocuments({ sequence: versions });
     if (newest !== orders) throw new Error(`${newest} of ${orders} orders are there in their last version`);
     const events = last.done - begun.done;
     return {

@@ -32,11 +32,7 @@ const KINDS: readonly [name: string, percent: number, pathOf: PathOf][] = [
   ['orders, any page', 10, ({ orders }, random) => `/api/order/list?page=${pageOf(orders, random)}`],
   ['orders by status and date', 15, statusAndDate],
   ['order details', 20, ({ orders }, random) => `/api/order/details/?order_id=o${random(orders)}`],
-  [
-    'customers, any page',
-    5,
-    ({ customers }, random) => `/api/customer/list?page=${pageOf(customers, random)}`,
-  ],
+  ['customers, any page', 5, ({ customers }, random) => `/api/customer/list?page=${pageOf(customers, random)}`],
   [
     'customers, search',
     3,

@@ -4,15 +4,7 @@ import { Option } from 'commander';
 import type { Db } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
-import {
-  type Bench,
-  connectionsOption,
-  grouped,
-  numberOption,
-  roundsOption,
-  secondsOption,
-  table,
-} from '../frame.ts';
+import { type Bench, connectionsOption, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
 import type { Ground } from '../ground.ts';
 import { measureInTurn, type Round, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
@@ -118,8 +110,7 @@ async function sideFor(
   const sent = [];
   for (const { storeId, path } of requests) {
     const headers: Record<string, string> = headersOf(storeId);
-    if (isPoll)
-      headers['if-none-match'] = (await fetch(`${url}${path}`, { headers })).headers.get('etag') ?? '';
+    if (isPoll) headers['if-none-match'] = (await fetch(`${url}${path}`, { headers })).headers.get('etag') ?? '';
     sent.push({ path, headers });
   }
   return { pid, url, headers: {}, requests: sent, status: isPoll ? 304 : 200 };
@@ -171,16 +162,7 @@ function writeOrders(installation: Installation, stores: readonly StoreSize[]): 
 }
 
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
-const TITLES = [
-  'request',
-  'encoding',
-  ...SIDE,
-  'usual',
-  ...SIDE.slice(1),
-  'req/s ratio',
-  'cpu ratio',
-  'of /health',
-];
+const TITLES = ['request', 'encoding', ...SIDE, 'usual', ...SIDE.slice(1), 'req/s ratio', 'cpu ratio', 'of /health'];
 
 function render({ rows }: { rows: readonly RowResult[] }): string {
   const behind = rows.filter(({ ratio, cpu_ratio: cpu }) => Math.min(ratio, cpu) < 1);
@@ -204,8 +186,7 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResul
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
   name: 'query',
-  description:
-    'What integrations ask of twenty stores, beside the same work done with Fastify and the MongoDB driver.',
+  description: 'What integrations ask of twenty stores, beside the same work done with Fastify and the MongoDB driver.',
   options: [
     numberOption(
       'records',

@@ -86,11 +86,7 @@ async function publish(
 }
 
 /** Waits until the projector has applied everything. @throws when it stands still for long. */
-async function applied(
-  installation: Installation,
-  total: number,
-  tell: (done: number) => void,
-): Promise<void> {
+async function applied(installation: Installation, total: number, tell: (done: number) => void): Promise<void> {
   let before = -1;
   let movedAt = Date.now();
   for (;;) {

@@ -9,10 +9,7 @@ export interface BenchKey {
   secret: string;
 }
 
-export async function publishKeys(
-  { publishAccess }: Installation,
-  storeIds: readonly string[],
-): Promise<BenchKey[]> {
+export async function publishKeys({ publishAccess }: Installation, storeIds: readonly string[]): Promise<BenchKey[]> {
   const keys = storeIds.map((storeId) => ({
     storeId,
     clientId: newClientId(),

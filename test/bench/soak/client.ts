@@ -27,9 +27,7 @@ export class Tally {
 
   /** What it was since the last call. */
   take(): Pick<Sample, 'answers' | 'wrong' | 'refused'> {
-    const answers = Object.fromEntries(
-      this.#answers.entries().map(([kind, times]) => [kind, timesOf(times)]),
-    );
+    const answers = Object.fromEntries(this.#answers.entries().map(([kind, times]) => [kind, timesOf(times)]));
     const taken = { answers, wrong: this.#wrong, refused: this.#refused };
     this.#answers = new Map();
     [this.#wrong, this.#refused] = [{}, {}];

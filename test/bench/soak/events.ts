@@ -30,10 +30,7 @@ const STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as c
 /** Each makes the event of one store in one round; rounds of a store go up by one. */
 const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | null)[] = [
   (store, round, { seed, environment, now, history }) => {
-    const { entity, storeId, subject, data } = at(
-      campaigns({ seed, environment, store, now }, history),
-      round,
-    );
+    const { entity, storeId, subject, data } = at(campaigns({ seed, environment, store, now }, history), round);
     const changed = { ...data, status: at(STATUSES, round), updated_at: new Date() };
     return { entity, storeId, subject, sequence: Date.now(), data: changed };
   },

@@ -53,10 +53,7 @@ export function watchService({ pid, operations, logFile }: WatchedService, ports
   };
 }
 
-export async function lookAtServers({
-  mongodb,
-  redis,
-}: Installation): Promise<Pick<Sample, 'mongodb' | 'redis'>> {
+export async function lookAtServers({ mongodb, redis }: Installation): Promise<Pick<Sample, 'mongodb' | 'redis'>> {
   const { connections } = (await mongodb.db('admin').command({ serverStatus: 1 })) as {
     connections: { current: number };
   };

@@ -124,12 +124,7 @@ export function judge(samples: readonly Sample[]): Verdict {
   };
 }
 
-function trendOf(
-  what: string,
-  limit: number,
-  samples: readonly Sample[],
-  of: (sample: Sample) => number,
-): Trend {
+function trendOf(what: string, limit: number, samples: readonly Sample[], of: (sample: Sample) => number): Trend {
   const points = samples.map((sample) => ({ x: sample.minute / 60, y: of(sample) }));
   const slope = leastSquaresSlope(points);
   return {
@@ -206,8 +201,6 @@ function ending(samples: readonly Sample[], verdict: Verdict): string {
   return [
     `Of ${grouped(answers)} answers ${listed.length === 0 ? 'none was' : 'these were'} wrong${listed.length === 0 ? '' : `: ${listed.join(', ')}`}, and ${refused} were 503. The logs have ${warnings} warnings and ${errors} errors.`,
     `Processor time, of a core: ${processors.join(', ')}.`,
-    isLongEnough
-      ? `The verdict: it ${holds ? 'holds' : 'does not hold'}.`
-      : 'It was too short for a verdict.',
+    isLongEnough ? `The verdict: it ${holds ? 'holds' : 'does not hold'}.` : 'It was too short for a verdict.',
   ].join(' ');
 }

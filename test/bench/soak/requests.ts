@@ -49,8 +49,7 @@ const MIX: { weight: number; ask: (asking: Asking) => Promise<unknown> }[] = [
   { weight: 3, ask: ({ client }) => client.newToken() },
   {
     weight: 2,
-    ask: ({ client }) =>
-      client.send(tokenRequest({ ...client.key, secret: newClientSecret() }, 'wrong secret', [401])),
+    ask: ({ client }) => client.send(tokenRequest({ ...client.key, secret: newClientSecret() }, 'wrong secret', [401])),
   },
   {
     weight: 2,
@@ -64,19 +63,14 @@ const MIX: { weight: number; ask: (asking: Asking) => Promise<unknown> }[] = [
   },
   {
     weight: 1,
-    ask: ({ client }) =>
-      client.get({ kind: 'wrong parameter', path: '/api/order/list?pagesize=3', expected: [422] }),
+    ask: ({ client }) => client.get({ kind: 'wrong parameter', path: '/api/order/list?pagesize=3', expected: [422] }),
   },
   { weight: 1, ask: ({ client }) => client.send({ kind: 'health', path: '/health', expected: [200] }) },
 ];
 const WEIGHTS = MIX.flatMap(({ weight, ask }) => Array.from({ length: weight }, () => ask));
 
 /** Asks at the rate until the signal is aborted; then the last answers are waited for. */
-export async function askSteadily(
-  clients: readonly Client[],
-  perSecond: number,
-  over: AbortSignal,
-): Promise<void> {
+export async function askSteadily(clients: readonly Client[], perSecond: number, over: AbortSignal): Promise<void> {
   const asking = clients.map((client): Asking => {
     return { client, known: { ids: new Map(), names: [], etags: new Map() } };
   });

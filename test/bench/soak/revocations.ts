@@ -53,9 +53,7 @@ async function oneKey(
   });
   await client.get({ ...LIST, kind: 'new key', expected: [200] });
   const data = { secret_sha256: hashSecret(key.secret), scopes: SCOPES, status: 'revoked' };
-  await installation.publishAccess([
-    { entity: 'access_key', storeId, subject: key.clientId, sequence: 2, data },
-  ]);
+  await installation.publishAccess([{ entity: 'access_key', storeId, subject: key.clientId, sequence: 2, data }]);
   await until('revoked key is refused', async () => {
     const answer = await client.get({ ...LIST, kind: 'revoked key', expected: [200, 401] });
     return answer?.status === 401;

@@ -57,11 +57,7 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
 }
 
 /** The quickest way there is: at once, and at the lowest level. */
-async function compress(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  payload: unknown,
-): Promise<unknown> {
+async function compress({ headers }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (typeof payload !== 'string' || payload.length <= 1_024) return payload;
   if (headers['accept-encoding']?.includes('gzip') !== true) return payload;
   reply.header('content-encoding', 'gzip').header('vary', 'accept-encoding').removeHeader('content-length');

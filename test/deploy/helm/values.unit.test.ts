@@ -44,9 +44,7 @@ describe('settings and secrets of the chart', () => {
 
   it('count on the default by which a pod’s time to end is reckoned', async () => {
     const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS');
-    expect(await chart('templates/query.yaml')).toContain(
-      `.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`,
-    );
+    expect(await chart('templates/query.yaml')).toContain(`.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`);
   });
 });
 

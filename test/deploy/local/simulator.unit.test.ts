@@ -36,9 +36,7 @@ function play(seed: number, ordersPerMinute: number, milliseconds: number): Simu
 }
 
 function statesOf<E extends EntityName>(events: readonly SimulatedEvent[], entity: E) {
-  return events.flatMap((event) =>
-    event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : [],
-  );
+  return events.flatMap((event) => (event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : []));
 }
 
 const cents = (text: string | null | undefined) => Math.round(Number(text ?? 0) * 100);
@@ -151,19 +149,16 @@ test('orders come in at the rate asked for, the first at once, take every way, a
   const orders = statesOf(play(1, 60, 60_000 + (3 * HOUR) / PACE), 'order');
   expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
   expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));
-  const early = [...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values()].slice(
-    0,
-    150,
-  );
+  const early = [...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values()].slice(0, 150);
   for (const versions of early) expect(['concluded', 'cancelled']).toContain(versions.at(-1)?.data.status);
 });
 
 test('a later run repeats no id of an earlier one', () => {
   const stores = [simulatedStore(1, 0)];
   const first = (began: number) =>
-    traffic({ seed: 1, environment: 'sandbox', now: NOW, stores, history: 0, ordersPerMinute: 1, began })(
-      began,
-    ).map(({ subject }) => subject);
+    traffic({ seed: 1, environment: 'sandbox', now: NOW, stores, history: 0, ordersPerMinute: 1, began })(began).map(
+      ({ subject }) => subject,
+    );
   expect(first(NOW)).not.toEqual(first(NOW + 1_000));
 });
 
@@ -173,8 +168,7 @@ test('every kind of store lies in more than one city, every fifth an hour behind
   expect(offsets.slice(0, 5)).toEqual(['-03:00', '-03:00', '-03:00', '-03:00', '-04:00']);
   const kinds = Map.groupBy(stores, ({ cuisine }) => cuisine.names[0]);
   expect(kinds.size).toBe(5);
-  for (const ofKind of kinds.values())
-    expect(new Set(ofKind.map(({ city }) => city.name)).size).toBeGreaterThan(1);
+  for (const ofKind of kinds.values()) expect(new Set(ofKind.map(({ city }) => city.name)).size).toBeGreaterThan(1);
 });
 
 test('chance is the same for the same seed and names, and no other', () => {

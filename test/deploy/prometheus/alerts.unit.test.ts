@@ -24,8 +24,7 @@ const all = groups.flatMap((group) => group.rules);
 const rules = all.filter((rule) => 'alert' in rule);
 const recordings = new Map(all.filter((rule) => 'record' in rule).map(({ record, expr }) => [record, expr]));
 /** What an expression asks for, with what was recorded in its place. */
-const wholeOf = (expr: string) =>
-  expr.replaceAll(/\bstore_data:[\w:]+/g, (record) => recordings.get(record) ?? record);
+const wholeOf = (expr: string) => expr.replaceAll(/\bstore_data:[\w:]+/g, (record) => recordings.get(record) ?? record);
 
 const RUNBOOKS = 'https://github.com/store-data/store-data-api/blob/main/docs/operations.md';
 

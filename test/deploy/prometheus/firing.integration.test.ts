@@ -52,10 +52,7 @@ async function test(tests: object[]): Promise<void> {
   const tried = join(folder, 'alerts.test.yaml');
   await writeFile(
     tried,
-    stringify(
-      { rule_files: [file], evaluation_interval: EVERY_MINUTE, tests },
-      { aliasDuplicateObjects: false },
-    ),
+    stringify({ rule_files: [file], evaluation_interval: EVERY_MINUTE, tests }, { aliasDuplicateObjects: false }),
   );
   if ('missing' in promtool) return;
   await run(promtool.file, ['test', 'rules', tried]);
@@ -70,9 +67,7 @@ it.skipIf('missing' in promtool)('every alert fires when it should, and says whe
     SCENARIOS.map(({ alert, fires: { series, at, labels = {} } }) => {
       const rule = rules.find((one) => one.alert === alert);
       if (rule === undefined) throw new Error(`there is no ${alert}`);
-      return testOf(alert, series, [
-        { eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] },
-      ]);
+      return testOf(alert, series, [{ eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] }]);
     }),
   );
 });

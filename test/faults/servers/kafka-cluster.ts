@@ -61,12 +61,7 @@ async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluste
       const { data, logFile } = await home.room(`kafka-${id}`);
       return makeServer(
         home.context.guard,
-        await program.prepare(
-          data,
-          [port, controller],
-          logFile,
-          size === 3 ? { index, ports: members } : undefined,
-        ),
+        await program.prepare(data, [port, controller], logFile, size === 3 ? { index, ports: members } : undefined),
         port,
         logFile,
       );

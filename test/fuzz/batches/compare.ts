@@ -39,13 +39,7 @@ export interface Comparison {
 }
 
 /** @throws with the batch in hex and both readings at the first difference. Rejects where Java or a jar is not to be had. */
-export async function compareWithJava({
-  seed,
-  batches,
-}: {
-  seed: number;
-  batches: number;
-}): Promise<Comparison> {
+export async function compareWithJava({ seed, batches }: { seed: number; batches: number }): Promise<Comparison> {
   const samples = fc.sample(randomBatch, { seed, numRuns: batches });
   const java = await readWithJava(samples.map(({ batch }) => batch));
   const result: Comparison = { read: 0, refused: 0, onPurpose: {} };
@@ -78,8 +72,7 @@ function expectation(
   if ('error' in java) {
     // It looks further than the last record only to see that nothing is there.
     const isBehind = /^KafkaException: Error checking|still remaining|FAILED_TO_UNCOMPRESS/.test(java.error);
-    const isRead =
-      isBehind && isPackedChanged && 'records' in ours && ours.records.length === Math.max(0, count);
+    const isRead = isBehind && isPackedChanged && 'records' in ours && ours.records.length === Math.max(0, count);
     return isRead
       ? { rule: 'bytes behind what is compressed are not looked at', expected: ours }
       : { rule: null, expected: java };
@@ -165,9 +158,7 @@ async function readWithJava(batches: readonly Buffer[]): Promise<Read[]> {
         records: read.records.map((record) => ({
           ...record,
           timestamp: exactly(batches[at], record.timestamp),
-          headers: byName(
-            record.headers.map(([header, value]) => [named(Buffer.from(header, 'base64')), value]),
-          ),
+          headers: byName(record.headers.map(([header, value]) => [named(Buffer.from(header, 'base64')), value])),
         })),
       };
     });

@@ -30,10 +30,7 @@ const record: fc.Arbitrary<RecordToEncode> = fc
       offsetDelta: rarely<number | null>(null, fc.oneof(fc.integer({ min: -2, max: 8 }), fc.integer()), 8),
       says: rarely(
         {},
-        fc.record(
-          { length: lie, key: lie, value: lie, headers: lie, headerValue: lie },
-          { requiredKeys: [] },
-        ),
+        fc.record({ length: lie, key: lie, value: lie, headers: lie, headerValue: lie }, { requiredKeys: [] }),
       ),
     },
     { requiredKeys: ['key', 'value', 'headers'] },
@@ -62,11 +59,7 @@ function changed(given: Buffer, changes: readonly { act: string; at: number; byt
   return result;
 }
 
-const changes = rarely<Parameters<typeof changed>[1]>(
-  [],
-  fc.array(change, { minLength: 1, maxLength: 2 }),
-  4,
-);
+const changes = rarely<Parameters<typeof changed>[1]>([], fc.array(change, { minLength: 1, maxLength: 2 }), 4);
 
 export interface RandomBatch {
   batch: Buffer;

@@ -56,8 +56,7 @@ function storedAccess(storeId: string): Promise<StoreAccess | null> {
   return controlCollections(control()).stores.findOne({ _id: `${installation.environment}/${storeId}` });
 }
 
-const keysOf = (storeId: string) =>
-  redisKeys(installation.config.namePrefix, installation.environment, storeId);
+const keysOf = (storeId: string) => redisKeys(installation.config.namePrefix, installation.environment, storeId);
 /** What Redis holds of a key, or of the blocking of a store, the newest only. */
 const grantOf = (clientId: string) => installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
 const blockOf = (storeId: string) => installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
@@ -87,9 +86,7 @@ describe('keys', () => {
     expect(code).toBe(0);
     expect(stderr).toBe(`note: no record of a store s1 has arrived in ${installation.environment} yet\n`);
     const [, clientId = '', secret = ''] =
-      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore {10}s1\n/.exec(
-        stdout,
-      ) ?? [];
+      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore {10}s1\n/.exec(stdout) ?? [];
     expect(await storedKey(clientId)).toMatchObject({
       store_id: 's1',
       environment: installation.environment,
@@ -115,9 +112,7 @@ describe('keys', () => {
     expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
     const again = await runCommand(installation.env, args, { input: 'another secret that is long enough' });
     expect(again).toMatchObject({ code: 1, stdout: '' });
-    expect(again.stderr).toContain(
-      `client_id pos 17 exists already: store s1 in ${installation.environment}, active`,
-    );
+    expect(again.stderr).toContain(`client_id pos 17 exists already: store s1 in ${installation.environment}, active`);
     expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
   });
 
@@ -257,9 +252,7 @@ describe('while Kafka or Redis is away', () => {
     const noRedis = { ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' };
     const withoutRedis = await runCommand(noRedis, `keys revoke ${other}`);
     expect(withoutRedis.code).toBe(1);
-    expect(withoutRedis.stderr).toMatch(
-      /is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/,
-    );
+    expect(withoutRedis.stderr).toMatch(/is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/);
     expect(withoutRedis.stderr).not.toContain('secret');
     await start();
     await eventually(
@@ -296,10 +289,7 @@ describe('stores', () => {
     const created_at = '2026-01-01T00:00:00Z';
     const data = { name: 'x', timezone_offset: '-03:00', status: 'blocked', created_at };
     await installation.publish([{ entity: 'store', storeId: 's8', subject: 's8', sequence: 1, data }]);
-    await eventually(
-      'the record is adopted',
-      async () => (await storedAccess('s8'))?.record_status === 'blocked',
-    );
+    await eventually('the record is adopted', async () => (await storedAccess('s8'))?.record_status === 'blocked');
     const { code, stdout, stderr } = await run('stores', 'unblock', 's8');
     expect(code).toBe(0);
     expect(stdout).toMatch(/status {7}blocked\n/);

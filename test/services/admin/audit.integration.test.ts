@@ -83,17 +83,10 @@ describe('the audit', () => {
   });
 
   it('has stores, and finds by store, action and time', async () => {
-    const words = [
-      'stores block s9',
-      'stores unblock s9',
-      'quota set -s s9 --requests 5',
-      'quota reset -s s9',
-    ];
+    const words = ['stores block s9', 'stores unblock s9', 'quota set -s s9 --requests 5', 'quota reset -s s9'];
     for (const command of words) await runJson(env, command);
     const actions = ['stores.block', 'stores.unblock', 'quota.set', 'quota.reset'];
-    expect(await commands('--store', 's9')).toMatchObject(
-      actions.map((action) => ({ action, outcome: 'done' })),
-    );
+    expect(await commands('--store', 's9')).toMatchObject(actions.map((action) => ({ action, outcome: 'done' })));
     const blocked = await audit('--store', 's9', '--action', 'stores.block', '--since', '1h');
     expect(blocked).toHaveLength(1);
     const after = new Date(Date.parse(blocked[0]?.at ?? '') + 1).toISOString();

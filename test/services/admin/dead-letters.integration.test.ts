@@ -17,14 +17,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { useInstallation } from '#test/hooks.ts';
-import {
-  keyEvent,
-  orderEvent,
-  orderMessage,
-  type TestEvent,
-  kafkaMessage,
-  storeAccessEvent,
-} from '#test/events.ts';
+import { keyEvent, orderEvent, orderMessage, type TestEvent, kafkaMessage, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
@@ -85,9 +78,7 @@ describe('dead-letters', () => {
   const facetOf = (status: (typeof ORDER_STATUSES)[number]) =>
     orderFacet({ status, order_type: 'delivery', customer_id: null });
   const storedOrder = async (id: string) =>
-    (await readModels(installation))
-      .collection<OrderDocument>(COLLECTIONS.order)
-      .findOne({ _id: `s1/${id}` });
+    (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order).findOne({ _id: `s1/${id}` });
   const stamp = async () => (await readModels(installation)).collection<Stamp>(STAMPS).findOne({ _id: 's1' });
 
   it('are listed with what the projector itself refused, and show no data unless asked', async () => {
@@ -188,8 +179,7 @@ describe('dead-letters', () => {
     const block = letter(storeAccessEvent('s5', 1, 'blocked'), { topic: access, offset: 4_000_002 });
     await accessLetters.insertMany([key, block]);
     expect(await retry(key._id, block._id)).toMatchObject({ code: 0, applied: 2 });
-    const keysOf = (storeId: string) =>
-      redisKeys(installation.config.namePrefix, installation.environment, storeId);
+    const keysOf = (storeId: string) => redisKeys(installation.config.namePrefix, installation.environment, storeId);
     const inRedis = (key: string) => installation.redis.zrange(key, 0, '-1');
     expect(await inRedis(keysOf('s1').grant('letter-key'))).toEqual(['active menu']);
     expect(await inRedis(keysOf('s5').storeAccess)).toEqual(['blocked']);

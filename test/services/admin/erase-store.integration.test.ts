@@ -190,9 +190,7 @@ describe('stores erase', () => {
     const { environment } = service.installation;
     type Change = { action: string; outcome: string; environment: string };
     const audit = await json<Change[]>('audit', '--store', 'gone');
-    const commands = audit.filter(
-      (change) => change.environment === environment && change.outcome === 'done',
-    );
+    const commands = audit.filter((change) => change.environment === environment && change.outcome === 'done');
     expect(commands.map(({ action }) => action)).toEqual([
       'quota.set',
       'stores.erase',

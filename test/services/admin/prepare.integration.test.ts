@@ -30,9 +30,7 @@ describe('prepare', () => {
         resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
       });
       for (const { configEntries } of resources) {
-        const settings = new Map(
-          configEntries.map(({ configName, configValue }) => [configName, configValue]),
-        );
+        const settings = new Map(configEntries.map(({ configName, configValue }) => [configName, configValue]));
         expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual(['delete', '-1']);
       }
       const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
@@ -48,8 +46,7 @@ describe('prepare', () => {
   });
 
   describe('of a MongoDB that is no sharded cluster', () => {
-    const shard = (env: Record<string, string>, ...args: string[]) =>
-      runCommand(env, ['prepare', '--shard', ...args]);
+    const shard = (env: Record<string, string>, ...args: string[]) => runCommand(env, ['prepare', '--shard', ...args]);
 
     it('refuses to shard before anything is changed', async () => {
       const environment = `${installation.environment}-unsharded`;
@@ -106,9 +103,7 @@ describe('prepare', () => {
       expect((JSON.parse(json) as { commands: object[] }).commands).toHaveLength(lines.length);
       const databases = await mongodb.db().admin().listDatabases({ nameOnly: true });
       expect(databases.databases.map(({ name }) => name)).not.toContain(`${namePrefix}_${environment}_g6`);
-      expect((await live.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)).toEqual([
-        STAMPS,
-      ]);
+      expect((await live.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name)).toEqual([STAMPS]);
     });
   });
 });

@@ -129,9 +129,7 @@ describe('publish', () => {
       const { code, stdout, stderr } = await runCommand(installation.env, `publish - -e ${second}`, {
         input,
       });
-      expect(stderr).toBe(
-        `line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`,
-      );
+      expect(stderr).toBe(`line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`);
       expect(stdout).toMatch(/^sent 199, rejected 1,/);
       expect(code).toBe(1);
     } finally {
@@ -156,9 +154,7 @@ describe('publish', () => {
     clearInterval(writing);
     const sent = Number(/^sent (\d+), rejected 0/.exec(stdout)?.[1]);
     expect(code).toBe(1);
-    expect(stderr).toContain(
-      `stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`,
-    );
+    expect(stderr).toContain(`stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`);
     expect((await published(first)).length - before).toBe(sent);
   });
 

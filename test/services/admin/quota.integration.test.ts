@@ -29,8 +29,7 @@ const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['qu
 /** What `quota set` does, without the second that a process takes. */
 const set = (store: string, quota: OwnQuota, name = environment()) => setQuota(servers, name, store, quota);
 const stores = () =>
-  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix))
-    .stores;
+  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix)).stores;
 const keysOf = (store: string) => redisKeys(service.installation.config.namePrefix, environment(), store);
 
 async function tokenFor(store: string): Promise<string> {
@@ -88,18 +87,14 @@ describe('quota set', () => {
     expect((await told(token)).map(([, policy]) => policy)).toEqual(
       Array.from({ length: 3 }, () => '"store";q=50;w=30'),
     );
-    expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual([
-      'active 50 30',
-    ]);
+    expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual(['active 50 30']);
   });
 
   it('stays through changes of the store’s blocking, and the blocking through it', async () => {
     const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
     await applyStoreStatus(stores(), environment(), blocked, 'access');
     await set('both', { requests: 9 });
-    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual([
-      'blocked 9',
-    ]);
+    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual(['blocked 9']);
     await applyStoreStatus(stores(), environment(), { ...blocked, sequence: 2, status: 'active' }, 'access');
     expect(await stores().findOne({ store_id: 'both' })).toMatchObject({
       access_status: 'active',
@@ -145,9 +140,7 @@ describe('quota show', () => {
       { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
     ]);
     const limited = await command('show', '-e', elsewhere(), '--limit', '1');
-    expect(limited.stdout).toMatch(
-      /^STORE +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/,
-    );
+    expect(limited.stdout).toMatch(/^STORE +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/);
     expect(limited.stderr).toContain('there are more than 1');
     const both = await command('show', '-s', 'b');
     expect(both.stdout).toMatch(/\nb +\S+ +as configured\nb +\S+ +2 requests in 1 s\n$/);

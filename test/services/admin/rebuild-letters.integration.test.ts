@@ -57,9 +57,7 @@ describe('what was decided about dead letters', () => {
     for (const number of generations) {
       const db = generationDb(installation, number);
       await db.collection<DeadLetter>(DEAD_LETTERS).insertOne({ ...refused });
-      await db
-        .collection<Checkpoint>(CHECKPOINTS)
-        .updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
+      await db.collection<Checkpoint>(CHECKPOINTS).updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
     }
     await start();
   }
@@ -117,9 +115,7 @@ describe('what was decided about dead letters', () => {
 
   it('counts only for the message that was there: another log has others', async () => {
     const { control } = installation.databases;
-    expect(await idsIn(control, 'dropped_letters')).toEqual(
-      [1, 4, 6].map((offset) => `${topic}/0/${offset}`),
-    );
+    expect(await idsIn(control, 'dropped_letters')).toEqual([1, 4, 6].map((offset) => `${topic}/0/${offset}`));
     await control.collection('dropped_letters').updateMany({}, { $set: { published_at: new Date(0) } });
     expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
     expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);

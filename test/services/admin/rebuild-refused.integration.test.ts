@@ -66,10 +66,7 @@ describe('a rebuild that would lose events', () => {
     const projector = await startSilentProjector(installation, environment);
     const again = await rebuild(environment);
     await projector.stop();
-    expect([again.code, again.stderr.split('\n')[0]]).toEqual([
-      0,
-      `goes on with generation 2 of ${environment}`,
-    ]);
+    expect([again.code, again.stderr.split('\n')[0]]).toEqual([0, `goes on with generation 2 of ${environment}`]);
     expect(await statesOf(installation, environment)).toEqual(['1 kept', '2 live']);
   });
 });

@@ -16,12 +16,10 @@ interface RotatedKey {
 const service = useQueryService();
 
 const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
-const rotate = (...args: string[]) =>
-  runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
+const rotate = (...args: string[]) => runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
 const stored = (clientId: string): Promise<AccessKey | null> =>
   controlCollections(service.installation.databases.control).keys.findOne({ _id: clientId });
-const statusOf = async (clientId: string, secret: string) =>
-  (await service.api.askToken(clientId, secret)).status;
+const statusOf = async (clientId: string, secret: string) => (await service.api.askToken(clientId, secret)).status;
 
 async function secretOf(answer: RotatedKey): Promise<string> {
   expect(answer.client_secret).toMatch(/^storedata[A-Za-z0-9]{49}$/);

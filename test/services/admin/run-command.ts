@@ -40,9 +40,11 @@ export function startCommand(
   const ended = new Promise<number | null>((resolve) => {
     child.on('close', (code) => resolve(code));
   });
-  const result = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(
-    ([code, stdout, stderr]) => ({ code, stdout, stderr }),
-  );
+  const result = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(([code, stdout, stderr]) => ({
+    code,
+    stdout,
+    stderr,
+  }));
   return { process: child, result };
 }
 

@@ -62,8 +62,7 @@ describe('sessions revoke', () => {
     const { env, redis } = installation;
     const state = { going: true };
     const service = (async () => {
-      while (state.going && (await revoked(id)) === null)
-        await new Promise((resolve) => setTimeout(resolve, 1));
+      while (state.going && (await revoked(id)) === null) await new Promise((resolve) => setTimeout(resolve, 1));
       await redis.del(key);
     })();
     const { code, stdout, stderr } = await runCommand(env, byId(id));

@@ -124,9 +124,7 @@ describe('signing-keys', () => {
       expect(atOnce.code).toBe(1);
       // A busy machine may stand still for as long as the new key waits.
       if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
-      await eventually('both sign with the new key', () =>
-        [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
-      );
+      await eventually('both sign with the new key', () => [seen.a, seen.b].every((kids) => kids.has(next?.kid)));
       const early = await run('retire', first.kid);
       expect(early).toMatchObject({ code: 1, stdout: '' });
       expect(early.stderr).toMatch(/^store-data: tokens of [\w-]+ may live until 20[^ ]+Z; --force/);

@@ -22,8 +22,7 @@ afterAll(async () => {
   await projector?.stop();
 });
 
-const publish = (storeId: string, subject: string) =>
-  installation.publish([orderEvent(subject, { storeId })]);
+const publish = (storeId: string, subject: string) => installation.publish([orderEvent(subject, { storeId })]);
 const orders = async () => idsIn(await readModels(installation), 'orders');
 const letters = async () => {
   const collection = (await readModels(installation)).collection<DeadLetter>(DEAD_LETTERS);

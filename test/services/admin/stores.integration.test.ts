@@ -73,9 +73,7 @@ it('publish names and counts events that are not newer than what is stored', asy
   });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^sent 3, rejected 0, not newer than what is stored 1, took /);
-  expect(stderr).toMatch(
-    /^line 1: not newer: order o1 of s1 is stored with sequence \d, so that 1 changes nothing\n$/,
-  );
+  expect(stderr).toMatch(/^line 1: not newer: order o1 of s1 is stored with sequence \d, so that 1 changes nothing\n$/);
   const env = { ...service.installation.env, MONGODB_URI: '' };
   const unknown = await runJson<object>(env, ['publish', '-'], lines('1'));
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
@@ -112,10 +110,7 @@ it('keys list and show say when a key last obtained a token, or that nobody know
   const { stdout } = await command('keys', 'list', '--store', 's1', '--status', 'active');
   expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
   expect((await command('keys', 'show', 'former')).stdout).toMatch(/^last token +unknown$/m);
-  const away = await runCommand(
-    { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
-    `keys show ${KEY}`,
-  );
+  const away = await runCommand({ ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' }, `keys show ${KEY}`);
   expect(away).toMatchObject({ code: 0, stdout: expect.stringMatching(/^last token +unknown$/m) as string });
   expect(away.stderr).toMatch(/^note: when keys last obtained a token is unknown: Redis cannot be reached/);
 });

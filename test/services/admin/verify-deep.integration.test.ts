@@ -67,8 +67,7 @@ describe('verify --deep', () => {
   });
 
   const customer = { id: 'c1', name: 'Iracema Tabajara' };
-  const order = (id: string, sequence: number) =>
-    orderEvent(id, { storeId: 's9', sequence, data: { customer } });
+  const order = (id: string, sequence: number) => orderEvent(id, { storeId: 's9', sequence, data: { customer } });
   /** Runs a projector until everything is applied. */
   async function restart(): Promise<void> {
     projector = await startSilentProjector(installation);
@@ -93,9 +92,7 @@ describe('verify --deep', () => {
     await caughtUp(installation);
     const { code, stdout } = await runCommand(installation.env, ['verify', '--deep', '--store', 's9']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(
-      /^1 stores verified, 56 records compared with the \d+ messages of the log: all is right\n$/,
-    );
+    expect(stdout).toMatch(/^1 stores verified, 56 records compared with the \d+ messages of the log: all is right\n$/);
   });
 
   it('drops the database of a command that was killed, and leaves that of one at work', async () => {
@@ -112,14 +109,10 @@ describe('verify --deep', () => {
         .insertOne({ _id: 'verification', alive_at } as never);
     }
     expect((await verify()).code).toBe(0);
-    const left = (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(
-      ({ name }) => name,
-    );
+    const left = (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(({ name }) => name);
     const [killed = '', working = ''] = names.map(({ name }) => name);
     expect(left).not.toContain(killed);
-    expect(left.filter((name) => name.startsWith(working.slice(0, -8)) && /_v\w{8}$/.test(name))).toEqual([
-      working,
-    ]);
+    expect(left.filter((name) => name.startsWith(working.slice(0, -8)) && /_v\w{8}$/.test(name))).toEqual([working]);
     await client.db(working).dropDatabase();
   });
 
@@ -175,9 +168,7 @@ describe('verify --deep', () => {
       .updateOne({ _id: 's9/p1' }, [
         { $set: { summary: { $replaceOne: { input: '$summary', find: '39.90', replacement: '39.00' } } } },
       ]);
-    await db
-      .collection<CategoryProducts>(CATEGORY_PRODUCTS)
-      .updateOne({ _id: 's9/k1' }, { $inc: { products: 1 } });
+    await db.collection<CategoryProducts>(CATEGORY_PRODUCTS).updateOne({ _id: 's9/k1' }, { $inc: { products: 1 } });
     await db
       .collection<Tombstone>(TOMBSTONES)
       .insertOne({ _id: 'order/s9/o2', store_id: 's9', entity: 'order', sequence: 9, feed_position: 1 });

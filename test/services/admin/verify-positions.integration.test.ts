@@ -41,10 +41,7 @@ async function tokenOf(storeId: string): Promise<string> {
 }
 
 async function changes(kind: string, token: string, after: string): Promise<Changes> {
-  const { status, json, text } = await service.api.get(
-    `/api/${kind}/changes?page_size=100&after=${after}`,
-    token,
-  );
+  const { status, json, text } = await service.api.get(`/api/${kind}/changes?page_size=100&after=${after}`, token);
   expect(status, text).toBe(200);
   return json as Changes;
 }

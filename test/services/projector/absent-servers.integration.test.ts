@@ -28,9 +28,7 @@ it('waits for Kafka, then for MongoDB, and goes on once each is there', async ()
     const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
     const status = async (path: string) => (await fetch(`${String(url)}${path}`)).status;
     await projector.logged(({ msg }) => msg === 'waiting for Kafka');
-    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([
-      200, 503, 200,
-    ]);
+    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([200, 503, 200]);
     await kafka.restore();
     await projector.logged(({ msg }) => msg === 'waiting for MongoDB');
     expect([await status('/live'), await status('/ready')]).toEqual([200, 503]);

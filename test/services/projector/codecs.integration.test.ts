@@ -49,8 +49,7 @@ describe('compressed messages', () => {
       await sendBatch(changesTopic(installation.environment), messages, CODECS[name]);
     }
   };
-  const orders = async (storeId: string) =>
-    idsIn(await readModels(installation), 'orders', { store_id: storeId });
+  const orders = async (storeId: string) => idsIn(await readModels(installation), 'orders', { store_id: storeId });
   const sent = (storeId: string, ...names: string[]) =>
     names.flatMap((name) => [1, 2, 3].map((number) => `${storeId}/${name}-${number}`)).toSorted();
 

@@ -38,18 +38,15 @@ afterAll(() => service?.close());
 const applied = () => caughtUp(service.installation, service.installation.environment, 240_000);
 const letters = async () =>
   (await readModels(service.installation)).collection<DeadLetter>(DEAD_LETTERS).find().toArray();
-const send = (
-  messages: { key: string; value: Buffer | string; headers?: Record<string, string | string[]> }[],
-) => service.installation.send(changesTopic(service.installation.environment), messages);
+const send = (messages: { key: string; value: Buffer | string; headers?: Record<string, string | string[]> }[]) =>
+  service.installation.send(changesTopic(service.installation.environment), messages);
 
 it('no event within the bounds becomes a dead letter, and each is answered', async () => {
   for (const [version, filler] of ALL.entries()) {
     for (const entity of ENTITY_NAMES) {
       const subject = entity === 'store' ? 's1' : `${entity}-${version}`;
       // One at a time: many are a mebibyte.
-      await send([
-        { key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) },
-      ]);
+      await send([{ key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) }]);
     }
   }
   await applied();
@@ -132,9 +129,7 @@ describe('poison at the edges', () => {
       sequence: 1,
       data: { name: 'Ana', created_at: '2026-03-01T12:00:00Z' },
     });
-    await send([
-      { key: 's1', value: 'no event', headers: { '': Array.from({ length: 500_000 }, () => '') } },
-    ]);
+    await send([{ key: 's1', value: 'no event', headers: { '': Array.from({ length: 500_000 }, () => '') } }]);
     await send([{ key, value }]);
     await applied();
     const [letter] = (await letters()).slice(before);

@@ -4,12 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import {
-  createFirstGeneration,
-  createMarker,
-  pointersIn,
-  PROJECTION_VERSION,
-} from '#shared/read-models/generation.ts';
+import { createFirstGeneration, createMarker, pointersIn, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 
 let installation: Installation;

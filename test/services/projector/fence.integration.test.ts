@@ -14,9 +14,7 @@ const orders = (count: number, sequence: number, status: string) =>
   );
 
 const applies = (service: ServiceProcess) =>
-  service.logged(
-    ({ msg, topic }) => msg === 'partition is applied' && String(topic).startsWith('store-changes.'),
-  );
+  service.logged(({ msg, topic }) => msg === 'partition is applied' && String(topic).startsWith('store-changes.'));
 
 describe('two projectors', () => {
   let installation: Installation;
@@ -61,9 +59,7 @@ describe('two projectors', () => {
 
     const { orders: documents = [] } = await dump(await readModels(installation));
     expect(documents).toHaveLength(ORDERS);
-    const statuses = documents.map(
-      (document) => (document as { summary: { status: string } }).summary.status,
-    );
+    const statuses = documents.map((document) => (document as { summary: { status: string } }).summary.status);
     expect(new Set(statuses)).toEqual(new Set(['ready']));
     expect(await appliedOrders()).toBe(2.5 * ORDERS);
   });

@@ -56,22 +56,14 @@ it('are stored, found, deleted and told as any other', async () => {
   };
   const expected = (count: number) => NAMES.flatMap(() => lists.map((list) => [list, 200, count]));
   await publish(1, 'changed');
-  await eventually(
-    'all are there',
-    async () => JSON.stringify(await counts()) === JSON.stringify(expected(3)),
-    20_000,
-  );
+  await eventually('all are there', async () => JSON.stringify(await counts()) === JSON.stringify(expected(3)), 20_000);
   for (const token of tokens.values()) {
     for (const path of ['menu/', 'store/info/', 'order/details/?order_id=__proto__', 'order/changes']) {
       expect({ path, status: (await api.get(`/api/${path}`, token)).status }).toEqual({ path, status: 200 });
     }
   }
   await publish(2, 'deleted');
-  await eventually(
-    'all are gone',
-    async () => JSON.stringify(await counts()) === JSON.stringify(expected(0)),
-    20_000,
-  );
+  await eventually('all are gone', async () => JSON.stringify(await counts()) === JSON.stringify(expected(0)), 20_000);
   const db = await readModels(installation);
   expect(await db.collection(DEAD_LETTERS).countDocuments()).toBe(0);
   expect(await runCommand(installation.env, ['verify', '--deep'])).toMatchObject({ code: 0 });

@@ -22,11 +22,7 @@ describe('a flood of poison', () => {
   /** Of every kind: no JSON, no event, an event with wrong data. */
   const poison = (index: number) => {
     const { key, value } = order('s1', `poison${index}`);
-    const values = [
-      `{"no": JSON ${index}`,
-      '{"specversion":"0.3"}',
-      value.replace('"1.00"', '"a fortune"'),
-    ] as const;
+    const values = [`{"no": JSON ${index}`, '{"specversion":"0.3"}', value.replace('"1.00"', '"a fortune"')] as const;
     return { key, value: values[index % values.length] ?? '' };
   };
   const open = async (partitions: number) => {
@@ -64,9 +60,7 @@ describe('a flood of poison', () => {
     const alone = await project(0);
     const among = await project(1);
     const rate = ({ tookMs }: { tookMs: number }) => Math.round((GOOD * 1_000) / tookMs);
-    process.stdout.write(
-      `good alone ${rate(alone)}/s, with as many poison messages between ${rate(among)}/s\n`,
-    );
+    process.stdout.write(`good alone ${rate(alone)}/s, with as many poison messages between ${rate(among)}/s\n`);
     // Twice as many messages. What else the machine does at one of the times costs this process nothing.
     expect(among.processor).toBeLessThan(5 * alone.processor);
   });

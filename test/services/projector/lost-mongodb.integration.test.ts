@@ -52,8 +52,7 @@ describe.each([
     await runJson(env, ['dead-letters', 'drop', `${changesTopic(environment)}/0/0`, '--yes']);
     const before = await dump(await readModels(installation));
     expect(before[DEAD_LETTERS]).toEqual([]);
-    const audited = async () =>
-      (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
+    const audited = async () => (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
     expect(await audited()).toContain('sessions.revoke');
 
     const backup = await backUp(control());

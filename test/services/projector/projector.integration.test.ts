@@ -57,11 +57,7 @@ describe('projector', () => {
 
   it('keeps a deleted entity deleted until a newer version comes', async () => {
     const change = (sequence: number) => orderEvent('d', { sequence });
-    await installation.publish([
-      change(1),
-      { ...change(3), action: 'deleted' as const, data: undefined },
-      change(2),
-    ]);
+    await installation.publish([change(1), { ...change(3), action: 'deleted' as const, data: undefined }, change(2)]);
     await caughtUp(installation);
     expect(await find('orders', 's1/d')).toBeNull();
     expect(await find('tombstones', 'order/s1/d')).toMatchObject({ sequence: 3 });

@@ -80,9 +80,7 @@ describe('a rebuild whose projector and whose command are killed', () => {
       flipped: { from: 1, to: 2 },
       comparison: { differences: [] },
     });
-    const [live, kept] = await Promise.all(
-      [2, 1].map(async (number) => dump(generationDb(installation, number))),
-    );
+    const [live, kept] = await Promise.all([2, 1].map(async (number) => dump(generationDb(installation, number))));
     for (const name of Object.keys(kept ?? {})) expect(live?.[name], name).toEqual(kept?.[name]);
     last.kill('SIGTERM');
     expect(await last.ended).toEqual({ code: 0, signal: null });

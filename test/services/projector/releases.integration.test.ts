@@ -98,9 +98,7 @@ describe('two releases with different projections', () => {
     ({ app: newApp, api: newApi } = await startApp());
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
-    expect(newApp.services.generations.otherReleaseReason()).toContain(
-      `${environment}: the live generation 1`,
-    );
+    expect(newApp.services.generations.otherReleaseReason()).toContain(`${environment}: the live generation 1`);
     expect(await answering(oldApp)).toEqual([`${environment} g1 ${OLD}`]);
     expect(await answering(newApp)).toEqual([]);
   });

@@ -105,8 +105,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     service.kill('SIGTERM');
     await service.ended;
   };
-  const replaceTopic = (topic = changesTopic(installation.environment)) =>
-    makeTopicAnew(installation.kafka, topic);
+  const replaceTopic = (topic = changesTopic(installation.environment)) => makeTopicAnew(installation.kafka, topic);
 
   it('is refused, with what to do, and a rebuild is the way out', async () => {
     const before = start();
@@ -166,9 +165,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     await replaceTopic(topic);
     await installation.publishAccess([keyEvent('b', 1), keyEvent('c', 1)]);
     const refusing = start();
-    const { error } = await refusing.logged(
-      (line) => line.level === 60 && String(line['error']).includes(topic),
-    );
+    const { error } = await refusing.logged((line) => line.level === 60 && String(line['error']).includes(topic));
     const command = `access replay --environment ${installation.environment}`;
     expect(error).toContain(`store-data ${command}`);
     expect((await runCommand(installation.env, command.split(' '))).code).toBe(0);

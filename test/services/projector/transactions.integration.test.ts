@@ -62,8 +62,7 @@ describe('transactions that were aborted', () => {
     transaction.send({ topic, messages: subjects.map((subject) => order(subject)) });
   const orders = async () =>
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
-  const letters = async () =>
-    (await runJson<{ total: number }>(installation.env, ['dead-letters', 'list'])).total;
+  const letters = async () => (await runJson<{ total: number }>(installation.env, ['dead-letters', 'list'])).total;
 
   it('show nothing, whether the later one ends first or four end in the reverse order', async () => {
     await start();

@@ -49,10 +49,7 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
   },
   'with a hundred thousand headers': {
     batch: () =>
-      compressed(
-        order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }),
-        order('few'),
-      ),
+      compressed(order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }), order('few')),
     applied: ['few'],
     letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
   },
@@ -83,8 +80,7 @@ describe('an intact record batch', () => {
     await installation?.close();
   });
 
-  const produce = (batch: Buffer, to = topic) =>
-    produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
+  const produce = (batch: Buffer, to = topic) => produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
   const orders = async () =>
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
   const letters = async () =>
@@ -94,26 +90,21 @@ describe('an intact record batch', () => {
     return found?.values.filter(({ value }) => value === 1);
   };
 
-  it.each(Object.entries(CASES))(
-    '%s holds up nothing, and hides nothing',
-    async (name, { batch, ...expected }) => {
-      const before = { orders: await orders(), letters: await letters() };
-      const at = await produce(batch());
-      const behind = Array.from({ length: 8 }, (_, index) => `behind ${name} ${index}`.replaceAll(' ', '-'));
-      await installation.send(
-        topic,
-        behind.map((subject) => orderMessage(subject)),
-      );
-      await caughtUp(installation);
-      const applied = (await orders()).filter((id) => !before.orders.includes(id));
-      expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
-      const written = (await letters()).slice(before.letters.length);
-      expect(written).toMatchObject(
-        expected.letters.map((letter) => ({ ...letter, id: `${topic}/0/${at}` })),
-      );
-      expect(await stopped()).toEqual([]);
-    },
-  );
+  it.each(Object.entries(CASES))('%s holds up nothing, and hides nothing', async (name, { batch, ...expected }) => {
+    const before = { orders: await orders(), letters: await letters() };
+    const at = await produce(batch());
+    const behind = Array.from({ length: 8 }, (_, index) => `behind ${name} ${index}`.replaceAll(' ', '-'));
+    await installation.send(
+      topic,
+      behind.map((subject) => orderMessage(subject)),
+    );
+    await caughtUp(installation);
+    const applied = (await orders()).filter((id) => !before.orders.includes(id));
+    expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
+    const written = (await letters()).slice(before.letters.length);
+    expect(written).toMatchObject(expected.letters.map((letter) => ({ ...letter, id: `${topic}/0/${at}` })));
+    expect(await stopped()).toEqual([]);
+  });
 
   it('that cannot be read is retried in vain, and skipped by nobody', async () => {
     const letter = (await letters()).find(({ reason }) => reason === 'unreadable');

@@ -205,8 +205,7 @@ describe('the quota', () => {
     expect(remainingOf(listed)).toBe(6);
     expect(listed.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
     expect(remainingOf(await api.get('/api/order/list', second))).toBe(5);
-    for (const bad of [revoked, 'x', `${first}x`])
-      expect((await api.get('/api/order/list', bad)).status).toBe(401);
+    for (const bad of [revoked, 'x', `${first}x`]) expect((await api.get('/api/order/list', bad)).status).toBe(401);
     expect((await api.call('/api/order/list')).status).toBe(401);
     expect((await api.call('/nope')).status).toBe(404);
     expect(remainingOf(await api.get('/api/order/list?x', first))).toBe(4);

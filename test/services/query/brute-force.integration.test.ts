@@ -69,13 +69,7 @@ async function start(
 /** Asks for a token over a connection of its own. */
 async function ask(
   port: number,
-  {
-    client,
-    secret = 'wrong',
-    from = '127.0.0.1',
-    forwardedFor,
-    form = 'grant_type=client_credentials',
-  }: Asked,
+  { client, secret = 'wrong', from = '127.0.0.1', forwardedFor, form = 'grant_type=client_credentials' }: Asked,
 ): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(
@@ -154,9 +148,7 @@ describe('too many failures', () => {
       expect(await asked({ client: 'victim', secret: 'right', from })).toMatchObject({ status: 200 });
     }
     // Its own address may fail too, but less often than without the strangers.
-    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(
-      Array.from({ length: 6 }, () => 429),
-    );
+    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(Array.from({ length: 6 }, () => 429));
     expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
@@ -206,9 +198,7 @@ describe('too many failures', () => {
 
 it('success costs no failure: any number of right secrets at once passes', async () => {
   const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
-  const answers = await Promise.all(
-    Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })),
-  );
+  const answers = await Promise.all(Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
 });
 

@@ -70,8 +70,7 @@ const DATA: Record<EntityName, object> = {
 const ENTITIES = Object.keys(DATA) as EntityName[];
 
 const nameOf = (entity: string) => entity.replace('_', '-');
-const idOf = (storeId: string, entity: EntityName, number = 1) =>
-  entity === 'store' ? storeId : `${entity}${number}`;
+const idOf = (storeId: string, entity: EntityName, number = 1) => (entity === 'store' ? storeId : `${entity}${number}`);
 const change = (storeId: string, entity: EntityName, number = 1, more: object = {}): TestChange => ({
   entity,
   storeId,
@@ -103,11 +102,7 @@ async function walk(path: string, token: string, after: string | null = null) {
   const sizes: number[] = [];
   for (let next = after; ;) {
     const mark = path.includes('?') ? '&' : '?';
-    const {
-      results,
-      next: last,
-      more,
-    } = await page(next === null ? path : `${path}${mark}after=${next}`, token);
+    const { results, next: last, more } = await page(next === null ? path : `${path}${mark}after=${next}`, token);
     told.push(...results);
     sizes.push(results.length);
     next = last;
@@ -115,8 +110,7 @@ async function walk(path: string, token: string, after: string | null = null) {
   }
 }
 
-const shortOf = (told: readonly Change[]) =>
-  told.map(({ kind, id, deleted }) => `${deleted ? '-' : ''}${kind}/${id}`);
+const shortOf = (told: readonly Change[]) => told.map(({ kind, id, deleted }) => `${deleted ? '-' : ''}${kind}/${id}`);
 const codeOf = ({ status, json }: Answer) => [status, (json as { code: string }).code];
 const detailOf = ({ json }: Answer) => (json as { detail: string }).detail;
 
@@ -153,10 +147,7 @@ describe('the entries of an answer', () => {
       expect(new Set(sizes.slice(0, -1))).toEqual(new Set(expected.length > size ? [size] : []));
     }
     const some = ['product', 'customer', 'option-group'];
-    const { told } = await walk(
-      `/api/changes?page_size=7&${some.map((kind) => `kinds=${kind}`).join('&')}`,
-      token,
-    );
+    const { told } = await walk(`/api/changes?page_size=7&${some.map((kind) => `kinds=${kind}`).join('&')}`, token);
     expect(shortOf(told)).toEqual(expected.filter((name) => some.includes(name.split('/')[0] ?? '')));
     for (const kind of KINDS) {
       const own = await walk(`/api/${kind}/changes?page_size=7`, token);
@@ -168,18 +159,11 @@ describe('the entries of an answer', () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'category', 1), change(storeId, 'product', 1)]);
     for (let first = 0; first < 1_500; first += 500) {
-      await service.apply(
-        Array.from({ length: 500 }, (_, index) => change(storeId, 'review', first + index)),
-      );
+      await service.apply(Array.from({ length: 500 }, (_, index) => change(storeId, 'review', first + index)));
     }
     await service.apply([change(storeId, 'category', 2), change(storeId, 'product', 2)]);
     const { told, sizes } = await walk('/api/changes?kinds=category&kinds=product&page_size=3', token);
-    expect(shortOf(told)).toEqual([
-      'category/category1',
-      'product/product1',
-      'category/category2',
-      'product/product2',
-    ]);
+    expect(shortOf(told)).toEqual(['category/category1', 'product/product1', 'category/category2', 'product/product2']);
     expect(sizes).toEqual([3, 1]);
     const all = await walk('/api/changes?page_size=700', token);
     expect(all.sizes).toEqual([700, 700, 104]);
@@ -294,8 +278,7 @@ describe('kinds', () => {
 
   it('are no parameter of one kind’s path, whose numbers are read as everywhere', async () => {
     const { token } = await newStore();
-    const status = async (query: string) =>
-      (await service.api.get(`/api/order/changes?${query}`, token)).status;
+    const status = async (query: string) => (await service.api.get(`/api/order/changes?${query}`, token)).status;
     const wrong = words('kinds=order page_size=0 page_size=x wait=-1 wait=01 wait=1.5 wait= page=1');
     for (const query of wrong) expect([query, await status(query)]).toEqual([query, 422]);
     for (const query of ['page_size=1', 'page_size=101', 'wait=0']) {
@@ -327,17 +310,7 @@ describe('a cursor', () => {
       for (const bearer of [other.token, elsewhere]) {
         expect([from, (await service.api.get(`${from}after=${next}`, bearer)).status]).toEqual([from, 422]);
       }
-      const wrong = [
-        'x',
-        'A'.repeat(200),
-        'A'.repeat(201),
-        `${next}A`,
-        next.slice(1),
-        '%22',
-        'a.b',
-        'a=',
-        '',
-      ];
+      const wrong = ['x', 'A'.repeat(200), 'A'.repeat(201), `${next}A`, next.slice(1), '%22', 'a.b', 'a=', ''];
       for (const text of wrong) {
         const answer = await service.api.get(`${from}after=${text}`, token);
         expect([text, ...codeOf(answer)]).toEqual([text, 422, 'invalid_parameters']);
@@ -349,10 +322,7 @@ describe('a cursor', () => {
   it('never gives another’s data, whichever bit of it is changed', async () => {
     const one = await newStore();
     const other = await newStore();
-    await service.apply([
-      change(one.storeId, 'order'),
-      change(other.storeId, 'order', 1, { notes: 'secret' }),
-    ]);
+    await service.apply([change(one.storeId, 'order'), change(other.storeId, 'order', 1, { notes: 'secret' })]);
     const { next } = await page('/api/changes?records=whole', one.token);
     const bytes = Buffer.from(next, 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -369,11 +339,7 @@ describe('a cursor', () => {
 describe('after=now', () => {
   it('answers nothing, and goes on to what changes from then on, deletions too', async () => {
     const { storeId, token } = await newStore();
-    await service.apply([
-      change(storeId, 'order', 1),
-      change(storeId, 'order', 2),
-      change(storeId, 'product'),
-    ]);
+    await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), change(storeId, 'product')]);
     for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
       const now = await page(`${path}&after=now`, token);
       expect(now).toMatchObject({ results: [], more: false });
@@ -392,11 +358,7 @@ describe('after=now', () => {
       const { storeId, token } = await newStore();
       const { results, next } = await page(`/api/changes${query}`, token);
       expect(results).toEqual([]);
-      await service.apply([
-        change(storeId, 'order', 1),
-        change(storeId, 'order', 2),
-        deletion(storeId, 'order', 1),
-      ]);
+      await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), deletion(storeId, 'order', 1)]);
       const { told } = await walk('/api/changes', token, next);
       expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
     },
@@ -425,10 +387,7 @@ describe('what is a change', () => {
 
   it('a deleted store is told, and its other records stay', async () => {
     const { storeId, token } = await newStore();
-    await service.apply([
-      change(storeId, 'store', 1, { timezone_offset: '+01:00' }),
-      change(storeId, 'order'),
-    ]);
+    await service.apply([change(storeId, 'store', 1, { timezone_offset: '+01:00' }), change(storeId, 'order')]);
     const all = await page('/api/changes', token);
     const own = await page('/api/store/changes', token);
     await service.apply([deletion(storeId, 'store')]);
@@ -442,9 +401,7 @@ describe('what is a change', () => {
       results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
     });
     await service.apply([change(storeId, 'store')]);
-    expect(shortOf((await page(`/api/store/changes?after=${own.next}`, token)).results)).toEqual([
-      `store/${storeId}`,
-    ]);
+    expect(shortOf((await page(`/api/store/changes?after=${own.next}`, token)).results)).toEqual([`store/${storeId}`]);
   });
 });
 
@@ -452,9 +409,7 @@ describe('a page', () => {
   it('has at most 1,000 changes, and all that there are', async () => {
     const { storeId, token } = await newStore();
     for (let first = 0; first < 1_001; first += 143) {
-      await service.apply(
-        Array.from({ length: 143 }, (_, index) => change(storeId, 'review', first + index)),
-      );
+      await service.apply(Array.from({ length: 143 }, (_, index) => change(storeId, 'review', first + index)));
     }
     for (const path of ['/api/review/changes?', '/api/changes?records=whole&']) {
       for (const size of ['1000', '1001', '9007199254740991']) {

@@ -23,9 +23,7 @@ beforeAll(async () => {
   await service.apply([
     aStore(),
     aCustomer('c1'),
-    ...Array.from({ length: 12 }, (_, index) =>
-      anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } }),
-    ),
+    ...Array.from({ length: 12 }, (_, index) => anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
   ]);
 });
 
@@ -35,14 +33,7 @@ describe('If-None-Match', () => {
   it.each(PATHS)('gives 304 without a body for %s, and other tags give 200', async (path) => {
     const answer = await service.api.get(path, token);
     const etag = answer.headers.get('etag') ?? '';
-    for (const condition of [
-      etag,
-      etag.slice(2),
-      `"x", ${etag}`,
-      `W/"a",${etag.slice(2)} , "b"`,
-      '*',
-      ' * ',
-    ]) {
+    for (const condition of [etag, etag.slice(2), `"x", ${etag}`, `W/"a",${etag.slice(2)} , "b"`, '*', ' * ']) {
       const again = await service.api.get(path, token, { 'if-none-match': condition });
       expect([condition, again.status, again.text]).toEqual([condition, 304, '']);
       expect(again.headers.get('etag')).toBe(etag);
@@ -68,9 +59,7 @@ describe('If-None-Match', () => {
 
   it('tells different questions, stores and states apart', async () => {
     const tags = await Promise.all(
-      [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(
-        tagOf,
-      ),
+      [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(tagOf),
     );
     expect(new Set(tags).size).toBe(tags.length);
     // The same question in other words.
@@ -99,10 +88,7 @@ describe('If-None-Match', () => {
 describe('HEAD', () => {
   it.each(PATHS)('answers as GET for %s, without the body', async (path) => {
     const headers = { authorization: `Bearer ${token}` };
-    const [get, head] = [
-      await service.api.get(path, token),
-      await service.api.call(path, { method: 'HEAD', headers }),
-    ];
+    const [get, head] = [await service.api.get(path, token), await service.api.call(path, { method: 'HEAD', headers })];
     expect([head.status, head.text]).toEqual([200, '']);
     const shown = (answer: typeof get) =>
       Object.fromEntries(

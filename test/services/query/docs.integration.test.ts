@@ -66,9 +66,7 @@ describe('the pages', () => {
     const there = new Set(['/openapi.json', ...paths()]);
     for (const path of paths().filter((name) => name.startsWith('/docs/guides'))) {
       const html = await (await get(path, BROWSER)).text();
-      const links = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(
-        ([, to = '']) => new URL(to, `http://x${path}`),
-      );
+      const links = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, to = '']) => new URL(to, `http://x${path}`));
       for (const { host, pathname, hash } of links) {
         if (host !== 'x') continue;
         expect([path, pathname, there.has(pathname)]).toEqual([path, pathname, true]);
@@ -88,8 +86,7 @@ describe('the script of the reference', () => {
   it('is kept for ever by its version, and compared where the address names none or another', async () => {
     const html = await (await get('/docs', BROWSER)).text();
     const [, address = ''] = /href="(\/docs\/scalar\.js\?v=[\w-]+)"/.exec(html) ?? [];
-    const cachingOf = async (path: string) =>
-      (await get(path, { method: 'HEAD' })).headers.get('cache-control');
+    const cachingOf = async (path: string) => (await get(path, { method: 'HEAD' })).headers.get('cache-control');
     expect(await cachingOf(address)).toBe('public, max-age=31536000, immutable');
     expect(await cachingOf('/docs/scalar.js')).toBe('no-cache');
     expect(await cachingOf('/docs/scalar.js?v=other')).toBe('no-cache');
@@ -99,11 +96,7 @@ describe('the script of the reference', () => {
     const ask = (headers: Record<string, string>) => running.app.inject({ url: '/docs/scalar.js', headers });
     const packed = await ask({ 'accept-encoding': 'gzip, br' });
     expect(gunzipSync(packed.rawPayload).length).toBeGreaterThan(3_000_000);
-    for (const headers of [
-      {},
-      { 'accept-encoding': 'identity' },
-      { 'accept-encoding': 'br;q=1, gzip;q=0' },
-    ]) {
+    for (const headers of [{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'br;q=1, gzip;q=0' }]) {
       const answer = await ask(headers);
       expect([answer.statusCode, answer.headers['content-encoding']]).toEqual([200, 'gzip']);
       expect(answer.rawPayload.length).toBeLessThan(1_500_000);

@@ -16,12 +16,10 @@ it('no folder of the query service imports one above it', () => {
   const upward = projectFiles(['.ts'])
     .filter((path) => path.startsWith(ROOT) && !path.includes('/assets/'))
     .flatMap((path) => {
-      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g)].map(
-        ([, target = '']) => normalize(join(dirname(path), target)),
+      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g)].map(([, target = '']) =>
+        normalize(join(dirname(path), target)),
       );
-      return targets
-        .filter((target) => placeOf(target) > placeOf(path))
-        .map((target) => `${path} → ${target}`);
+      return targets.filter((target) => placeOf(target) > placeOf(path)).map((target) => `${path} → ${target}`);
     });
   expect(upward).toEqual([]);
 });

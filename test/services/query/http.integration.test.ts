@@ -73,11 +73,7 @@ describe('a request out of the ordinary', () => {
     ['an upgrade', 'GET /health HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 200],
     ['an accept-version', 'GET /nope HTTP/1.1\r\nAccept-Version: 7', 404],
     ['a GET with a body', 'GET /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json', 200],
-    [
-      'a POST of broken JSON',
-      'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
-      404,
-    ],
+    ['a POST of broken JSON', 'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json', 404],
     ['a POST of nonsense', 'POST /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: ;;;', 405],
     ['HTTP/1.0', 'GET /health HTTP/1.0', 200],
     ['a star', 'OPTIONS * HTTP/1.1', 404],

@@ -139,9 +139,7 @@ it('a copy that is found by a look which fails is found by the next one', async 
   await makeKey('failing', 'revoked');
   await bothHaveLooked();
   // The number is left and read, but not what else a look asks for.
-  const connections = [service, other].flatMap(({ app }) =>
-    app.services.redis.all().map(({ redis }) => redis),
-  );
+  const connections = [service, other].flatMap(({ app }) => app.services.redis.all().map(({ redis }) => redis));
   const spies = connections.map((redis) =>
     vi.spyOn(redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
   );
@@ -243,9 +241,7 @@ describe('a copy that comes while an instance reconciles', () => {
 
 it('a Redis that has forgotten its scripts, as one that was just started, gives tokens at once', async () => {
   await own.client.script('FLUSH');
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => service.api.askToken('untouched', 'secret')),
-  );
+  const answers = await Promise.all(Array.from({ length: 20 }, () => service.api.askToken('untouched', 'secret')));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
 });
 
@@ -254,10 +250,7 @@ it('instances do not disturb one another, and one that is gone leaves nothing fo
   const pattern = heartbeatKey(service.installation.config.namePrefix, '*');
   const trails = await own.client.keys(pattern);
   const more = await Promise.all([1, 2, 3].map(() => startApp(service.installation.config)));
-  await eventually(
-    'each has a trail',
-    async () => (await own.client.keys(pattern)).length === trails.length + 3,
-  );
+  await eventually('each has a trail', async () => (await own.client.keys(pattern)).length === trails.length + 3);
   // Each of them looks at least twice.
   const grown = async () =>
     (await Promise.all((await own.client.keys(pattern)).map((key) => own.client.get(key)))).filter(

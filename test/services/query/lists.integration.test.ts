@@ -36,8 +36,7 @@ beforeAll(async () => {
   ]);
 });
 
-const ids = async (path: string) =>
-  (await service.api.list(path, token)).results.map((record) => record['id']);
+const ids = async (path: string) => (await service.api.list(path, token)).results.map((record) => record['id']);
 
 describe('before the store’s own record has arrived', () => {
   it('lists answer with the offset -03:00, and store info 404', async () => {
@@ -78,15 +77,9 @@ describe('orders', () => {
       return [envelope, results.map((record) => record['id'])];
     };
     expect(await page('page_size=3')).toEqual([{ count: 8, page: 1, page_size: 3 }, ['o4', 'o3', 'o2']]);
-    expect(await page('page=3&page_size=3')).toEqual([
-      { count: 8, page: 3, page_size: 3 },
-      ['tie-a', 'tie-b'],
-    ]);
+    expect(await page('page=3&page_size=3')).toEqual([{ count: 8, page: 3, page_size: 3 }, ['tie-a', 'tie-b']]);
     expect(await page('page=4&page_size=3')).toEqual([{ count: 8, page: 4, page_size: 3 }, []]);
-    expect(await page('page=2&page_size=1&order_type=delivery')).toEqual([
-      { count: 6, page: 2, page_size: 1 },
-      ['o1'],
-    ]);
+    expect(await page('page=2&page_size=1&order_type=delivery')).toEqual([{ count: 6, page: 2, page_size: 1 }, ['o1']]);
     expect(await page('page_size=101')).toMatchObject([{ count: 8, page: 1, page_size: 100 }, { length: 8 }]);
     const far = Number.MAX_SAFE_INTEGER;
     expect(await page(`page=${far}&page_size=${far}`)).toEqual([{ count: 8, page: far, page_size: 100 }, []]);

@@ -38,9 +38,7 @@ describe('the process', () => {
     expect((await fetch(`${operations}/live`)).status).toBe(200);
     expect((await fetch(`${operations}/ready`)).status).toBe(200);
     const metrics = await (await fetch(`${operations}/metrics`)).text();
-    expect(metrics).toContain(
-      'store_data_request_seconds_count{route="/health",method="GET",status="200"} 1',
-    );
+    expect(metrics).toContain('store_data_request_seconds_count{route="/health",method="GET",status="200"} 1');
     expect((await api.call('/metrics')).status).toBe(404);
     service.child.kill('SIGTERM');
     const [code] = (await service.exited) as [number | null];

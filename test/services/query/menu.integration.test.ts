@@ -37,9 +37,7 @@ it('shows a change of one option group in the menu, the product and the list, fr
   await service.apply([product('early', { option_group_ids: ['crust', 'missing'] })]);
   expect((await menu()).categories).toEqual([]);
   await service.apply([category('pizzas', 1)]);
-  expect((await menu()).categories).toMatchObject([
-    { id: 'pizzas', products: [{ id: 'early', option_groups: [] }] },
-  ]);
+  expect((await menu()).categories).toMatchObject([{ id: 'pizzas', products: [{ id: 'early', option_groups: [] }] }]);
 
   const options = [
     { id: 'b', name: 'Cheddar', price: '5.00', position: 2 },
@@ -253,16 +251,10 @@ describe('a menu that is kept', () => {
       ];
       const changed = changes[round % 3] ?? category('none', 1);
       await service.apply([changed]);
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, () => service.api.get('/api/menu/', bearer)),
-      );
+      const answers = await Promise.all(Array.from({ length: 8 }, () => service.api.get('/api/menu/', bearer)));
       for (const { json, headers } of answers) {
         const [shown] = (json as Menu).categories;
-        const said = [
-          shown?.products[0]?.price,
-          shown?.products[0]?.option_groups[0]?.options[0]?.price,
-          shown?.name,
-        ];
+        const said = [shown?.products[0]?.price, shown?.products[0]?.option_groups[0]?.options[0]?.price, shown?.name];
         expect(said[round % 3]).toBe(price);
         etags.add(headers.get('etag'));
       }

@@ -125,9 +125,7 @@ it('tells instants exactly again that local time could not, once the offset is a
     },
   });
   const shown = async () => {
-    const answers = await Promise.all(
-      instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)),
-    );
+    const answers = await Promise.all(instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)));
     return answers.map(({ text }) => {
       const { scheduled_for, status_history } = JSON.parse(text) as Record<string, unknown>;
       expect(status_history).toEqual([{ status: 'ready', at: scheduled_for }]);

@@ -101,8 +101,7 @@ describe('the document', () => {
     expect(operations.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
   });
 
-  const cursorOf = async (path: string) =>
-    ((await service.api.get(path, token)).json as { next: string }).next;
+  const cursorOf = async (path: string) => ((await service.api.get(path, token)).json as { next: string }).next;
 
   it('documents the parameters that endpoints take, with values that they accept', async () => {
     for (const { path, parameters } of reads()) {

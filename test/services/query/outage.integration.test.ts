@@ -188,9 +188,6 @@ describe('a start during an outage', () => {
     expect((await late.api.get('/api/order/list', token)).status).toBe(503);
     await redisProxy.restore();
     await mongodbProxy.restore();
-    await eventually(
-      'requests pass',
-      async () => (await late.api.get('/api/order/list', token)).status === 200,
-    );
+    await eventually('requests pass', async () => (await late.api.get('/api/order/list', token)).status === 200);
   });
 });

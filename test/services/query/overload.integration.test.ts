@@ -67,10 +67,7 @@ describe('more requests than can be answered', () => {
     expect(await valueOf(metrics.shedRequests)).toBe(1);
     // Neither another store nor an address that shows no token is held up by it.
     const other = ask(tokens[1] ?? '');
-    await eventually(
-      'the other store is let in',
-      async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT,
-    );
+    await eventually('the other store is let in', async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT);
     expect((await ask('nonsense')).status).toBe(401);
     await mongodb.restore();
     await Promise.all([...waiting, other]);

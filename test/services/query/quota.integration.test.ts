@@ -68,9 +68,7 @@ describe('three instances under load', () => {
         return Number(/;r=(\d+);/.exec(answer?.headers.get('ratelimit') ?? '')?.[1]);
       }),
     );
-    expect(left.toSorted((a, b) => b - a)).toEqual(
-      Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index),
-    );
+    expect(left.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index));
   });
 
   it('take nothing from a store for tokens that don’t pass any more, not even while they are asked', async () => {
@@ -81,11 +79,7 @@ describe('three instances under load', () => {
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
     const answers = await flood([revoked, live], 60);
     expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
-    const { quota } = redisKeys(
-      service.installation.config.namePrefix,
-      service.installation.environment,
-      's2',
-    );
+    const { quota } = redisKeys(service.installation.config.namePrefix, service.installation.environment, 's2');
     expect(await service.installation.redis.get(quota(3_600))).toBe(String(180 + 3));
   });
 });

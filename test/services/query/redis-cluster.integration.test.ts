@@ -77,12 +77,7 @@ const SHARDS = [0, 1, 2];
 it('knows the slot of a key as Redis does', async () => {
   const client = shardAt(0).master.client;
   // Of the shapes that ours have: the library takes an empty `{}` for a tag, which Redis does not.
-  for (const key of [
-    'a',
-    'foo{{bar}}zap',
-    'store_data:{42}:trail:x',
-    'store_data:{loja-é:production}:grant:a',
-  ]) {
+  for (const key of ['a', 'foo{{bar}}zap', 'store_data:{42}:trail:x', 'store_data:{loja-é:production}:grant:a']) {
     expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
   }
 });
@@ -106,9 +101,7 @@ it('a node that loads its data holds up none of the others', async () => {
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
       for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
-        socket.write(
-          `${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`,
-        );
+        socket.write(`${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`);
       }
     });
   });
@@ -131,10 +124,7 @@ it('any command of a turn tells that another node holds a key', async () => {
     let moved = 0;
     holder.on('moved', () => (moved += 1));
     const answers = await Promise.allSettled([holder.get(others ?? ''), holder.get(own ?? '')]);
-    expect(answers).toMatchObject([
-      { reason: { message: expect.stringMatching(/^MOVED /) } },
-      { status: 'fulfilled' },
-    ]);
+    expect(answers).toMatchObject([{ reason: { message: expect.stringMatching(/^MOVED /) } }, { status: 'fulfilled' }]);
     expect(moved).toBe(1);
   });
 });
@@ -165,9 +155,7 @@ it('counts a store’s requests over all instances, and a client’s failures', 
   expect(answers.filter((status) => status === 200)).toHaveLength(5);
   expect(answers.filter((status) => status === 429)).toHaveLength(5);
   await command('quota', 'reset', '-s', storeId, '-e', environment);
-  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([
-    { client_id: clientId },
-  ]);
+  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([{ client_id: clientId }]);
   expect(await statuses(token)).toEqual([200, 200]);
 
   for (let failure = 0; failure < 3; failure += 1) {
@@ -183,9 +171,7 @@ it('a master that is emptied is reconciled before it lets anybody in, and the ot
   const before = await reconciliations();
   await shardAt(1).master.client.flushall();
   await eventually('it is reconciled', async () => (await reconciliations()) > before);
-  await eventually('its sessions are gone', async () =>
-    (await statuses(tokens[1])).every((one) => one === 401),
-  );
+  await eventually('its sessions are gone', async () => (await statuses(tokens[1])).every((one) => one === 401));
   for (const shard of [0, 2]) expect(await statuses(tokens[shard])).toEqual([200, 200]);
   const retaken = async () => (await service.api.askToken(`of-${storeIds[1]}`, 'secret')).status;
   await eventually('tokens are given', async () => (await retaken()) === 200);

@@ -3,14 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { cutReplication, type RedisSentinels, startRedisSentinels } from '#test/redis-sentinels.ts';
-import {
-  expectNobodyWasLetIn,
-  giveAccess,
-  hammer,
-  isTakenAway,
-  takeAway,
-  type Tokens,
-} from './taken-away.ts';
+import { expectNobodyWasLetIn, giveAccess, hammer, isTakenAway, takeAway, type Tokens } from './taken-away.ts';
 
 let redis: RedisSentinels;
 let service: QueryService;

@@ -122,8 +122,7 @@ describe('an old snapshot', () => {
       await own.kill();
       await own.start(snapshot);
       await eventually('requests pass elsewhere', () => allIsRight([service]));
-      for (const name of Object.keys(FINALLY))
-        expect([name, await statusOf(other, name)]).toEqual([name, 503]);
+      for (const name of Object.keys(FINALLY)) expect([name, await statusOf(other, name)]).toEqual([name, 503]);
       expect((await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status).toBe(503);
     } finally {
       await mongodbProxy.restore();
@@ -184,10 +183,7 @@ it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () 
   // Tokens of an instance that has not noticed yet are ended.
   await haveLooked(own.client, installation.config.namePrefix);
   await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
-  await eventually(
-    'tokens are given',
-    async () => (await api.askToken('untouched', 'secret')).status === 200,
-  );
+  await eventually('tokens are given', async () => (await api.askToken('untouched', 'secret')).status === 200);
   tokens['untouched'] = await api.token('untouched', 'secret');
   tokens['narrowed'] = await api.token('narrowed', 'secret');
   expect((await api.askToken('revoked', 'secret')).status).toBe(401);
@@ -218,9 +214,7 @@ it('what could not reach Redis counts before anybody is let in again, while no p
     ['keys', 'deactivate', 'later-2'],
     ['sessions', 'revoke', '--token'],
   ];
-  const results = await Promise.all(
-    commands.map((args) => runCommand(away, args, { input: tokens['session'] ?? '' })),
-  );
+  const results = await Promise.all(commands.map((args) => runCommand(away, args, { input: tokens['session'] ?? '' })));
   for (const { code, stdout, stderr } of results) {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/in MongoDB and stays, but: Redis cannot be reached at .* no request is let in/);

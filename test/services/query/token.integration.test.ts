@@ -110,21 +110,14 @@ describe('a token', () => {
     ['colon:a:b'],
     ['colon:100%'],
   ])('is given for credentials as sent or form-encoded: %s', async (credentials) => {
-    const answer = await post(
-      { ...FORM, authorization: basic(credentials) },
-      'grant_type=client_credentials',
-    );
+    const answer = await post({ ...FORM, authorization: basic(credentials) }, 'grant_type=client_credentials');
     expect(answer.status).toBe(200);
   });
 });
 
 describe('400 invalid_request', () => {
   it.each([
-    [
-      'another content type',
-      { ...FULL, 'content-type': 'application/json' },
-      '{"grant_type":"client_credentials"}',
-    ],
+    ['another content type', { ...FULL, 'content-type': 'application/json' }, '{"grant_type":"client_credentials"}'],
     ['a malformed content type', { ...FULL, 'content-type': ';;;' }, 'grant_type=client_credentials'],
     ['no parameters', FULL, ''],
     ['no grant_type', FULL, 'scope=order'],
@@ -144,11 +137,7 @@ describe('400 invalid_request', () => {
     ['an encoded surrogate', FULL, 'grant_type=client_credentials&x=%ed%a0%80'],
     ['a malformed name', FULL, 'grant_type=client_credentials&%ff=1'],
     ['a scope that is repeated', FULL, 'grant_type=client_credentials&scope=menu&scope=menu'],
-    [
-      'a name that is repeated in another spelling',
-      FULL,
-      'grant_type=client_credentials&scope=menu&sc%6Fpe=menu',
-    ],
+    ['a name that is repeated in another spelling', FULL, 'grant_type=client_credentials&scope=menu&sc%6Fpe=menu'],
     ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
     ['several parts', { ...FULL, 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
     [
@@ -156,11 +145,7 @@ describe('400 invalid_request', () => {
       { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' },
       'grant_type=client_credentials',
     ],
-    [
-      'both credentials in the body, right',
-      FORM,
-      'grant_type=client_credentials&client_id=full&client_secret=secret',
-    ],
+    ['both credentials in the body, right', FORM, 'grant_type=client_credentials&client_id=full&client_secret=secret'],
     ['a lone percent sign', FULL, 'grant_type=%'],
     ['a name that is a lone percent sign', FULL, 'grant_type=client_credentials&%=1'],
     [
@@ -251,12 +236,7 @@ describe('400 for a client that is who it says', () => {
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
     ['a grant type in another case', 'full', 'grant_type=Client_Credentials', 'unsupported_grant_type'],
     ['an unknown scope', 'full', 'grant_type=client_credentials&scope=admin', 'invalid_scope'],
-    [
-      'a scope that is not granted',
-      'some',
-      'grant_type=client_credentials&scope=order+menu',
-      'invalid_scope',
-    ],
+    ['a scope that is not granted', 'some', 'grant_type=client_credentials&scope=order+menu', 'invalid_scope'],
     ['a blank scope', 'full', 'grant_type=client_credentials&scope=+', 'invalid_scope'],
     ['a scope in another case', 'full', 'grant_type=client_credentials&scope=Order', 'invalid_scope'],
     ['scopes with a tab between', 'full', 'grant_type=client_credentials&scope=order%09crm', 'invalid_scope'],
@@ -271,11 +251,7 @@ describe('400 for a client that is who it says', () => {
 });
 
 it('scopes with a comma between are told about spaces', async () => {
-  const { json } = await service.api.askToken(
-    'full',
-    'secret',
-    'grant_type=client_credentials&scope=order,menu',
-  );
+  const { json } = await service.api.askToken('full', 'secret', 'grant_type=client_credentials&scope=order,menu');
   expect(json).toMatchObject({
     detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
   });
@@ -292,13 +268,7 @@ describe('the order of checks', () => {
       'invalid_client',
     ],
     ['the revocation before the grant type', 'gone:secret', 'grant_type=password', 401, 'invalid_client'],
-    [
-      'the blocking before the grant type',
-      'locked:secret',
-      'grant_type=password',
-      400,
-      'unauthorized_client',
-    ],
+    ['the blocking before the grant type', 'locked:secret', 'grant_type=password', 400, 'unauthorized_client'],
     [
       'the key’s status before the scope',
       'off:secret',
@@ -307,25 +277,10 @@ describe('the order of checks', () => {
       'unauthorized_client',
     ],
     ['the client before the key’s status', 'off:wrong', 'grant_type=password', 401, 'invalid_client'],
-    [
-      'the key’s status before the grant type',
-      'off:secret',
-      'grant_type=password',
-      400,
-      'unauthorized_client',
-    ],
-    [
-      'the grant type before the scope',
-      'full:secret',
-      'grant_type=password&scope=x',
-      400,
-      'unsupported_grant_type',
-    ],
+    ['the key’s status before the grant type', 'off:secret', 'grant_type=password', 400, 'unauthorized_client'],
+    ['the grant type before the scope', 'full:secret', 'grant_type=password&scope=x', 400, 'unsupported_grant_type'],
   ])('%s', async (_what, credentials, form, status, error) => {
-    expect(errorOf(await post({ ...FORM, authorization: basic(credentials) }, form))).toEqual([
-      status,
-      error,
-    ]);
+    expect(errorOf(await post({ ...FORM, authorization: basic(credentials) }, form))).toEqual([status, error]);
   });
 });
 

@@ -72,11 +72,7 @@ const set = (name: string, value: string) => async () => void (await own.client.
 const FAULTS: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   ['slow', async () => proxy.slowDown(600), () => proxy.restore()],
   ['a replica', () => own.client.replicaof('127.0.0.1', '1'), () => own.client.replicaof('NO', 'ONE')],
-  [
-    'without the replicas that it must have',
-    set('min-replicas-to-write', '1'),
-    set('min-replicas-to-write', '0'),
-  ],
+  ['without the replicas that it must have', set('min-replicas-to-write', '1'), set('min-replicas-to-write', '0')],
   ['full', set('maxmemory', '1'), set('maxmemory', '0')],
   ['an HTTP server', answersWith(() => 'HTTP/1.1 400 Bad Request\r\n\r\n'), () => moveTo(own.port)],
   ['a server that says OK to everything', answersWith(() => '+OK\r\n'), () => moveTo(own.port)],
@@ -115,9 +111,7 @@ describe('Redis that evicts', () => {
     const { config, env } = service.installation;
     const unsuitable = { code: 'server_unsuitable', message: expect.stringMatching(/noeviction/) as string };
     await expect(startApp(config)).rejects.toMatchObject(unsuitable);
-    await expect(startProjector(config, createLogger('projector', 'silent'))).rejects.toMatchObject(
-      unsuitable,
-    );
+    await expect(startProjector(config, createLogger('projector', 'silent'))).rejects.toMatchObject(unsuitable);
     const started = startService('query', env);
     expect(await started.ended).toMatchObject({ code: 1 });
     await eventually('the reason is there', () =>

@@ -32,8 +32,7 @@ const changesIn = ({ status, text, json }: Answer): Changes => {
   return json as Changes;
 };
 const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
-const end = async (token: string) =>
-  changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
+const end = async (token: string) => changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
 const waitingNow = async () => (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
 
 /** Asks and waits; resolves once the request waits. */
@@ -159,9 +158,7 @@ describe('a request that waits', () => {
   it('is not held with HEAD', async () => {
     const { token } = await newStore();
     const headers = { authorization: `Bearer ${token}` };
-    const { result, ms } = await timed(
-      service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }),
-    );
+    const { result, ms } = await timed(service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }));
     expect(result.status).toBe(200);
     expect(ms).toBeLessThan(EARLY_MS);
   });
@@ -243,9 +240,7 @@ describe('a request that waits', () => {
     const { hostname, port } = new URL(service.url);
     const sockets = Array.from({ length: 20 }, (): Socket => {
       const socket = connect({ host: hostname, port: Number(port) });
-      socket.write(
-        `GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-      );
+      socket.write(`GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
       return socket;
     });
     await eventually('all of them wait', async () => (await waitingNow()) === before + 20);
@@ -262,9 +257,7 @@ describe('a request that waits', () => {
     );
     const stamp = { position: 2, 'positions.order': 2 };
     await db.collection<{ _id: string }>('stamps').updateOne({ _id: storeId }, { $set: stamp });
-    await db
-      .collection<{ _id: string }>('orders')
-      .updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });
+    await db.collection<{ _id: string }>('orders').updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });
     expect(idsIn(await answer)).toEqual(['o1']);
   });
 });

@@ -22,11 +22,7 @@ beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.delete
 const ENVIRONMENT = 'e';
 
 /** An event of the key `k` in words: `active order,menu a,b`, at the last sequence unless another is given. */
-function event(
-  words: string,
-  sequence = LAST_SEQUENCE,
-  expiry: Record<string, string> = {},
-): AccessKeyChange {
+function event(words: string, sequence = LAST_SEQUENCE, expiry: Record<string, string> = {}): AccessKeyChange {
   const [status, scopes = '', secrets = ''] = words.split(' ');
   const revoked = status === 'revoked';
   return {
@@ -172,12 +168,7 @@ describe('at the last sequence', () => {
 
   it('a store can be blocked, and not be let in again', async () => {
     const say = (status: 'active' | 'blocked', source: 'access' | 'record' = 'access') =>
-      applyStoreStatus(
-        control.stores,
-        ENVIRONMENT,
-        { storeId: 's1', sequence: LAST_SEQUENCE, status },
-        source,
-      );
+      applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence: LAST_SEQUENCE, status }, source);
     expect(await say('active')).toMatchObject({ access_status: 'active' });
     expect(await say('blocked')).toMatchObject({ access_status: 'blocked' });
     expect(await say('blocked')).toBeNull();
@@ -189,7 +180,5 @@ describe('at the last sequence', () => {
 });
 
 it('below the last sequence of two with the same the first counts', async () => {
-  expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe(
-    'active crm,order a',
-  );
+  expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe('active crm,order a');
 });

@@ -1,11 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  decodeGrant,
-  decodeStoreState,
-  encodeGrant,
-  encodeStoreState,
-  storeStateOf,
-} from '#shared/access/grants.ts';
+import { decodeGrant, decodeStoreState, encodeGrant, encodeStoreState, storeStateOf } from '#shared/access/grants.ts';
 
 it.each([
   ['active', { blocked: false, quota: null }],

@@ -17,11 +17,7 @@ beforeAll(async () => {
   control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
 });
 beforeEach(() =>
-  Promise.all([
-    control.keys.deleteMany({}),
-    control.stores.deleteMany({}),
-    control.revokedSessions.deleteMany({}),
-  ]),
+  Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({}), control.revokedSessions.deleteMany({})]),
 );
 
 const prefix = () => installation.config.namePrefix;

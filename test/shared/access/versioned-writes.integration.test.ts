@@ -4,13 +4,7 @@ import type { ChainableCommander } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
-import {
-  publishAll,
-  publishedKey,
-  redisKeys,
-  replaceVersioned,
-  setVersioned,
-} from '#shared/access/grants.ts';
+import { publishAll, publishedKey, redisKeys, replaceVersioned, setVersioned } from '#shared/access/grants.ts';
 import { execute, onlyMaster } from '#shared/redis-masters.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -105,8 +99,7 @@ function expectedOf({ before, writes, order }: Trial): (Write | null)[] {
     highest,
     ...order.map((index) => {
       const write = writes[index];
-      if (write !== undefined && !begun.has(index) && write.version > (highest?.version ?? -1))
-        highest = write;
+      if (write !== undefined && !begun.has(index) && write.version > (highest?.version ?? -1)) highest = write;
       begun.add(index);
       return highest;
     }),

@@ -85,12 +85,9 @@ describe('a revocation', () => {
     },
   );
 
-  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])(
-    'is no data of another kind: %j',
-    (data) => {
-      expect(reasonOf(data)).toBe('invalid_data');
-    },
-  );
+  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])('is no data of another kind: %j', (data) => {
+    expect(reasonOf(data)).toBe('invalid_data');
+  });
 });
 
 describe('a key that is not revoked', () => {
@@ -114,9 +111,9 @@ describe('a key that is not revoked', () => {
     const absent = read(ACTIVE);
     expect(read({ ...ACTIVE, secret_expires_at: null })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
-    expect(
-      read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } }),
-    ).toMatchObject({ secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' } });
+    expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } })).toMatchObject({
+      secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' },
+    });
   });
 
   it.each([

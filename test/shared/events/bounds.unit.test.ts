@@ -21,9 +21,7 @@ const ALL_LISTS = EVERYTHING.filter(({ value }) => Array.isArray(value));
 
 function within(entity: EntityName, value: unknown, path: Path): Found[] {
   if (typeof value !== 'object' || value === null) return [{ entity, path, value }];
-  const entries: [string | number, unknown][] = Array.isArray(value)
-    ? [...value.entries()]
-    : Object.entries(value);
+  const entries: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
   const inner = entries.flatMap(([step, next]) => within(entity, next, [...path, step]));
   return path.length === 0 ? inner : [{ entity, path, value }, ...inner];
 }
@@ -78,12 +76,9 @@ describe('a text', () => {
       const bound = textBound(String(path.at(-1)));
       // One code point each: of one to four bytes, of two UTF-16 units, one that combines, and escapes.
       for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
-        const at = (length: number) =>
-          read(entity, changed(WHOLE_STATES[entity], path, character.repeat(length)));
+        const at = (length: number) => read(entity, changed(WHOLE_STATES[entity], path, character.repeat(length)));
         expect(at(bound)).toBe('accepted');
-        expect(at(bound + 1)).toBe(
-          `invalid_data: ${nameOf(path)} must not have more than ${bound} characters`,
-        );
+        expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} characters`);
       }
     },
   );
@@ -161,9 +156,7 @@ describe('an option group', () => {
     const { price_method: _method, ...without } = ofBytes(GROUP_BYTES - 5, 'a');
     const spare = GROUP_BYTES - Buffer.byteLength(JSON.stringify(without));
     expect(spare).toBe('"price_method":"sum",'.length + 5);
-    expect(read('option_group', { ...without, external_code: 'a'.repeat(TEXT.length + spare) })).toBe(
-      'accepted',
-    );
+    expect(read('option_group', { ...without, external_code: 'a'.repeat(TEXT.length + spare) })).toBe('accepted');
     expect(
       read('option_group', {
         ...without,
@@ -187,11 +180,7 @@ describe('the reason', () => {
       /^unknown_schema_version: .*data\.audience must not have more than 5000 characters$/,
     );
     expect(
-      read(
-        'order',
-        { ...WHOLE_STATES.order, items: Array(501).fill(WHOLE_STATES.order.items?.[0]) },
-        '/order/v2',
-      ),
+      read('order', { ...WHOLE_STATES.order, items: Array(501).fill(WHOLE_STATES.order.items?.[0]) }, '/order/v2'),
     ).toMatch(/^unknown_schema_version: .*data\.items must not have more than 500 entries$/);
   });
 });
@@ -205,20 +194,15 @@ describe('the schemas', () => {
       return [...own, ...unbounded(schema.items, `${place}[]`)];
     }
     if (Type.IsObject(schema)) {
-      return Object.entries(schema.properties).flatMap(([field, inner]) =>
-        unbounded(inner, `${place}.${field}`),
-      );
+      return Object.entries(schema.properties).flatMap(([field, inner]) => unbounded(inner, `${place}.${field}`));
     }
     if (Type.IsString(schema)) {
       const { format, pattern = '*' } = schema as { format?: string; pattern?: string };
       const isBounded =
-        'maxLength' in schema ||
-        format === 'calendar-date' ||
-        /^\^(?!.*(?:[*+](?![-\]])|,\})).*\$$/.test(pattern);
+        'maxLength' in schema || format === 'calendar-date' || /^\^(?!.*(?:[*+](?![-\]])|,\})).*\$$/.test(pattern);
       return isBounded ? [] : [place];
     }
-    const isShort =
-      Type.IsInteger(schema) || Type.IsNumber(schema) || Type.IsBoolean(schema) || Type.IsNull(schema);
+    const isShort = Type.IsInteger(schema) || Type.IsNumber(schema) || Type.IsBoolean(schema) || Type.IsNull(schema);
     return isShort || Type.IsLiteral(schema) || Type.IsEnum(schema) ? [] : [place];
   }
 

@@ -14,8 +14,7 @@ const order = {
 /** An evolution that was never released: version 2 of a campaign calls `audience` what version 1 called `segment`. */
 const RENAMED: Steps = {
   campaign: [
-    ({ segment, audience: _unknown, ...rest }) =>
-      segment === undefined ? rest : { ...rest, audience: segment },
+    ({ segment, audience: _unknown, ...rest }) => (segment === undefined ? rest : { ...rest, audience: segment }),
   ],
 };
 
@@ -38,12 +37,7 @@ describe('the version of an event’s schema', () => {
   it.each([undefined, 'https://example.com/schemas/campaign/v1', 'campaign/1', 'urn:x/v1?a=b#c'])(
     'is 1 in %s: a field renamed since then has its new name',
     (dataschema) => {
-      const { state, newerVersion } = read(
-        'campaign',
-        { ...campaign, segment: 'todos' },
-        dataschema,
-        RENAMED,
-      );
+      const { state, newerVersion } = read('campaign', { ...campaign, segment: 'todos' }, dataschema, RENAMED);
       expect(state).toEqual({ ...campaign, audience: 'todos' });
       expect(newerVersion).toBeUndefined();
     },

@@ -85,9 +85,7 @@ describe('a fetch answer', () => {
 
   it('brings something of every partition in turn, though one spends the budget each time', async () => {
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(Buffer.alloc(65 * 1_048_576)) };
-    const bombs = [0, 1, 2].map((baseOffset) =>
-      encodeBatch({ baseOffset, values: values.slice(0, 1), codec }),
-    );
+    const bombs = [0, 1, 2].map((baseOffset) => encodeBatch({ baseOffset, values: values.slice(0, 1), codec }));
     const calm = encodeBatch({ values: values.slice(0, 1) });
     const unpacking = new Unpacking();
     const [read, left] = [new Set<number>(), new Set<number>()];

@@ -11,9 +11,10 @@ import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
 
 /** What the Java client of Kafka 4.3 produced, one batch of three messages for each codec, taken from a fetch. */
-const javaBatches = JSON.parse(
-  readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8'),
-) as Record<string, string>;
+const javaBatches = JSON.parse(readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8')) as Record<
+  string,
+  string
+>;
 
 const CODECS = { gzip: 1, snappy: 2, lz4: 3, zstd: 4 };
 const MIB = 1_048_576;
@@ -115,10 +116,7 @@ describe('a record set', () => {
 
   it('has raw snappy too, which some producers send', async () => {
     const codec = { number: 2, pack: (bytes: Buffer) => compressSync(bytes) };
-    expect(await seen(encodeBatch({ baseOffset: 0, values: texts('a', 'b'), codec }))).toEqual([
-      '0 a',
-      '1 b',
-    ]);
+    expect(await seen(encodeBatch({ baseOffset: 0, values: texts('a', 'b'), codec }))).toEqual(['0 a', '1 b']);
   });
 
   it('leaves out a tail that the bound of the fetch has cut', async () => {
@@ -165,11 +163,7 @@ describe('a record set', () => {
     }
     const packed = codecOf(number)?.pack(Buffer.alloc(100_000, 'text')) ?? Buffer.alloc(0);
     const cut = packed.subarray(0, packed.length - 10);
-    expect((await bad(encodeBatch({ baseOffset: 2, values, codec, packed: cut })))[2]).toEqual([
-      2,
-      4,
-      'malformed',
-    ]);
+    expect((await bad(encodeBatch({ baseOffset: 2, values, codec, packed: cut })))[2]).toEqual([2, 4, 'malformed']);
   });
 
   it('does not trust counts and lengths, though the checksum is right', async () => {
@@ -316,10 +310,7 @@ describe('transactions', () => {
     const batches = log(1, 2, 1, 2, 'abort 1', 1, 'abort 2', 'commit 1', 1, 'commit 1');
     /** The broker names those that end behind where was asked. */
     const named = (from: number) =>
-      begun(
-        ...(from > 6 ? [] : [[2, 1] as [number, number]]),
-        ...(from > 4 ? [] : [[1, 0] as [number, number]]),
-      );
+      begun(...(from > 6 ? [] : [[2, 1] as [number, number]]), ...(from > 4 ? [] : [[1, 0] as [number, number]]));
     const expected = [5, 8];
     for (let from = 0; from < batches.length; from += 1) {
       for (let to = from + 1; to <= batches.length; to += 1) {
@@ -408,10 +399,7 @@ describe('what a batch unpacks to', () => {
       const codec = { number, pack: packs[number] ?? ((bytes: Buffer) => bytes) };
       const batch = encodeBatch({ baseOffset: 2, values: [value, ...texts('d')], codec });
       const messages = await decode(batch);
-      expect(messages.map((message) => message.value?.buffer.byteLength)).toEqual([
-        MIB + 1,
-        expect.any(Number),
-      ]);
+      expect(messages.map((message) => message.value?.buffer.byteLength)).toEqual([MIB + 1, expect.any(Number)]);
       expect(messages.map((message) => valueBytesOf(message))).toEqual([20 * MIB, 1]);
       expect(String(messages[1]?.value)).toBe('d');
     },

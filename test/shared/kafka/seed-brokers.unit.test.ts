@@ -8,9 +8,7 @@ describe('the brokers that a client begins with', () => {
   // One takes connections and never answers, as a frozen broker does.
   const servers: Server[] = [
     createServer((socket) => void socket.on('error', () => undefined)),
-    createServer((socket) =>
-      socket.on('data', (request: Buffer) => asked.push(request) && socket.write('answer')),
-    ),
+    createServer((socket) => socket.on('data', (request: Buffer) => asked.push(request) && socket.write('answer'))),
     createServer((socket) => socket.end()),
   ];
   let [frozen, answers, closes] = ['', '', ''];

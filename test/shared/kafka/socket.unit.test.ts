@@ -27,11 +27,7 @@ async function connectTo(onAsked: (end: Socket) => void, limits = LIMITS): Promi
 }
 
 /** Connections of one client to such a server, one after the other. */
-async function connectAll(
-  length: number,
-  onAsked: (end: Socket) => void,
-  limits = LIMITS,
-): Promise<Socket[]> {
+async function connectAll(length: number, onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket[]> {
   const server = createServer((end) => {
     ends.push(end);
     end.on('data', () => onAsked(end));
@@ -112,9 +108,7 @@ describe.concurrent('a connection to Kafka', () => {
     answering.add(answered?.localPort);
     joining?.write(frame(JOIN_GROUP));
     asked?.write(frame(FETCH));
-    const over = Promise.all(
-      [asked, idle].flatMap((socket) => (socket === undefined ? [] : [ended(socket)])),
-    );
+    const over = Promise.all([asked, idle].flatMap((socket) => (socket === undefined ? [] : [ended(socket)])));
     const talking = setInterval(() => answered?.write(frame(FETCH)), 50);
     const messages = (await over).map(({ message }) => message);
     clearInterval(talking);

@@ -30,16 +30,13 @@ function documentOf(value: Buffer): BSON.Document {
 }
 
 describe('a document', () => {
-  it.each(ENTITY_NAMES)(
-    'of an event about %s has less than half of what is allowed, whatever that holds',
-    (entity) => {
-      for (const filler of FILLERS) {
-        const value = edgeEvent(entity, filler);
-        expect(value.length).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
-        expect(BSON.calculateObjectSize(documentOf(value))).toBeLessThan(DOCUMENT_BYTES / 2);
-      }
-    },
-  );
+  it.each(ENTITY_NAMES)('of an event about %s has less than half of what is allowed, whatever that holds', (entity) => {
+    for (const filler of FILLERS) {
+      const value = edgeEvent(entity, filler);
+      expect(value.length).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
+      expect(BSON.calculateObjectSize(documentOf(value))).toBeLessThan(DOCUMENT_BYTES / 2);
+    }
+  });
 
   it('of an order whose many options say nothing is larger than its event, and is within that too', () => {
     const value = edgeEvent('order', '');
@@ -128,10 +125,7 @@ describe('a dead letter', () => {
   it.each<[string, Partial<LogMessage>]>([
     ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
     // Half a million of them are a mebibyte in Kafka's log.
-    [
-      'has very many headers that say nothing',
-      { headers: { '': Array.from({ length: MIB / 2 }, () => '') } },
-    ],
+    ['has very many headers that say nothing', { headers: { '': Array.from({ length: MIB / 2 }, () => '') } }],
     [
       'has very many headers of one letter',
       { headers: Object.fromEntries(Array.from({ length: MIB / 5 }, (_, at) => [at.toString(36), 'x'])) },

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import {
-  EXACT,
-  isReversible,
-  offsetMilliseconds,
-  shiftJson,
-  toLocalDateTime,
-} from '#shared/read-models/local-time.ts';
+import { EXACT, isReversible, offsetMilliseconds, shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
 
 describe('toLocalDateTime', () => {
   it('cuts the fraction before it shifts', () => {
@@ -77,16 +71,7 @@ describe('shiftJson', () => {
       fc.constantFrom('created_at', '"created_at":"2026-11-20T21:15:04"', '\\', '\\"', 'at":"'),
       dateTime.map((at) => JSON.stringify({ at, updated_at: at })),
     );
-    const name = fc.constantFrom(
-      'at',
-      'created_at',
-      'scheduled_for',
-      'name',
-      '_at',
-      'format',
-      'at_',
-      'created_at_',
-    );
+    const name = fc.constantFrom('at', 'created_at', 'scheduled_for', 'name', '_at', 'format', 'at_', 'created_at_');
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
         { depthSize: 'small', withCrossShrink: true },
@@ -123,9 +108,7 @@ describe('shiftJson', () => {
 function shifted(value: unknown, from: string, to: string, field = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => shifted(item, from, to));
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, shifted(member, from, to, name)]),
-    );
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shifted(member, from, to, name)]));
   }
   if (typeof value !== 'string' || !/^(?:at|scheduled_for|.+_at)$/.test(field)) return value;
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(value)) return value;

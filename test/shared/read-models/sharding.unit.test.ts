@@ -24,9 +24,7 @@ describe('the ranges of shard keys', () => {
     expect(COLLECTIONS.toSorted()).toEqual([...Object.keys(INDEXES), 'generation'].toSorted());
     for (const name of COLLECTIONS) {
       const ofStores = STORES.map((store) => rangesOfStore(name, store));
-      const ofPartitions = [0, 1, 2, 10, 11, 100].map((partition) =>
-        rangesOfPartition(name, 't-1', partition),
-      );
+      const ofPartitions = [0, 1, 2, 10, 11, 100].map((partition) => rangesOfPartition(name, 't-1', partition));
       const owner = SHARDING[name].owner?.is ?? 'nobody';
       expect([name, ofStores.flat().length > 0, ofPartitions.flat().length > 0]).toEqual([
         name,

@@ -4,15 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { batched } from '#query/batched.ts';
 import { readConfig } from '#shared/config.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import {
-  activeSpan,
-  MAX_LINKS,
-  type Span,
-  startTracing,
-  traced,
-  type Tracing,
-  within,
-} from '#shared/tracing.ts';
+import { activeSpan, MAX_LINKS, type Span, startTracing, traced, type Tracing, within } from '#shared/tracing.ts';
 import { eventually } from '#test/installation.ts';
 import { type OtlpCollector, startOtlpCollector } from '#test/otlp-collector.ts';
 
@@ -114,13 +106,7 @@ it('one that many caused goes on with the first that is recorded, and links to s
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` });
   const causes = Array.from({ length: 100 }, (_, index) => traceparent(index + 10));
-  const others = [
-    '',
-    'no trace',
-    traceparent(1, '00'),
-    `${traceparent(2)}-more`,
-    `00-${id(0, 32)}-${id(0, 16)}-01`,
-  ];
+  const others = ['', 'no trace', traceparent(1, '00'), `${traceparent(2)}-more`, `00-${id(0, 32)}-${id(0, 16)}-01`];
   begin(started, [...others, ...causes])?.end();
   const span = await collector.span('it', () => true);
   expect(span).toMatchObject({ traceId: id(10, 32), parentSpanId: id(10, 16) });
@@ -198,10 +184,7 @@ it('a collector that refuses costs one line, however much is lost', async () => 
     response.writeHead(400).end();
   });
   const lines: unknown[] = [];
-  const started = await tracing(
-    { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: '3' },
-    lines,
-  );
+  const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: '3' }, lines);
   await eventually('several batches are lost', () => {
     for (let span = 0; span < 10; span += 1) begin(started)?.end();
     return requests > 3;

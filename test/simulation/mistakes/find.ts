@@ -31,14 +31,7 @@ export async function findMistake(
       join(folder, file),
       code.replace(replace, () => by),
     );
-    const program = [
-      'test/simulation/main.ts',
-      '--seconds',
-      String(seconds),
-      '--from',
-      String(seed),
-      '--no-shrink',
-    ];
+    const program = ['test/simulation/main.ts', '--seconds', String(seconds), '--from', String(seed), '--no-shrink'];
     const child = spawn(process.execPath, program, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
     const [said, failure] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
     const last = said.trim().split('\n').at(-1) ?? '';

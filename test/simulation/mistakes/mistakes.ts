@@ -134,8 +134,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'documents are written outside of the transaction',
     file: WRITE,
-    replace: '{ insert: collection, documents: part, ordered: false },\n      { session },',
-    by: '{ insert: collection, documents: part, ordered: false },\n      {},',
+    replace: '{ insert: collection, documents: part, ordered: false }, { session });',
+    by: '{ insert: collection, documents: part, ordered: false }, {});',
   },
   {
     mistake: 'stamps are read outside of the transaction',
@@ -146,8 +146,7 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a record that moves is not taken from its former place in the tree',
     file: TREE,
-    replace:
-      'if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);',
+    replace: 'if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);',
     by: 'if (after.length === 0) changeOf(changes, entry, storeId).removed.push(entry);',
   },
   {
@@ -183,8 +182,7 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'messages that were applied are taken again',
     file: CONTINUITY,
-    replace:
-      'const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);',
+    replace: 'const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);',
     by: 'const behind = batch.messages.slice(at).filter(({ offset }) => Number(offset) >= this.#next - 1);',
   },
   {

@@ -64,11 +64,7 @@ async function serve(admin: Admin): Promise<void> {
   await admin.describeGroups(['readiness']);
 }
 
-async function withAdmin(
-  brokers: string[],
-  limitMs: number,
-  use: (admin: Admin) => Promise<void>,
-): Promise<void> {
+async function withAdmin(brokers: string[], limitMs: number, use: (admin: Admin) => Promise<void>): Promise<void> {
   const kafka = createQuietKafka('local-stack', brokers, {
     connectionTimeout: limitMs,
     requestTimeout: limitMs,
@@ -136,9 +132,7 @@ export function asProperties(settings: Record<string, string>): string {
 /** As the environment of the apache/kafka image, where `a.b` is `KAFKA_A_B`. */
 export function asImageEnvironment(settings: Record<string, string>): Record<string, string> {
   const entries = Object.entries(settings);
-  return Object.fromEntries(
-    entries.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]),
-  );
+  return Object.fromEntries(entries.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]));
 }
 
 /** The cluster's id, written into the storage of each broker; any id will do. */

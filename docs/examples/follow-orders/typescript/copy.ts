@@ -63,9 +63,7 @@ export class Copy {
 
   print(): void {
     for (const kind of KINDS) {
-      for (const { id, record, timezone_offset } of this.#database
-        .prepare(`SELECT * FROM ${TABLES[kind]}`)
-        .iterate()) {
+      for (const { id, record, timezone_offset } of this.#database.prepare(`SELECT * FROM ${TABLES[kind]}`).iterate()) {
         console.log(JSON.stringify({ kind, id, record: JSON.parse(String(record)), timezone_offset }));
       }
     }

@@ -5,18 +5,8 @@
 import { inBatches } from '#shared/waiting.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import {
-  damagedBatch,
-  type LogMessage,
-  offsetsInWords,
-  type UnreadableBatch,
-} from '#shared/kafka/message.ts';
-import {
-  decisionsIn,
-  decisionToDrop,
-  noteSkip,
-  type Skipped,
-} from '#shared/projection/dead-letters/decisions.ts';
+import { damagedBatch, type LogMessage, offsetsInWords, type UnreadableBatch } from '#shared/kafka/message.ts';
+import { decisionsIn, decisionToDrop, noteSkip, type Skipped } from '#shared/projection/dead-letters/decisions.ts';
 import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { audited } from '../../audit.ts';
 import {
@@ -101,11 +91,7 @@ export const dropCommand = () =>
 const DROP_BATCH = 1_000;
 
 /** Drops what a selection has in a source, in other generations too. @returns how many letters of the source itself. */
-async function dropLetters(
-  servers: Servers,
-  source: DeadLetterSource,
-  selection: LetterSelection,
-): Promise<number> {
+async function dropLetters(servers: Servers, source: DeadLetterSource, selection: LetterSelection): Promise<number> {
   const others = (await otherSources(servers, source)).map(({ letters }) => letters);
   let dropped = 0;
   for await (const batch of inBatches(findSummaries(source, letterFilter(source, selection)), DROP_BATCH)) {

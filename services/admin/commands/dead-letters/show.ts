@@ -13,13 +13,7 @@ import {
   letterReason,
   readShown,
 } from '../../dead-letters/letters.ts';
-import {
-  describeLetter,
-  letterJson,
-  messagesOf,
-  toBuffer,
-  withMessage,
-} from '../../dead-letters/messages.ts';
+import { describeLetter, letterJson, messagesOf, toBuffer, withMessage } from '../../dead-letters/messages.ts';
 import { command, environmentOption, limitOption, WrongUsage } from '../../options.ts';
 import {
   isJson,

@@ -151,9 +151,7 @@ function keyFacts(
 
 export const scopesCommand = () =>
   keyCommand('scopes', 'Replace the scopes of a key')
-    .addOption(
-      scopesOption('--set <list>', 'all scopes it shall have, separated by commas').makeOptionMandatory(),
-    )
+    .addOption(scopesOption('--set <list>', 'all scopes it shall have, separated by commas').makeOptionMandatory())
     .addOption(waitOption())
     .action((clientId, flags) =>
       withServers(async (servers) => {

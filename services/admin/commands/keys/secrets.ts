@@ -132,12 +132,7 @@ function withoutOldSecret(clientId: string, before: KeyState | null): KeyState {
 }
 
 /** @param end when the old secret ends; `null` leaves that to `--retire-old`. */
-function withNewSecret(
-  clientId: string,
-  before: KeyState | null,
-  hash: string,
-  end: string | null,
-): KeyState {
+function withNewSecret(clientId: string, before: KeyState | null, hash: string, end: string | null): KeyState {
   const { key, ends, secrets } = secretsOf(clientId, before);
   const [old, ...more] = secrets;
   if (more.length > 0) {

@@ -4,8 +4,7 @@ const header = document.querySelector('header.site');
 /** The reference shows the API or the events without loading another page: its address says which. */
 function markCurrent() {
   if (!document.body.classList.contains('reference')) return;
-  const isEvents =
-    new URLSearchParams(location.search).get('api') === 'events' || location.hash.startsWith('#events');
+  const isEvents = new URLSearchParams(location.search).get('api') === 'events' || location.hash.startsWith('#events');
   // Without it Scalar shows a login for them.
   document.body.classList.toggle('events', isEvents);
   const current = isEvents ? '/docs?api=events' : '/docs';

@@ -55,8 +55,7 @@ export function orderRecord(index: number, customers: number): EntityRecord<'ord
         { status: 'pending', at: instantAt(index) },
         { status, at: instantAt(index + 1) },
       ],
-      cancellation:
-        status === 'cancelled' ? { reason: 'o cliente desistiu', at: instantAt(index + 1) } : null,
+      cancellation: status === 'cancelled' ? { reason: 'o cliente desistiu', at: instantAt(index + 1) } : null,
       notes: index % 6 === 0 ? 'tocar o interfone' : null,
       created_at: instantAt(index),
       updated_at: instantAt(index + 1),

@@ -58,16 +58,7 @@ const FIRST = [
   'Zélia',
 ] as const;
 const MIDDLE = ['Aparecida', 'Carlos', 'das Graças', 'Henrique', 'Cristina', 'de Fátima', 'Eduardo'] as const;
-const LAST = [
-  'da Silva',
-  'Souza',
-  'Gonçalves',
-  'Conceição',
-  'Araújo',
-  'Pereira',
-  'Magalhães',
-  'Lima',
-] as const;
+const LAST = ['da Silva', 'Souza', 'Gonçalves', 'Conceição', 'Araújo', 'Pereira', 'Magalhães', 'Lima'] as const;
 const STREETS = ['Rua das Flores', 'Avenida São João', 'Travessa da Paz', 'Rua Sete de Setembro'] as const;
 const DISTRICTS = ['Centro', 'Jardim América', 'Vila Nova', 'Consolação', 'Bela Vista'] as const;
 

@@ -1,15 +1,7 @@
 /** The stores that are measured: many, of very different size. */
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES, DISCOUNT_TYPES } from '#shared/events/entities.ts';
 import { orderRecord } from './order.ts';
-import {
-  type BenchStore,
-  customerRecord,
-  fullName,
-  instantAt,
-  money,
-  pick,
-  type StoreRecord,
-} from './record.ts';
+import { type BenchStore, customerRecord, fullName, instantAt, money, pick, type StoreRecord } from './record.ts';
 import { storeRecord } from './store.ts';
 
 export interface StoreSize {

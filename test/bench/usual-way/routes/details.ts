@@ -51,9 +51,7 @@ const DETAILS: readonly Details[] = [
 export function addDetails(app: FastifyInstance, db: Db, shiftOf: (storeId: string) => Promise<Shift>): void {
   app.get('/api/store/info/', { schema: { response: { 200: schemas.store } } }, async ({ storeId }) => {
     const shift = await shiftOf(storeId);
-    const found = await db
-      .collection<{ _id: string }>(COLLECTIONS.store)
-      .findOne({ _id: `${storeId}/${storeId}` });
+    const found = await db.collection<{ _id: string }>(COLLECTIONS.store).findOne({ _id: `${storeId}/${storeId}` });
     return localize(present(found), CREATED_AND_UPDATED, shift);
   });
   for (const { path, collection, parameter, schema, dates, complete } of DETAILS) {

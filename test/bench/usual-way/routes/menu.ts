@@ -35,9 +35,7 @@ function compose(categories: Document[], products: Document[], groups: Document[
     category['products'] = ofCategory.get(category['id']);
     for (const product of category['products']) {
       localize(product, ['updated_at'], shift);
-      product['option_groups'] = product['option_group_ids'].flatMap(
-        (id: string) => groupsById.get(id) ?? [],
-      );
+      product['option_groups'] = product['option_group_ids'].flatMap((id: string) => groupsById.get(id) ?? []);
     }
   }
   return { updated_at: newest === null ? null : localTime(newest, shift), categories: filled };

@@ -13,8 +13,7 @@ export async function testableSources(): Promise<Source[]> {
   const absent = { program: missingProgram(), container: await missingContainer() };
   const sources: Source[] = ['program', 'container'];
   for (const source of sources) {
-    if (absent[source] !== undefined)
-      process.stderr.write(`not tested, source ${source}: ${absent[source]}\n`);
+    if (absent[source] !== undefined) process.stderr.write(`not tested, source ${source}: ${absent[source]}\n`);
   }
   return sources.filter((source) => absent[source] === undefined);
 }

@@ -89,9 +89,7 @@ test('addresses that do not answer are errors that name them', async () => {
     MONGODB_URI: 'mongodb://127.0.0.1:1',
     REDIS_URL: 'redis://127.0.0.1:1',
   };
-  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch(
-    (caught: unknown) => caught,
-  );
+  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch((caught: unknown) => caught);
   expect(error).toMatchObject({ name: 'StackError' });
   expect(String(error)).toContain('kafka: KAFKA_BROKERS is 127.0.0.1:1, and that does not work');
   expect(String(error)).toContain('mongodb: MONGODB_URI is mongodb://127.0.0.1:1, and that does not work');
@@ -124,9 +122,7 @@ test('addresses that answer are used as they are', async () => {
 
 test('a machine that has nothing is told what to install, part by part', async () => {
   const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(dataFolder, 'cache') };
-  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch(
-    (caught: unknown) => caught,
-  );
+  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch((caught: unknown) => caught);
   expect(error).toMatchObject({ name: 'StackError' });
   for (const part of [
     'kafka: could not fetch Java',
@@ -164,8 +160,7 @@ async function checkKafka(stack: Stack): Promise<void> {
   await consumer.connect();
   await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
   const received = await new Promise<number | undefined>((resolve, reject) => {
-    const eachMessage = ({ message }: kafkajs.EachMessagePayload) =>
-      Promise.resolve(resolve(message.value?.length));
+    const eachMessage = ({ message }: kafkajs.EachMessagePayload) => Promise.resolve(resolve(message.value?.length));
     consumer.run({ eachMessage }).catch(reject);
   });
   await consumer.disconnect();

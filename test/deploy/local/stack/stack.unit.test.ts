@@ -22,9 +22,7 @@ function endedPid(): number {
 test('a folder whose owner lives is refused', async () => {
   const folder = dataFolderAt(path);
   await claimFolder(folder, process.pid);
-  await expect(claimFolder(folder, process.pid)).rejects.toThrow(
-    `process ${process.pid} runs a stack in ${path}`,
-  );
+  await expect(claimFolder(folder, process.pid)).rejects.toThrow(`process ${process.pid} runs a stack in ${path}`);
 });
 
 test('a folder that cannot be made is told, with the option that names another one', async () => {
@@ -143,9 +141,7 @@ test('without address and engine it is a program, and the reason is told', async
 test('a forced source that is not there is an error', async () => {
   const context = makeContext({}, []);
   await expect(startPart(makePart({}), 'address', noEngine, context)).rejects.toThrow('REDIS_URL is not set');
-  await expect(startPart(makePart({}), 'container', noEngine, context)).rejects.toThrow(
-    'no Docker engine answers',
-  );
+  await expect(startPart(makePart({}), 'container', noEngine, context)).rejects.toThrow('no Docker engine answers');
 });
 
 test('the topology is what is asked for, else STACK_TOPOLOGY, else single, and one of two words', () => {
@@ -153,9 +149,7 @@ test('the topology is what is asked for, else STACK_TOPOLOGY, else single, and o
   expect(chosenTopology(undefined, { STACK_TOPOLOGY: '' })).toBe('single');
   expect(chosenTopology(undefined, { STACK_TOPOLOGY: 'cluster' })).toBe('cluster');
   expect(chosenTopology('single', { STACK_TOPOLOGY: 'cluster' })).toBe('single');
-  expect(() => chosenTopology('many', {})).toThrow(
-    'the topology (STACK_TOPOLOGY) is many, and may be single, cluster',
-  );
+  expect(() => chosenTopology('many', {})).toThrow('the topology (STACK_TOPOLOGY) is many, and may be single, cluster');
 });
 
 test('a cluster is made of programs, although an engine is there, and not of containers', async () => {

@@ -48,8 +48,7 @@ export function startAtUsualPort(folder: string, ...args: string[]): RunningStar
     async ready() {
       const limit = Date.now() + READY_LIMIT_MS;
       while (!existsSync(stackFilePath(folder)) || !output.includes('# Ctrl-C ends everything.')) {
-        if (child.exitCode !== null || Date.now() > limit)
-          throw new Error(`it did not become ready:\n${output}`);
+        if (child.exitCode !== null || Date.now() > limit) throw new Error(`it did not become ready:\n${output}`);
         await sleep(50);
       }
       return JSON.parse(readFileSync(stackFilePath(folder), 'utf8')) as StackFile;

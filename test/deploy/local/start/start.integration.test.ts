@@ -40,17 +40,7 @@ describe('while it runs', () => {
   let running: RunningStart;
   let file: StackFile;
   beforeAll(async () => {
-    running = startIn(
-      folder,
-      '--stores',
-      '2',
-      '--history',
-      '60',
-      '--orders-per-minute',
-      '600',
-      '--quota',
-      '200',
-    );
+    running = startIn(folder, '--stores', '2', '--history', '60', '--orders-per-minute', '600', '--quota', '200');
     file = await running.ready();
   });
   afterAll(async () => {
@@ -122,9 +112,9 @@ describe('while it runs', () => {
     expect(shown.length).toBeGreaterThan(15);
     // The line with the secret takes two rows. Below all are an empty line, what changes, and the cursor.
     expect(shown.length + 1 + 1 + new LiveView(1, 0).panel(0).length + 1).toBeLessThanOrEqual(24);
-    expect(
-      shown.filter((line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder'))),
-    ).toEqual([]);
+    expect(shown.filter((line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder')))).toEqual(
+      [],
+    );
     expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual([]);
   });
 
@@ -134,9 +124,9 @@ describe('while it runs', () => {
     expect(command).toContain(STORE_DATA);
     // Servers that this machine gives to tests are not those of this run.
     const env = environmentWithoutAddresses();
-    expect(
-      execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' }),
-    ).toMatch(/\b1\b/);
+    expect(execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' })).toMatch(
+      /\b1\b/,
+    );
     await vi.waitFor(() => expect(answersTo(read)).toMatchObject([{ id: 'my-order-1', total: '39.90' }]), {
       timeout: 60_000,
       interval: 500,
@@ -174,9 +164,7 @@ describe('while it runs', () => {
   });
 
   test('both services answer on their operations ports', async () => {
-    const metrics = await Promise.all(
-      file.operations_urls.map(async (url) => (await fetch(`${url}/metrics`)).text()),
-    );
+    const metrics = await Promise.all(file.operations_urls.map(async (url) => (await fetch(`${url}/metrics`)).text()));
     expect(metrics).toHaveLength(2);
     expect(metrics.join('\n')).toMatch(
       /store_data_events_applied_total\{(?=[^}]*environment="production")(?=[^}]*entity="order")[^}]*\}/,

@@ -72,9 +72,7 @@ test('has defaults for everything', () => {
       plain: false,
     },
   });
-  expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(
-    true,
-  );
+  expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(true);
 });
 
 test('reads every option', () => {

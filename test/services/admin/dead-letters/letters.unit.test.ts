@@ -117,8 +117,6 @@ it('asks the servers of those environments alone whose letters are meant', () =>
   const config = readConfig({ KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' });
   expect(environmentsOf(config, [])).toEqual(['production', 'sandbox']);
   expect(environmentsOf(config, [], 'sandbox')).toEqual(['sandbox']);
-  expect(environmentsOf(config, ['store-changes.sandbox/0/1', 'store-changes.sandbox/1/7'])).toEqual([
-    'sandbox',
-  ]);
+  expect(environmentsOf(config, ['store-changes.sandbox/0/1', 'store-changes.sandbox/1/7'])).toEqual(['sandbox']);
   expect(environmentsOf(config, ['store-access.production/0/1', 'other/0/1'])).toEqual(['production']);
 });

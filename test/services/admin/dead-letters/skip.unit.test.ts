@@ -29,9 +29,7 @@ describe('the last offset that is passed by', () => {
   it('is one that the log has', () => {
     expect(lastToSkip(batch(5, null), 19, 20)).toBe(19);
     for (const beyond of [20, 190]) {
-      expect(() => lastToSkip(batch(5, null), beyond, 20)).toThrow(
-        /the log ends with 19: --to lies beyond it/,
-      );
+      expect(() => lastToSkip(batch(5, null), beyond, 20)).toThrow(/the log ends with 19: --to lies beyond it/);
     }
   });
 });

@@ -38,10 +38,7 @@ function after(commands: readonly ShardCommand[]): ShardedCluster {
   return {
     shards: [...zonesOf].map(([name, zones]) => ({ name, zones })),
     keys: new Map(
-      named(commands, 'shardCollection').map(({ shardCollection, key }): [string, Document] => [
-        shardCollection,
-        key,
-      ]),
+      named(commands, 'shardCollection').map(({ shardCollection, key }): [string, Document] => [shardCollection, key]),
     ),
     zones: named(commands, 'updateZoneKeyRange').map(({ updateZoneKeyRange: namespace, min, max, zone }) => ({
       namespace,
@@ -93,9 +90,7 @@ describe('what makes a sharded cluster ready', () => {
     expect(new Set(sharded)).toEqual(new Set(wanted));
     const names = commands.map(({ command }) => Object.keys(command)[0]);
     expect(names.lastIndexOf('updateZoneKeyRange')).toBeLessThan(names.indexOf('shardCollection'));
-    const orders = commands.findIndex(
-      ({ command }) => command['shardCollection'] === 'sd_production_g1.orders',
-    );
+    const orders = commands.findIndex(({ command }) => command['shardCollection'] === 'sd_production_g1.orders');
     expect(commands.slice(orders - 1, orders + 1)).toEqual([
       {
         database: 'sd_production_g1',
@@ -157,11 +152,7 @@ describe('what makes a sharded cluster ready', () => {
         return planSharding(cluster ?? EMPTY, shards, 'sd_control', [environment()]);
       };
       const commands = await plan();
-      expect(named(commands, 'addShardToZone').map(({ addShardToZone }) => addShardToZone)).toEqual([
-        'a',
-        'b',
-        'a',
-      ]);
+      expect(named(commands, 'addShardToZone').map(({ addShardToZone }) => addShardToZone)).toEqual(['a', 'b', 'a']);
       await sendAll(client, commands);
       expect(router.told.map(commandText)).toEqual(commands.map(commandText));
       expect(await plan()).toEqual([]);

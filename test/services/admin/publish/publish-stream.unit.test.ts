@@ -118,10 +118,7 @@ describe('splitting lines', () => {
   });
 
   it('holds nothing of a line that is too long, however long it gets', async () => {
-    const parts = [
-      ...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)),
-      Buffer.from('\nnext\n'),
-    ];
+    const parts = [...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)), Buffer.from('\nnext\n')];
     const [line, next] = await split(parts, 10);
     expect(line).toEqual({ number: 1, bytes: null, length: 1_000_000 });
     expect(next?.bytes).toEqual(Buffer.from('next'));

@@ -12,13 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-const COLLECTIONS = [
-  'access_keys',
-  'store_access',
-  'revoked_sessions',
-  'checkpoints',
-  'access_announcements',
-];
+const COLLECTIONS = ['access_keys', 'store_access', 'revoked_sessions', 'checkpoints', 'access_announcements'];
 const database = () => service.installation.databases.control;
 
 async function backUp(): Promise<Map<string, Document[]>> {
@@ -42,14 +36,12 @@ it('nothing that was taken away is given back, and what is taken away now counts
     await setKey({ clientId });
     tokens.set(clientId, await api.token(clientId, 'secret'));
   }
-  const statusOf = async (clientId: string) =>
-    (await api.get('/api/order/list', tokens.get(clientId) ?? '')).status;
+  const statusOf = async (clientId: string) => (await api.get('/api/order/list', tokens.get(clientId) ?? '')).status;
   const backup = await backUp();
 
   await setKey({ clientId: 'logged', status: 'revoked' });
   // Many changes, so that its version is far above the one of the backup.
-  for (const scopes of [['crm'], ['order'], ['crm'], ['order', 'crm']])
-    await setKey({ clientId: 'changed', scopes });
+  for (const scopes of [['crm'], ['order'], ['crm'], ['order', 'crm']]) await setKey({ clientId: 'changed', scopes });
   await setKey({ clientId: 'narrowed', scopes: ['crm'] });
   await setKey({ clientId: 'young' });
   tokens.set('young', await api.token('young', 'secret'));

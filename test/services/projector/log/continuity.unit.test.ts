@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  digestOf,
-  type LogMessage,
-  type UnreadableBatch,
-  type UnreadableReason,
-} from '#shared/kafka/message.ts';
+import { digestOf, type LogMessage, type UnreadableBatch, type UnreadableReason } from '#shared/kafka/message.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type FetchedBatch, type Verdict } from '#projector/log/continuity.ts';
 
@@ -230,18 +225,13 @@ describe('continuity', () => {
           let entries: Entry[] = [];
           const logs: string[] = [];
           changes.forEach(({ kept, added, fetches }, round) => {
-            entries = [
-              ...entries.slice(0, kept),
-              ...Array.from({ length: added }, (_, index) => `${round}/${index}`),
-            ];
+            entries = [...entries.slice(0, kept), ...Array.from({ length: added }, (_, index) => `${round}/${index}`)];
             logs.push(entries.join());
             for (let count = 0; count < fetches && consumer.outcome !== 'replaced'; count += 1) {
               consumer.fetch({ entries, perBatch }, most);
               // All that was applied is the beginning of one log.
               const applied = consumer.applied.join();
-              expect(logs.some((text) => `${text},`.startsWith(applied === '' ? '' : `${applied},`))).toBe(
-                true,
-              );
+              expect(logs.some((text) => `${text},`.startsWith(applied === '' ? '' : `${applied},`))).toBe(true);
             }
           });
         },

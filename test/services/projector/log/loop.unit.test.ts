@@ -126,8 +126,7 @@ function batch(next: number, added: number, logEnds = LOG_ENDS): FetchedBatch {
   const length = next - first + added;
   const messages = Array.from(
     { length },
-    (_, index) =>
-      ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
+    (_, index) => ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
   return {
     highWatermark: String(logEnds),
@@ -173,9 +172,7 @@ describe('a partition', () => {
     await partition.take(batch(0, 10));
     await partition.take(batch(10, 10));
     gate.resolve();
-    await eventually('it seeks back', () =>
-      Promise.resolve(seen.filter((one) => one === 'seek 0').length === 2),
-    );
+    await eventually('it seeks back', () => Promise.resolve(seen.filter((one) => one === 'seek 0').length === 2));
     expect(seen).toEqual(['seek 0', 'pause', 'seek 0']);
     isDown = false;
     await partition.take(batch(0, 10));
@@ -292,9 +289,7 @@ describe('a partition', () => {
 
   describe('with a message whose transaction fails whatever is tried', () => {
     const failsAt = (offset: number, error: Error) => (slice: Slice) =>
-      slice.messages.some((message) => Number(message.offset) === offset)
-        ? Promise.reject(error)
-        : Promise.resolve();
+      slice.messages.some((message) => Number(message.offset) === offset) ? Promise.reject(error) : Promise.resolve();
     const outage = new MongoServerError({ message: 'too long', code: 290 });
     const allAround3 = ['applied up to 3', 'gave up 3', 'applied up to 5'];
     const applyAll = async ({ partition, seen }: Loaded) => {

@@ -20,8 +20,7 @@ const claims = {
   scopes: ['crm', 'order'] as ('crm' | 'order')[],
 };
 
-const load = (...jwks: object[]) =>
-  loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
+const load = (...jwks: object[]) => loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
 
 let old: Awaited<ReturnType<typeof newSigningKey>>;
 let keys: SigningKeys;

@@ -15,13 +15,11 @@ const CURSOR: Cursor = {
 describe('a cursor', () => {
   it('from before there were whole records and several kinds is one of its own path', () => {
     const { name: groups } = feedOfKind('option_group', 'summary');
-    expect(
-      decodeCursor({ ...PLACE, feed: groups }, 'AWgdg_iL0KUmAAECAwQFBgcICQoLAAAAAABiAAAAABJnAAAAAAAH'),
-    ).toEqual(CURSOR);
+    expect(decodeCursor({ ...PLACE, feed: groups }, 'AWgdg_iL0KUmAAECAwQFBgcICQoLAAAAAABiAAAAABJnAAAAAAAH')).toEqual(
+      CURSOR,
+    );
     const { name: orders } = feedOfKind('order', 'summary');
-    expect(
-      decodeCursor({ ...PLACE, feed: orders }, 'AU1VXQDeJguQAAECAwQFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'),
-    ).toEqual({
+    expect(decodeCursor({ ...PLACE, feed: orders }, 'AU1VXQDeJguQAAECAwQFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toEqual({
       generation: 'AAECAwQF',
       epoch: null,
       lastDelivered: 0,

@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import {
-  type ListStrategy,
-  planList,
-  conditionsOf,
-  inOrderOf,
-  listRequest,
-  type Wanted,
-} from '#query/lists/plan.ts';
+import { type ListStrategy, planList, conditionsOf, inOrderOf, listRequest, type Wanted } from '#query/lists/plan.ts';
 import { searchTerms } from '#query/lists/search.ts';
 
 const ORDERS: Wanted & { entity: 'order' } = {
@@ -81,13 +74,7 @@ const ROWS: Row[] = [
     ['scan'],
   ],
   ['customers by name', { ...CUSTOMERS, ...search }, 1, LARGE, ['search-leaves', 'scan']],
-  [
-    'customers by name and creation',
-    { ...CUSTOMERS, ...search, ...created },
-    1,
-    LARGE,
-    ['created-window', 'scan'],
-  ],
+  ['customers by name and creation', { ...CUSTOMERS, ...search, ...created }, 1, LARGE, ['created-window', 'scan']],
   [
     'customers by name that were updated',
     { ...CUSTOMERS, ...search, ...updated },
@@ -95,13 +82,7 @@ const ROWS: Row[] = [
     LARGE,
     ['updated-window', 'scan'],
   ],
-  [
-    'customers by creation',
-    { ...CUSTOMERS, ...created },
-    1,
-    LARGE,
-    ['created-within-leaf', 'created-by-name'],
-  ],
+  ['customers by creation', { ...CUSTOMERS, ...created }, 1, LARGE, ['created-within-leaf', 'created-by-name']],
   ['products', PRODUCTS, 1, NONE, ['layout']],
   ['any page of products', PRODUCTS, DEEP, NONE, ['layout']],
   ['products that were updated', { ...PRODUCTS, ...updated }, 1, NONE, ['updated-window', 'layout-updated']],

@@ -18,8 +18,7 @@ interface Page {
 }
 
 const idsOf = ({ results }: Page) => results.map(({ id }) => id);
-const category = (storeId: string, id: string, position: number) =>
-  aCategory(id, { name: id, position }, storeId);
+const category = (storeId: string, id: string, position: number) => aCategory(id, { name: id, position }, storeId);
 const product = (storeId: string, id: string, category_id: string | null, data: object = {}) =>
   aProduct(id, { category_id, ...data }, storeId);
 
@@ -38,8 +37,7 @@ describe('a store with thousands of products', () => {
   const place = (id: string | null) =>
     new Map<string | null, number>(Object.entries(POSITIONS)).get(id) ?? Number.MAX_SAFE_INTEGER;
   const sorted = products.toSorted(
-    (a, b) =>
-      place(a.category_id) - place(b.category_id) || a.position - b.position || (a.id < b.id ? -1 : 1),
+    (a, b) => place(a.category_id) - place(b.category_id) || a.position - b.position || (a.id < b.id ? -1 : 1),
   );
   let list: (query: string) => Promise<Page>;
   beforeAll(async () => {
@@ -207,9 +205,7 @@ describe('stores that are asked for their first pages at once', () => {
       await service.apply([...orders].flatMap(([storeId, order]) => moved(storeId, order)));
       for (const query of ['?page_size=5', '?page_size=8', '', '?page_size=100']) {
         const size = Number(query.split('=')[1] ?? 20);
-        const answers = await Promise.all(
-          [...lists].map(async ([id, list]) => [id, await list(query)] as const),
-        );
+        const answers = await Promise.all([...lists].map(async ([id, list]) => [id, await list(query)] as const));
         for (const [storeId, answer] of answers) {
           const sorted = sortedOf(storeId, orders.get(storeId) ?? []);
           expect([storeId, query, answer.count]).toEqual([storeId, query, sorted.length]);

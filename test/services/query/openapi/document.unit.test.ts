@@ -46,9 +46,7 @@ describe('the OpenAPI document', () => {
       const isHeader = /^#\/components\/headers\/[^/]+$/.test(way);
       return (isMedia || isHeader) && !('example' in object) && !('examples' in object);
     });
-    expect(without.map(([way]) => way)).toEqual([
-      '#/paths//openapi.json/get/responses/200/content/application/json',
-    ]);
+    expect(without.map(([way]) => way)).toEqual(['#/paths//openapi.json/get/responses/200/content/application/json']);
   });
 
   it('has only examples that its schemas allow', () => {
@@ -56,11 +54,7 @@ describe('the OpenAPI document', () => {
     expect(all.length).toBeGreaterThan(80);
     for (const [way, schema, example] of all) {
       const validator = validatorOf(schema);
-      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([
-        way,
-        true,
-        [],
-      ]);
+      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([way, true, []]);
     }
   });
 
@@ -69,8 +63,7 @@ describe('the OpenAPI document', () => {
       const isDescribed =
         /^#\/paths\/.+\/(?:get|post)(?:\/(?:parameters|responses)\/[^/]+)?$/.test(way) ||
         /^#\/components\/(?:schemas|parameters|headers|responses|securitySchemes)\/[^/]+$/.test(way);
-      if (isDescribed && !('$ref' in object))
-        expect([way, object['description']]).toEqual([way, expect.any(String)]);
+      if (isDescribed && !('$ref' in object)) expect([way, object['description']]).toEqual([way, expect.any(String)]);
     }
   });
 

@@ -7,8 +7,7 @@ import { createLogger } from '#shared/logging.ts';
 import { createListener } from '#query/listener.ts';
 import { refuse } from '#query/overload/refusal.ts';
 
-const BODY =
-  '{"code":"environment_unavailable","detail":"more is asked than can be answered now, try again later"}';
+const BODY = '{"code":"environment_unavailable","detail":"more is asked than can be answered now, try again later"}';
 const NO_FILES = { certFile: null, keyFile: null };
 
 interface Answer {
@@ -80,8 +79,7 @@ function firstOf(received: string, toHead: boolean): { answer: Answer; rest: str
   return { answer, rest: received.slice(bodyEnd) };
 }
 
-const get = (id: string, more = '') =>
-  `GET /api/order/list HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${more}\r\n`;
+const get = (id: string, more = '') => `GET /api/order/list HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${more}\r\n`;
 const said = (id: string) =>
   expect.objectContaining({
     status: 503,
@@ -122,9 +120,7 @@ describe('a refusal for load', () => {
 
   it('comes in its turn where requests are sent without waiting for answers', async () => {
     using client = await open();
-    client.send(
-      get('one') + get('two') + `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n` + get('three') + get('four'),
-    );
+    client.send(get('one') + get('two') + `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n` + get('three') + get('four'));
     expect(await client.next()).toEqual(said('one'));
     expect(await client.next()).toEqual(said('two'));
     answerSlow();

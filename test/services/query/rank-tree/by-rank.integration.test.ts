@@ -103,12 +103,7 @@ describe('a page by rank', () => {
     return JSON.parse(String((await readList(view, listRequest({ ...inOrderOf(tree), ...asked }))).body));
   }
 
-  function expected(
-    orders: readonly Order[],
-    range: KeyRange,
-    facets: string[] | null,
-    page: number,
-  ): unknown {
+  function expected(orders: readonly Order[], range: KeyRange, facets: string[] | null, page: number): unknown {
     const matching = orders
       .filter(({ facet }) => facets === null || facets.includes(facet))
       .filter(({ rank_key: key }) => key >= range.from && (range.to === null || key < range.to))
@@ -145,12 +140,7 @@ describe('a page by rank', () => {
         for (const facets of [null, ['aa1', 'ba0'], ['none']]) {
           for (const page of [1, 2, 9, 23, 60, 1_000]) {
             const answer = await pageOf(range, facets, page);
-            expect([from, range, facets, answer]).toEqual([
-              from,
-              range,
-              facets,
-              expected(orders, range, facets, page),
-            ]);
+            expect([from, range, facets, answer]).toEqual([from, range, facets, expected(orders, range, facets, page)]);
           }
         }
       }

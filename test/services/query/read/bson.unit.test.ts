@@ -36,8 +36,7 @@ describe('decodeDocument', () => {
 
 it('a first batch that is not all is left to a cursor', () => {
   const { Long } = BSON;
-  const batch = (id: number) =>
-    BSON.serialize({ firstBatch: [{ a: 1 }], id: Long.fromNumber(id), ns: 'a.b' });
+  const batch = (id: number) => BSON.serialize({ firstBatch: [{ a: 1 }], id: Long.fromNumber(id), ns: 'a.b' });
   expect(decodeFirstBatch(batch(0), null)).toEqual([{ a: 1 }]);
   expect(decodeFirstBatch(batch(77), null)).toBeNull();
 });

@@ -57,9 +57,7 @@ beforeAll(async () => {
   }
   const { none, ...withRecords } = STORES;
   expect(none).toBe(0);
-  await service.apply(
-    Object.entries(withRecords).flatMap(([storeId, records]) => changesOf(storeId, records)),
-  );
+  await service.apply(Object.entries(withRecords).flatMap(([storeId, records]) => changesOf(storeId, records)));
 });
 
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
@@ -72,11 +70,7 @@ function ownersIn({ json }: Answer): Set<string | undefined> {
 }
 
 /** What MongoDB read for some requests, of a collection and by commands that a filter finds. */
-async function profiled(
-  collection: string,
-  reads: Document,
-  ask: () => Promise<unknown>,
-): Promise<Document[]> {
+async function profiled(collection: string, reads: Document, ask: () => Promise<unknown>): Promise<Document[]> {
   const { mongodb, config, environment } = service.installation;
   const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
   const began = new Date();
@@ -114,9 +108,7 @@ describe('MongoDB, which no index is named to', () => {
   it('reads no more than the orders of each customer and the stamps, whatever it planned for others before', async () => {
     await forgetPlans(COLLECTIONS.order);
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
-    const asked = ['none', 'few', 'many'].flatMap((storeId) =>
-      customers.map((customer) => ({ storeId, customer })),
-    );
+    const asked = ['none', 'few', 'many'].flatMap((storeId) => customers.map((customer) => ({ storeId, customer })));
     let fewest = asked.length;
     for (let round = 0; round < 5; round += 1) {
       const areTogether = { 'command.pipeline.3.$project.of': { $exists: true } };

@@ -56,8 +56,6 @@ describe('etagOf', () => {
   });
 
   it('treats a store of which nothing is known like one with the default offset', () => {
-    expect(etagOf(source, null)).toBe(
-      etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
-    );
+    expect(etagOf(source, null)).toBe(etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }));
   });
 });

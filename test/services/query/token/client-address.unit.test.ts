@@ -42,15 +42,7 @@ it('does not believe an untrusted peer', () => {
 it('takes what is no address for the proxy that sent it, and tells of it once', () => {
   const told = vi.fn<(proxy: string) => void>();
   const finding = clientAddresses(['10.0.0.0/8'], told);
-  for (const junk of [
-    'unknown',
-    '_hidden',
-    'for=1.1.1.1',
-    '203.0.113.999',
-    '1.1.1.1:99999999',
-    '[1.1.1.1',
-    ':80',
-  ]) {
+  for (const junk of ['unknown', '_hidden', 'for=1.1.1.1', '203.0.113.999', '1.1.1.1:99999999', '[1.1.1.1', ':80']) {
     expect(finding(PROXY, `203.0.113.9, ${junk}`)).toBe(PROXY);
     expect(finding(PROXY, `${junk}, 10.0.0.2:80`)).toBe('10.0.0.2');
   }

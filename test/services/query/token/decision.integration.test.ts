@@ -166,9 +166,7 @@ describe('the very next request after a change sees it, at every instance', () =
     const ends = Date.now() + 2_000;
     await command('keys', 'rotate-secret', 'ending', '--retire-old-after', '2s');
     if (Date.now() < ends) await ask('ending');
-    await eventually('the old secret has ended', async () =>
-      (await ask('ending')).every(([status]) => status === 401),
-    );
+    await eventually('the old secret has ended', async () => (await ask('ending')).every(([status]) => status === 401));
     expect(Date.now()).toBeGreaterThanOrEqual(ends);
   });
 

@@ -44,9 +44,7 @@ function expectTooMany(answer: Answer, longestSeconds: number): number {
 it('beyond the most a key gets no token from any instance, and those that it has stay valid', async () => {
   await service.setKey({ clientId: 'many' });
   const asked = await Promise.all(
-    Array.from({ length: 4 * MAX }, (_, index) =>
-      (index % 2 === 0 ? service : brief).api.askToken('many', 'secret'),
-    ),
+    Array.from({ length: 4 * MAX }, (_, index) => (index % 2 === 0 ? service : brief).api.askToken('many', 'secret')),
   );
   const given = asked.filter(({ status }) => status === 200);
   expect(given).toHaveLength(MAX);

@@ -15,9 +15,7 @@ describe('customersIn', () => {
   });
 
   it('finds the customer that an order or a review names, whatever else is wrong', () => {
-    expect(customersIn(message({ data: { total: 7, customer: { id: 'c2', name: 'x' } } }))).toEqual([
-      's1/c2',
-    ]);
+    expect(customersIn(message({ data: { total: 7, customer: { id: 'c2', name: 'x' } } }))).toEqual(['s1/c2']);
     expect(customersIn(message({ type: 5, data: { customer_id: 'c3' } }))).toEqual(['s1/c3']);
   });
 

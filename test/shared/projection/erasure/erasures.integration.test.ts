@@ -78,9 +78,7 @@ describe('a deleted customer whom very much names', () => {
     projector = await project(1);
     app = await startApp(installation.config);
     const data = { secret_sha256: [hashSecret('secret')], scopes: ['crm', 'order'], status: 'active' };
-    await installation.publishAccess([
-      { entity: 'access_key', storeId: 's1', subject: 'reader', sequence: 1, data },
-    ]);
+    await installation.publishAccess([{ entity: 'access_key', storeId: 's1', subject: 'reader', sequence: 1, data }]);
     await eventually('the key counts', async () => {
       const answer = await app.api.askToken('reader', 'secret');
       if (answer.status === 200) token = (answer.json as { access_token: string }).access_token;
@@ -98,8 +96,7 @@ describe('a deleted customer whom very much names', () => {
     const action = data === null ? ('deleted' as const) : ('changed' as const);
     return { entity, storeId, subject, sequence, action, ...(data === null ? {} : { data }) };
   };
-  const customer = (over: object = {}) =>
-    event('customer', 'c1', { ...PERSON, created_at: second(0), ...over });
+  const customer = (over: object = {}) => event('customer', 'c1', { ...PERSON, created_at: second(0), ...over });
   const order = (id: string, index: number, person: object = { id: 'c1', ...PERSON }) =>
     event('order', id, {
       status: index % 2 === 0 ? 'pending' : 'ready',
@@ -198,9 +195,7 @@ describe('a deleted customer whom very much names', () => {
     const now = await answers();
     expect(PATHS.filter((path) => holdsAny(now[path] ?? ''))).toEqual([]);
     expect(
-      now['/api/customer/order-list/?customer_id=c1']?.includes(
-        '"customer":{"id":"c1","name":null,"phone":null}',
-      ),
+      now['/api/customer/order-list/?customer_id=c1']?.includes('"customer":{"id":"c1","name":null,"phone":null}'),
     ).toBe(true);
     expect(now['/api/order/details/?order_id=o0']).toContain(
       '"customer":{"id":"c1","name":null,"phone":null,"document":null}',
@@ -245,16 +240,13 @@ describe('a deleted customer whom very much names', () => {
     expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
 
     // Deleted, back, with an order, and deleted again in one slice; then back once more.
-    await publish([
-      event('customer', 'c1', null),
-      customer(),
-      order('between', 6_002),
-      event('customer', 'c1', null),
-    ]);
+    await publish([event('customer', 'c1', null), customer(), order('between', 6_002), event('customer', 'c1', null)]);
     await publish([customer(), order('again', 6_003)]);
-    expect(
-      await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id)))),
-    ).toEqual([false, false, true]);
+    expect(await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id))))).toEqual([
+      false,
+      false,
+      true,
+    ]);
     const verified = await runCommand(installation.env, ['verify', '--deep']);
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);
   });
@@ -310,9 +302,7 @@ describe('a deleted customer whom very much names', () => {
     expect(now.position).toBeGreaterThan(from + ORDERS / 2);
 
     const { told } = await follow(cursor);
-    expect(Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id))).toEqual(
-      [],
-    );
+    expect(Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id))).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
 
     await publish([event('customer', 'c1', null)]);

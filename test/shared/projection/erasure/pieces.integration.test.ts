@@ -29,8 +29,7 @@ const deleted = (id: string) => gone(aCustomer(id));
 const order = (id: string, customerId: string, over: object = {}) =>
   anOrder(id, { customer: { id: customerId, name: 'Maria', phone: '11 9' }, ...over });
 const poison = (id: string, customerId: string) => order(id, customerId, { total: 'much' });
-const many = <T>(count: number, make: (index: number) => T) =>
-  Array.from({ length: count }, (_, index) => make(index));
+const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
 
 describe('erasing', () => {
   const installation = useInstallation();

@@ -11,12 +11,7 @@ import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { timestampText } from '#shared/kafka/record-batch.ts';
 import { decode, fold } from '#shared/projection/pipeline/decode.ts';
 import { plan } from '#shared/projection/pipeline/plan.ts';
-import {
-  customersIn,
-  storesNamedBy,
-  toBareLetter,
-  toDeadLetter,
-} from '#shared/projection/dead-letters/letter.ts';
+import { customersIn, storesNamedBy, toBareLetter, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 
 const MIB = 1_048_576;
@@ -140,16 +135,7 @@ const headerValue = fc.oneof(
   fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
 );
 const headerName = fc.oneof(
-  fc.constantFrom(
-    'content-type',
-    'Content-Type',
-    'ce_id',
-    'CE_ID',
-    'ce_',
-    'ce___proto__',
-    '__proto__',
-    'traceparent',
-  ),
+  fc.constantFrom('content-type', 'Content-Type', 'ce_id', 'CE_ID', 'ce_', 'ce___proto__', '__proto__', 'traceparent'),
   fc.constantFrom('ce_specversion', 'ce_type', 'ce_subject', 'ce_storeid', 'ce_data', 'constructor', ''),
   fc.string({ unit: 'binary' }),
 );
@@ -160,10 +146,7 @@ const headers = fc
   .map((pairs): MessageHeaders => Object.fromEntries(pairs));
 
 /** As binary mode has it, with whatever else there is. */
-function inBinaryMode(
-  { data, ...attributes }: Json,
-  others: MessageHeaders,
-): Pick<LogMessage, 'headers' | 'value'> {
+function inBinaryMode({ data, ...attributes }: Json, others: MessageHeaders): Pick<LogMessage, 'headers' | 'value'> {
   const named = Object.entries(attributes).map(([attribute, value]) => [
     `ce_${attribute}`,
     typeof value === 'string' ? Buffer.from(value) : null,

@@ -13,8 +13,7 @@ const NOTHING: Stored = {
   stamps: new Map(),
 };
 
-const stampOf = (stamp: Partial<Stamp>): Stored['stamps'] =>
-  new Map([['s1', { _id: 's1', store_id: 's1', ...stamp }]]);
+const stampOf = (stamp: Partial<Stamp>): Stored['stamps'] => new Map([['s1', { _id: 's1', store_id: 's1', ...stamp }]]);
 
 const planned = (events: readonly Told[], stored: Partial<Stored> = {}) =>
   plan(fold(decode(messagesOf(events)).entries), { ...NOTHING, ...stored });

@@ -24,8 +24,7 @@ import { applyEvents, sliceOf } from '#test/slices.ts';
 
 const order = (id: string, customer?: string) =>
   anOrder(id, customer === undefined ? {} : { customer: { id: customer, name: 'Maria' } });
-const product = (id: string, category: string) =>
-  aProduct(id, { category_id: category, option_group_ids: ['g1'] });
+const product = (id: string, category: string) => aProduct(id, { category_id: category, option_group_ids: ['g1'] });
 const category = (id: string, position: number) => aCategory(id, { position });
 const deleted = (entity: EntityName, id: string): TestChange => ({ entity, storeId: 's1', id });
 
@@ -42,11 +41,8 @@ describe('positions', () => {
     return emptyReadModels(installation, `positions${databases}`);
   };
 
-  const apply = (
-    db: Db,
-    events: readonly TestChange[],
-    options: { epochs?: Epochs; isKnown?: boolean } = {},
-  ) => applyEvents(db, events, { findErased, ...options });
+  const apply = (db: Db, events: readonly TestChange[], options: { epochs?: Epochs; isKnown?: boolean } = {}) =>
+    applyEvents(db, events, { findErased, ...options });
 
   /** The positions of a store's records, deletions included. */
   async function positionsIn(db: Db): Promise<Record<string, number>> {

@@ -6,10 +6,7 @@ import { kafkaMessage } from '#test/events.ts';
 
 function message(index: number): KafkaMessage {
   const data = { name: 'Pizzas', position: 0, active: true };
-  return kafkaMessage(
-    { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
-    index,
-  );
+  return kafkaMessage({ entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data }, index);
 }
 
 /** So many turns of the event loop that everything is read ahead, or would be: some messages are in each. */

@@ -59,8 +59,6 @@ it('writes the group alone when one changes that hundreds of products name', asy
     // One for each change, and none for the products that name the group.
     position: position + CHANGES,
   });
-  const common = await db
-    .collection<OptionGroupDocument>(COLLECTIONS.option_group)
-    .findOne({ _id: 's1/common' });
+  const common = await db.collection<OptionGroupDocument>(COLLECTIONS.option_group).findOne({ _id: 's1/common' });
   expect(common?.summary).toContain(`"${((400 + CHANGES) / 100).toFixed(2)}"`);
 });

@@ -173,10 +173,7 @@ describe('rank trees', () => {
     const texts = { names: '', numbers: '' };
     const damages: [what: string, damage: () => Promise<unknown>][] = [
       ['number of parts of level 1', () => nodes.deleteOne({ _id: /^customer\/s1\/0\/./ })],
-      [
-        'parts of level 1 that begin elsewhere than their nodes',
-        () => renameOne(nodes, /^customer\/s1\/0\/./),
-      ],
+      ['parts of level 1 that begin elsewhere than their nodes', () => renameOne(nodes, /^customer\/s1\/0\/./)],
       [
         'texts of leaves that are none',
         () => nodes.insertOne({ _id: 'customer/s1/leaf/zz', store_id: 's1', total: 0, texts }),
@@ -199,10 +196,10 @@ describe('rank trees', () => {
     const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
     try {
       const lengths = fc.array(
-        fc.array(
-          fc.record({ id: fc.integer({ min: 1, max: 90 }), length: fc.integer({ min: 0, max: 40 }) }),
-          { minLength: 1, maxLength: 60 },
-        ),
+        fc.array(fc.record({ id: fc.integer({ min: 1, max: 90 }), length: fc.integer({ min: 0, max: 40 }) }), {
+          minLength: 1,
+          maxLength: 60,
+        }),
         { minLength: 3, maxLength: 8 },
       );
       let cut = 0;
@@ -245,9 +242,7 @@ describe('rank trees', () => {
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
     expect(await verify(db)).not.toEqual([]);
     // As another process would leave it: what this one remembers is of no use.
-    await db
-      .collection<Stamp>(STAMPS)
-      .updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
+    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
     await apply(db, [people], () => false);
     expect(await verify(db)).toEqual([]);
   });

@@ -105,8 +105,7 @@ function* damagesOf(document: Document, path = ''): Generator<Damage> {
     } else if (Array.isArray(value)) {
       yield { what: `${field} is cut`, field, value: value.slice(0, -1) };
       yield { what: `${field} is longer`, field, value: [...(value as unknown[]), 'zzzz'] };
-      if (value.length > 1)
-        yield { what: `${field} is turned round`, field, value: (value as unknown[]).toReversed() };
+      if (value.length > 1) yield { what: `${field} is turned round`, field, value: (value as unknown[]).toReversed() };
       yield { what: `${field} holds a number`, field, value: [7, ...(value as unknown[]).slice(1)] };
     } else if (typeof value === 'object' && value !== null) {
       yield { what: `${field} has a field more`, field: `${field}.unknown`, value: 1 };
@@ -142,8 +141,7 @@ async function inSnapshot<T>(look: (session: ClientSession) => Promise<T>): Prom
   return service.installation.mongodb.withSession({ snapshot: true }, look);
 }
 
-const verified = (): Promise<Difference[]> =>
-  inSnapshot((session) => verifyStore(forSnapshots(db), session, 's1'));
+const verified = (): Promise<Difference[]> => inSnapshot((session) => verifyStore(forSnapshots(db), session, 's1'));
 
 /** How many differences the trees have, which is a part of what is verified. */
 const inTrees = (): Promise<number> =>
@@ -176,70 +174,55 @@ const DAMAGED = [
   [STAMPS, { _id: 's1' as never }],
 ] as const;
 
-it(
-  'every damage of a node, a text or a stamp is found, and mended by a repair',
-  { timeout: 600_000 },
-  async () => {
-    const { store, order, customer } = (await db.collection<Stamp>(STAMPS).findOne()) ?? {};
-    await repairStore(db, 's1', findErased);
-    // As low as they can be: a repair takes them to where they never were.
-    const others = Object.fromEntries(
-      ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [
-        name,
-        '' as const,
-      ]),
-    );
-    const counters = () =>
-      db.collection(STAMPS).updateOne({}, { $set: { store, order, customer }, $unset: others });
-    await counters();
-    expect(await verified()).toEqual([]);
-    const expected = await answers();
-    expect(expected.filter(({ status }) => status !== 200)).toEqual([]);
-    for (const [name, filter] of DAMAGED) {
-      const collection = db.collection(name);
-      const found = await collection.findOne(filter);
-      if (found === null) throw new Error('nothing to damage');
-      const mended = new Set<string>();
-      for (const damage of damagesOf(found)) {
-        const { what, field, value } = damage;
-        if (isHarmless(damage) || /ranks\.customer\w*\./.test(field)) continue;
-        const sound = (await collection.findOne({ _id: found._id })) ?? {};
-        const update = value === undefined ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
-        const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
-        // A repair leaves out what it cannot know.
-        if (modifiedCount === 0) continue;
-        const label = `${String(found._id)}: ${what}`;
-        // One repair for each field; of its other damages it is enough that they are found.
-        if (mended.has(field)) {
-          const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
-          expect(count, label).toBeGreaterThan(0);
-          await collection.replaceOne({ _id: found._id }, sound);
-          continue;
-        }
-        expect((await verified()).length, label).toBeGreaterThan(0);
-        mended.add(field);
-        await repairStore(db, 's1', findErased);
-        expect(await verified(), label).toEqual([]);
-        expect(await answers(), label).toEqual(expected);
-        await counters();
+it('every damage of a node, a text or a stamp is found, and mended by a repair', { timeout: 600_000 }, async () => {
+  const { store, order, customer } = (await db.collection<Stamp>(STAMPS).findOne()) ?? {};
+  await repairStore(db, 's1', findErased);
+  // As low as they can be: a repair takes them to where they never were.
+  const others = Object.fromEntries(
+    ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [name, '' as const]),
+  );
+  const counters = () => db.collection(STAMPS).updateOne({}, { $set: { store, order, customer }, $unset: others });
+  await counters();
+  expect(await verified()).toEqual([]);
+  const expected = await answers();
+  expect(expected.filter(({ status }) => status !== 200)).toEqual([]);
+  for (const [name, filter] of DAMAGED) {
+    const collection = db.collection(name);
+    const found = await collection.findOne(filter);
+    if (found === null) throw new Error('nothing to damage');
+    const mended = new Set<string>();
+    for (const damage of damagesOf(found)) {
+      const { what, field, value } = damage;
+      if (isHarmless(damage) || /ranks\.customer\w*\./.test(field)) continue;
+      const sound = (await collection.findOne({ _id: found._id })) ?? {};
+      const update = value === undefined ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
+      const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
+      // A repair leaves out what it cannot know.
+      if (modifiedCount === 0) continue;
+      const label = `${String(found._id)}: ${what}`;
+      // One repair for each field; of its other damages it is enough that they are found.
+      if (mended.has(field)) {
+        const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
+        expect(count, label).toBeGreaterThan(0);
+        await collection.replaceOne({ _id: found._id }, sound);
+        continue;
       }
-      expect(mended.size).toBeGreaterThan(4);
-      expect(await verified()).toEqual([]);
-      expect(await answers()).toEqual(expected);
+      expect((await verified()).length, label).toBeGreaterThan(0);
+      mended.add(field);
+      await repairStore(db, 's1', findErased);
+      expect(await verified(), label).toEqual([]);
+      expect(await answers(), label).toEqual(expected);
+      await counters();
     }
-  },
-);
+    expect(mended.size).toBeGreaterThan(4);
+    expect(await verified()).toEqual([]);
+    expect(await answers()).toEqual(expected);
+  }
+});
 
 it('what lies where no tree has anything is found, and goes', async () => {
   const nodes = db.collection<{ _id: string; store_id: string }>(RANK_NODES);
-  for (const _id of [
-    'order/s1/9/',
-    'order/s1/leaf/a',
-    'order/s1/00/',
-    'review/s1/0/',
-    'customer/s1/x',
-    'order/s1/',
-  ]) {
+  for (const _id of ['order/s1/9/', 'order/s1/leaf/a', 'order/s1/00/', 'review/s1/0/', 'customer/s1/x', 'order/s1/']) {
     await nodes.insertOne({ _id, store_id: _id === 'order/s1/9/' ? 's2' : 's1' });
     expect((await verified()).map(({ what }) => what)).toEqual([
       expect.stringMatching(/ tree: nodes of levels that it does not have$/),

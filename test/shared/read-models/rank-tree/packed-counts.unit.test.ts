@@ -1,12 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type Counts,
-  type Packed,
-  packCounts,
-  sumCounts,
-  unpackCounts,
-} from '#shared/read-models/rank-tree/nodes.ts';
+import { type Counts, type Packed, packCounts, sumCounts, unpackCounts } from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Numbers of every width, and what a damaged tree may count. */
 const count = fc.oneof(
@@ -34,9 +28,7 @@ describe('packed counts', () => {
         const without = all.map((counts) =>
           Object.fromEntries(Object.entries(counts).filter(([, number]) => number !== 0)),
         );
-        expect(unpackCounts(packed(all))).toEqual(
-          without.map((counts) => ({ total: totalOf(counts), counts })),
-        );
+        expect(unpackCounts(packed(all))).toEqual(without.map((counts) => ({ total: totalOf(counts), counts })));
       }),
     );
   });

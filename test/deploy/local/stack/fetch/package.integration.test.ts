@@ -69,9 +69,7 @@ test.each([
 
 test('is refused when it is not what was committed, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
-  await expect(ensurePackage(wanted, context)).rejects.toThrow(
-    'what was fetched is not server 1: server differs',
-  );
+  await expect(ensurePackage(wanted, context)).rejects.toThrow('what was fetched is not server 1: server differs');
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
