@@ -66,6 +66,7 @@ async function run(ground: Ground, options: QueryOptions): Promise<{ rows: RowRe
   const load = startLoad(cleanup);
   const { connections, seconds } = options;
   const asked = { url: `${sides.ours.url}/health`, headers: {}, status: 200, connections, seconds };
+  await load({ ...asked, seconds: WARM_UP_SECONDS });
   const { requests_per_second: health } = await load(asked);
   const rows: RowResult[] = [];
   for (const row of wanted) {
