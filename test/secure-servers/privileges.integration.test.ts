@@ -103,6 +103,8 @@ describe('with the privileges of deploy/privileges', () => {
     const key = await runJson<Key>(operator, 'keys create --store s1 --scopes order');
     const token = await createApiClient(url).token(key.client_id, key.client_secret);
     await eventually('both orders are listed', async () => (await orders(token)).count === 2);
+    const knowsMongodb = { ...withoutRedis(env), ...asKafkaUser('store-data-publisher') };
+    expect(await runJson(knowsMongodb, ['publish', '-'], lines)).toMatchObject({ sent: 2, outdated: null });
     await runJson(operator, ['rebuild']);
     await eventually('the rebuilt ones are listed', async () => (await orders(token)).count === 2);
     await runJson(operator, ['generations', 'drop', '1', '--yes']);

@@ -215,7 +215,7 @@ const NOTHING: ReadonlyMap<string, number> = new Map();
 async function storedSequencesOf(servers: Servers, environment: string): Promise<StoredSequences | null> {
   if (servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
-    if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;
+    if (!isUnavailable(error) && refusalOf(error) === null && !(error instanceof StoreDataError)) throw error;
     remark(`note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`);
     return null;
   };
