@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import {
@@ -48,12 +48,11 @@ const CASES: Shared[] = [
 ];
 
 describe('a catalogue whose products share option groups', () => {
-  let service: QueryService;
+  const service = useQueryService({ partitions: 1 });
   let projector: ServiceProcess;
   let query: ServiceProcess;
   let url: string;
   beforeAll(async () => {
-    service = await startQueryService({ partitions: 1 });
     for (const { storeId } of CASES) await service.setKey({ clientId: storeId, storeId });
     await service.stopProjector();
     projector = startService('projector', service.installation.env);
@@ -63,7 +62,6 @@ describe('a catalogue whose products share option groups', () => {
   afterAll(async () => {
     for (const process of [projector, query]) process?.kill('SIGTERM');
     await Promise.all([projector?.ended, query?.ended]);
-    await service?.close();
   });
 
   const peak = async ({ process }: ServiceProcess) => Math.round(await peakMebibytes(process.pid ?? 0));

@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
@@ -12,20 +12,18 @@ import { startCommand } from './run-command.ts';
 /** Without a projector, nothing else would compare the two; with one, it is every ten minutes. */
 const SOON_MS = 60_000;
 
-let service: QueryService;
+const service = useQueryService({ oneRedis: true });
 /** The way to Redis of those who are killed: what they write there is swallowed. */
 let proxy: TcpProxy;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  service = await startQueryService({ oneRedis: true });
   const behind = await startRedisProxy(service.installation.config.redis.url);
   proxy = behind;
   env = { ...service.installation.env, REDIS_URL: behind.url };
 });
 afterEach(() => proxy.restore());
 afterAll(async () => {
-  await service?.close();
   await proxy?.close();
 });
 

@@ -1,11 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
 import { useFolder } from '#test/folder.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { configureTopic, endsOf } from '#test/topics.ts';
 import { orderLine } from './publish/events.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
@@ -17,16 +18,12 @@ interface Published {
 }
 
 describe('publish', () => {
-  let installation: Installation;
+  const installation = useInstallation({ environments: 2, partitions: 3 });
   const folder = useFolder();
   let first = '';
   let second = '';
   beforeAll(async () => {
-    installation = await createInstallation({ environments: 2, partitions: 3 });
     [first = '', second = ''] = installation.config.environments;
-  });
-  afterAll(async () => {
-    await installation?.close();
   });
 
   const file = async (name: string, content: string | Buffer) => {

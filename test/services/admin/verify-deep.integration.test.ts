@@ -20,6 +20,7 @@ import {
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -34,11 +35,10 @@ interface Answer {
 }
 
 describe('verify --deep', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 2 });
   let projector: RunningProjector | null = null;
   let db: Db;
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 2 });
     // Whatever can happen: versions in any order, deletions, customers who come back, offsets that change.
     await installation.publish(fc.sample(stream, { numRuns: 4, seed: 20_261_121 }).flat());
     await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
@@ -234,7 +234,6 @@ describe('verify --deep of a topic that was given more partitions', () => {
     await installation.publish([last, customer(3, 'changed'), { ...order, subject: 'later' }, ...after]);
     await applyAll(installation);
   });
-  afterAll(() => installation?.close());
 
   const verify = async (...args: string[]) => {
     const { stdout } = await runCommand(installation.env, ['verify', '--deep', '--json', ...args]);

@@ -1,15 +1,11 @@
 /** A start without Kafka and MongoDB: the projector waits, says for what, and answers its operators meanwhile. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
-let installation: Installation;
-beforeAll(async () => {
-  installation = await createInstallation();
-});
-afterAll(() => installation?.close());
+const installation = useInstallation();
 
 it('waits for Kafka, then for MongoDB, and goes on once each is there', async () => {
   const { env, config, mongodb: client } = installation;

@@ -1,19 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { createFirstGeneration, createMarker, pointersIn, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 
-let installation: Installation;
+const installation = useInstallation({ environments: 3, partitions: 1 });
 beforeAll(async () => {
-  installation = await createInstallation({ environments: 3, partitions: 1 });
   const { databases, config } = installation;
   for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
 });
-afterAll(() => installation?.close());
 
 /** A consumer that does nothing, until it is told to fail. */
 function consumer(stopped: () => void) {

@@ -1,21 +1,17 @@
 /** Ids are free within their alphabet: also those that every object of JavaScript has as properties. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand } from '../admin/run-command.ts';
 
 const NAMES = ['__proto__', 'constructor', 'toString'];
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService();
-});
-afterAll(() => service?.close());
+const service = useQueryService();
 
 it('are stored, found, deleted and told as any other', async () => {
   const { installation, api, setKey } = service;

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 
 const BYTES = 2_000;
@@ -12,20 +13,19 @@ const POISON = 100;
 const DAY_MS = 86_400_000;
 
 describe('the room of dead letters', () => {
-  let installation: Installation;
+  const installation = useInstallation({
+    partitions: 1,
+    settings: {
+      DEAD_LETTER_BYTES: String(BYTES),
+      DEAD_LETTER_DAYS: '30',
+      PROJECTOR_SLICE_EVENTS: '37',
+    },
+  });
   let projector: RunningProjector;
   let letters: Collection<DeadLetter>;
   let topic = '';
   const logged: string[] = [];
   beforeAll(async () => {
-    installation = await createInstallation({
-      partitions: 1,
-      settings: {
-        DEAD_LETTER_BYTES: String(BYTES),
-        DEAD_LETTER_DAYS: '30',
-        PROJECTOR_SLICE_EVENTS: '37',
-      },
-    });
     topic = changesTopic(installation.environment);
     const logger = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
     projector = await startProjector(installation.config, logger);
@@ -33,7 +33,6 @@ describe('the room of dead letters', () => {
   });
   afterAll(async () => {
     await projector?.stop();
-    await installation?.close();
   });
 
   const metric = async (name: string, labels: Record<string, string> = {}) => {

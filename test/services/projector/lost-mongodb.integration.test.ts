@@ -1,11 +1,11 @@
 /** MongoDB is lost for good, and an empty one put in its place: what the log has comes back by itself (docs/recovery.md). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { type Backup, backUp } from '#test/backup.ts';
 import { ORDER } from '#test/events.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
@@ -16,11 +16,7 @@ describe.each([
   { what: 'without a backup', isBackedUp: false },
   { what: 'with a backup of the control database', isBackedUp: true },
 ])('a MongoDB that is lost, $what', ({ isBackedUp }) => {
-  let service: QueryService;
-  beforeAll(async () => {
-    service = await startQueryService({ partitions: 1 });
-  });
-  afterAll(() => service?.close());
+  const service = useQueryService({ partitions: 1 });
 
   const control = () => service.installation.databases.control;
   const drop = async () => {

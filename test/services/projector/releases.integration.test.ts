@@ -9,6 +9,7 @@ import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/g
 import { type ApiClient, createApiClient, type ListBody } from '#test/api-client.ts';
 import { keyEvent, orderEvent } from '#test/events.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { buildApp } from '../../../services/query/app.ts';
@@ -18,7 +19,7 @@ const OLD = PROJECTION_VERSION - 1;
 const silent = createLogger('test', 'silent');
 
 describe('two releases with different projections', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   let oldProjector: RunningProjector;
   let newProjector: ServiceProcess;
   let oldApp: FastifyInstance;
@@ -67,7 +68,6 @@ describe('two releases with different projections', () => {
     );
 
   beforeAll(async () => {
-    installation = await createInstallation();
     oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
     ({ app: oldApp, api: oldApi } = await startApp(OLD));
     await installation.publishAccess([keyEvent('k1', 1)]);
@@ -159,7 +159,6 @@ describe('a new release where one of two environments has its own generation', (
     await createFirstGeneration(installation.databases, one, PROJECTION_VERSION);
     await createFirstGeneration(installation.databases, other, OLD);
   });
-  afterAll(() => installation?.close());
   afterEach(() => projector?.stop());
 
   it.each([

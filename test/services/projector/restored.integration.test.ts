@@ -1,95 +1,19 @@
-import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { backUp, restore } from '#test/backup.ts';
 import { keyEvent, ORDER, orderEvent } from '#test/events.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { applyAll, startSilentProjector } from '#test/projectors.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
-import { stream, type StreamEvent } from '#test/streams.ts';
 import { makeTopicAnew } from '#test/topics.ts';
 import { runCommand } from '../admin/run-command.ts';
 
-const [first = [], second = [], third = []] = fc.sample(stream, { numRuns: 3, seed: 11 });
-
-describe('a MongoDB restored from a backup', () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await createInstallation({ environments: 2 });
-  });
-  afterAll(() => installation?.close());
-
-  it('catches up by itself, and equals one that was never away', async () => {
-    const [restored = '', undisturbed = ''] = installation.config.environments;
-    const project = async (environment: string, events: StreamEvent[]) => {
-      await installation.publish(events, environment);
-      await applyAll(installation, environment);
-    };
-    await project(restored, first);
-    const db = await readModels(installation, restored);
-    const backup = await backUp(db);
-    await project(restored, second);
-    const before = await dump(db);
-    await restore(db, backup);
-    expect(await dump(db)).not.toEqual(before);
-    await project(restored, []);
-    await project(undisturbed, [...first, ...second]);
-
-    expect(await dump(db)).toEqual(before);
-    expect(await dump(await readModels(installation, undisturbed))).toEqual(before);
-  });
-});
-
-describe('a MongoDB restored beneath a running projector', () => {
-  let installation: Installation;
-  beforeAll(async () => {
-    installation = await createInstallation({ environments: 3 });
-  });
-  afterAll(() => installation?.close());
-
-  const publish = async (events: StreamEvent[], environment: string) => {
-    await installation.publish(events, environment);
-    await caughtUp(installation, environment);
-  };
-  const undisturbed = async (events: StreamEvent[], environment: string) => {
-    await installation.publish(events, environment);
-    await applyAll(installation, environment);
-    return dump(await readModels(installation, environment));
-  };
-
-  it.each([
-    { what: 'when more events come', later: third, environment: 0 },
-    { what: 'though no event comes', later: [], environment: 1 },
-  ])('is applied again what it lost, $what', async ({ later, environment: index }) => {
-    const { environments } = installation.config;
-    const [restored = '', calm = ''] = [environments[index], environments[2]];
-    const projector = await startSilentProjector(installation, restored);
-    await publish(first, restored);
-    const db = await readModels(installation, restored);
-    const backup = await backUp(db);
-    await publish(second, restored);
-    const before = await dump(db);
-    await restore(db, backup);
-    expect(await dump(db)).not.toEqual(before);
-    await publish(later, restored);
-    await projector.stop();
-    expect(await dump(db)).toEqual(
-      later.length === 0 ? before : await undisturbed([...first, ...second, ...later], calm),
-    );
-  });
-});
-
 describe('a Kafka cluster replaced by one with other offsets', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   const services: ServiceProcess[] = [];
-  beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
-  });
   afterAll(async () => {
     await killAll(services);
-    await installation?.close();
   });
 
   const orders = (count: number, status: string) =>

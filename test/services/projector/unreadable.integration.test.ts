@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
@@ -22,6 +23,19 @@ const batchOf = (...records: (RecordToEncode | Buffer)[]) => encodeBatch({ recor
 /** A broker looks at compressed records no more than it must. */
 const compressed = (...records: (RecordToEncode | Buffer)[]) =>
   encodeBatch({ records, codec: { number: 4, pack: (bytes) => zlib.zstdCompressSync(bytes) } });
+
+const NO_EVENT = Buffer.from('no event');
+const BYTES = Buffer.from([0xff, 0x00, 0xfe]);
+const ODD_HEADERS: NonNullable<RecordToEncode['headers']> = [
+  ['content-type', null],
+  ['ce_id', null],
+  ['x', Buffer.from('1')],
+  ['x', null],
+  ['__proto__', BYTES],
+  ['constructor', BYTES],
+  ['', null],
+  [BYTES, BYTES],
+];
 
 type Letter = Record<string, unknown>;
 
@@ -53,6 +67,11 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
     applied: ['few'],
     letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
   },
+  'with headers that are null, repeated, no UTF-8 or named like properties of JavaScript': {
+    batch: () => batchOf({ value: NO_EVENT, headers: ODD_HEADERS }, order('odd-headers', { headers: ODD_HEADERS })),
+    applied: ['odd-headers'],
+    letters: [{ reason: expect.stringMatching(/^(?:malformed|not_a_cloud_event|key_mismatch)$/) }],
+  },
   'that unpacks to more than 64 MiB': {
     batch: () => compressed({ value: Buffer.alloc(80 * MIB) }, order('unpacked')),
     applied: [],
@@ -67,17 +86,15 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
 };
 
 describe('an intact record batch', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   let projector: RunningProjector;
   let topic: string;
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
     topic = changesTopic(installation.environment);
     projector = await startSilentProjector(installation);
   });
   afterAll(async () => {
     await projector?.stop();
-    await installation?.close();
   });
 
   const produce = (batch: Buffer, to = topic) => produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);

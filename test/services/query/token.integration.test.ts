@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { storeAccessEvent } from '#test/events.ts';
 import { aStore } from '#test/changes.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-let service: QueryService;
+const service = useQueryService({ settings: { TOKEN_LIFETIME_SECONDS: '600' } });
 
 beforeAll(async () => {
-  service = await startQueryService({ settings: { TOKEN_LIFETIME_SECONDS: '600' } });
   const { setKey, apply } = service;
   await setKey({ clientId: 'full' });
   await setKey({ clientId: 'some', scopes: ['order', 'crm'] });
@@ -30,7 +29,6 @@ beforeAll(async () => {
     return statuses.every((status) => status === 400);
   });
 });
-afterAll(() => service.close());
 
 const errorOf = ({ status, json }: Answer) => [status, (json as { error?: string }).error];
 const post = (headers: Record<string, string>, body: string, path = TOKEN_PATH) =>

@@ -1,23 +1,19 @@
 /** Revocations do not wait behind batches that are costly to read, wherever these lie. */
 import zlib from 'node:zlib';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { keyEvent } from '#test/events.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { encodeBatch } from '#test/record-batches.ts';
 
 const MIB = 1_048_576;
 const BOMBS = 24;
 const AT_ONCE = 8;
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService({ environments: 2, partitions: 1 });
-});
-afterAll(() => service?.close());
+const service = useQueryService({ environments: 2, partitions: 1 });
 
 /** How much of a topic of changes is applied. */
 async function position(environment: string): Promise<number> {

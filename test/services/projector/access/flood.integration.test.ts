@@ -4,8 +4,9 @@ import { changesTopic } from '#shared/events/topics.ts';
 import type { ApiClient } from '#test/api-client.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
 
 const ORDERS = 100_000;
 const BATCH = 10_000;
@@ -13,15 +14,13 @@ const ALLOWED_MS = 1_000;
 /** How often it is tried: on a busy machine, until it was quick once. */
 const [AT_LEAST, MAX_TIMES] = [3, 12];
 
-let service: QueryService;
+const service = useQueryService();
 let other: RunningApp;
 beforeAll(async () => {
-  service = await startQueryService();
   other = await startApp(service.installation.config);
 });
 afterAll(async () => {
   await other?.app.close();
-  await service?.close();
 });
 
 /** Publishes the orders while nobody applies them. */

@@ -1,16 +1,12 @@
 /** MongoDB comes back from an old backup: what it forgot of access, Redis and the log still know. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Document } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { runCommand, runJson } from '../../admin/run-command.ts';
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService();
-});
-afterAll(() => service?.close());
+const service = useQueryService();
 
 const COLLECTIONS = ['access_keys', 'store_access', 'revoked_sessions', 'checkpoints', 'access_announcements'];
 const database = () => service.installation.databases.control;

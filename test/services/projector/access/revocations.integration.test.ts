@@ -1,16 +1,12 @@
 /** A revocation ends its key whatever else its event holds, and whenever it comes. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-let service: QueryService;
-beforeAll(async () => {
-  service = await startQueryService({ environments: 2 });
-});
-afterAll(() => service?.close());
+const service = useQueryService({ environments: 2 });
 
 const control = () => service.installation.databases.control;
 const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { adoptStoreRecords, markStoreRecords } from '#shared/projection/access/apply.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import {
@@ -10,16 +10,14 @@ import {
   type StoreDocument,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 
-let installation: Installation;
+const installation = useInstallation();
 let db: Db;
 beforeAll(async () => {
-  installation = await createInstallation();
   db = await emptyReadModels(installation);
 });
-afterAll(() => installation?.close());
 
 const stores = () => controlCollections(installation.databases.control).stores;
 const adopt = () => adoptStoreRecords(installation.environment, db, stores());
@@ -51,17 +49,6 @@ async function change(storeId: string, sequence: number, status: StoreDocument['
 
 beforeEach(async () => {
   await adopt();
-  expect(await pending()).toEqual([]);
-});
-
-it('takes over whether stores are blocked, and that a deleted record blocks nobody', async () => {
-  await change('s1', 1, 'blocked');
-  await change('s2', 1, 'active');
-  await adopt();
-  expect([await statusOf('s1'), await statusOf('s2')]).toEqual(['blocked', 'active']);
-  await change('s1', 2, null);
-  await adopt();
-  expect(await statusOf('s1')).toBe('active');
   expect(await pending()).toEqual([]);
 });
 

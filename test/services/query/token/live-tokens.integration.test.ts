@@ -3,24 +3,23 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { redisKeys } from '#shared/access/grants.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 const MAX = 3;
 const SHORT_SECONDS = 4;
 
-let service: QueryService;
+const service = useQueryService({ settings: { MAX_TOKENS_PER_KEY: String(MAX) } });
 /** Another instance, whose tokens end soon. */
 let brief: RunningApp;
 beforeAll(async () => {
-  service = await startQueryService({ settings: { MAX_TOKENS_PER_KEY: String(MAX) } });
   const { config } = service.installation;
   brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: SHORT_SECONDS } });
 });
 afterAll(async () => {
   await brief?.app.close();
-  await service?.close();
 });
 
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;

@@ -18,52 +18,6 @@ import { repairStore } from '#shared/projection/verify/repair.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { applyEvents, inTransaction, sliceOf } from '#test/slices.ts';
-import type { EntityName } from '#shared/events/entities.ts';
-
-const STATUSES = ['pending', 'preparing', 'concluded', 'cancelled'] as const;
-const NAMES = ['Ana', 'ana', 'Ana Lima', 'José', '', 'n', '𝒜lvaro', 'ﬁ', '李小龍', '$name', 'Zé'];
-/** Some seconds of some years: many orders share one, to the millisecond. */
-const instants = fc.constantFrom(
-  '1900-01-01T00:00:00Z',
-  '2026-03-01T12:00:00.120Z',
-  '2026-03-01T12:00:00.120Z',
-  '2026-03-01T12:00:00.121Z',
-  '2026-07-01T12:00:00Z',
-  '2100-12-31T23:59:59.999Z',
-);
-const orders = fc.record({
-  subject: fc.integer({ min: 1, max: 60 }).map((id) => `o${id}`),
-  status: fc.constantFrom(...STATUSES),
-  order_type: fc.constantFrom('delivery', 'takeout'),
-  customer: fc.option(fc.constantFrom('c1', 'c2')),
-  created_at: instants,
-});
-const customers = fc.record({
-  subject: fc.integer({ min: 1, max: 60 }).map((id) => `c${id}`),
-  name: fc.constantFrom(...NAMES),
-  phone: fc.constantFrom('11 98', '11 98', '21 7'),
-  created_at: instants,
-});
-const reviews = fc.record({
-  subject: fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6'),
-  rating: fc.integer({ min: 1, max: 5 }),
-  created_at: instants,
-});
-const aChange = (entity: EntityName, id: string, data?: object): TestChange =>
-  data === undefined ? { entity, storeId: 's1', id } : { entity, storeId: 's1', id, data };
-const changes: fc.Arbitrary<TestChange> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: orders.map(({ subject, customer, ...data }) =>
-      anOrder(subject, { ...data, customer: customer === null ? null : { id: customer } }),
-    ),
-  },
-  { weight: 5, arbitrary: customers.map(({ subject, ...data }) => aChange('customer', subject, data)) },
-  { weight: 1, arbitrary: orders.map(({ subject }) => aChange('order', subject)) },
-  { weight: 1, arbitrary: customers.map(({ subject }) => aChange('customer', subject)) },
-  { weight: 1, arbitrary: reviews.map(({ subject, ...data }) => aChange('review', subject, data)) },
-);
-const slices = fc.array(fc.array(changes, { minLength: 1, maxLength: 40 }), { minLength: 1, maxLength: 12 });
 
 /** Gives a node another name, in the same place of its level. */
 async function renameOne(nodes: Collection<RankNode | LeafTexts>, id: RegExp): Promise<void> {
@@ -121,21 +75,6 @@ describe('rank trees', () => {
     });
     return installation.mongodb.withSession({ snapshot: true }, (session) => verifyStore(db, session, 's1'));
   }
-
-  it('count what the records count, after random slices, undone ones too', async () => {
-    let leaves = 0;
-    await fc.assert(
-      fc.asyncProperty(slices, fc.integer({ min: 2, max: 5 }), async (all, every) => {
-        const db = await freshDatabase();
-        await apply(db, all, (index) => index % every === 1);
-        expect(await verify(db)).toEqual([]);
-        leaves += await db.collection(RANK_NODES).countDocuments();
-        await db.dropDatabase();
-      }),
-      { numRuns: 12, endOnFailure: true },
-    );
-    expect(leaves).toBeGreaterThan(60);
-  });
 
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
 
