@@ -20,7 +20,6 @@ export const LONGEST = [
   'services/logs.integration.test.ts',
   'services/query/main.integration.test.ts',
   'services/projector/fence.integration.test.ts',
-  'services/query/rolling-restart.integration.test.ts',
   'followers.integration.test.ts',
   'services/admin/move-store.integration.test.ts',
   'clients/clients.integration.test.ts',

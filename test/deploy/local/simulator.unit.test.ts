@@ -1,7 +1,7 @@
 /** The simulator: only events that the projector accepts, amounts that add up, and records that name what is there. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { asMessage, type SimulatedEvent, chanceOf } from '#local/simulator/random.ts';
+import { asMessage, type SimulatedEvent } from '#local/simulator/random.ts';
 import { history } from '#local/simulator/history.ts';
 import { simulatedStore } from '#local/simulator/store.ts';
 import { PACE, traffic } from '#local/simulator/simulator.ts';
@@ -160,23 +160,4 @@ test('a later run repeats no id of an earlier one', () => {
       ({ subject }) => subject,
     );
   expect(first(NOW)).not.toEqual(first(NOW + 1_000));
-});
-
-test('every kind of store lies in more than one city, every fifth an hour behind the others', () => {
-  const stores = Array.from({ length: 100 }, (_, index) => simulatedStore(1, index));
-  const offsets = stores.map(({ city }) => city.timezoneOffset);
-  expect(offsets.slice(0, 5)).toEqual(['-03:00', '-03:00', '-03:00', '-03:00', '-04:00']);
-  const kinds = Map.groupBy(stores, ({ cuisine }) => cuisine.names[0]);
-  expect(kinds.size).toBe(5);
-  for (const ofKind of kinds.values()) expect(new Set(ofKind.map(({ city }) => city.name)).size).toBeGreaterThan(1);
-});
-
-test('chance is the same for the same seed and names, and no other', () => {
-  const three = (seed: number, name: string) => {
-    const chance = chanceOf(seed, [name]);
-    return [chance.number.float(), chance.person.firstName(), chance.string.numeric(20)];
-  };
-  expect(three(7, 'a')).toEqual(three(7, 'a'));
-  expect(three(7, 'a')).not.toEqual(three(8, 'a'));
-  expect(three(7, 'a')).not.toEqual(three(7, 'b'));
 });

@@ -21,7 +21,6 @@ import {
 } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
@@ -61,10 +60,7 @@ describe('verify --deep', () => {
     await restart();
     db = await readModels(installation);
   });
-  afterAll(async () => {
-    await projector?.stop();
-    await installation?.close();
-  });
+  afterAll(() => projector?.stop());
 
   const customer = { id: 'c1', name: 'Iracema Tabajara' };
   const order = (id: string, sequence: number) => orderEvent(id, { storeId: 's9', sequence, data: { customer } });
@@ -211,9 +207,8 @@ describe('verify --deep', () => {
 });
 
 describe('verify --deep of a topic that was given more partitions', () => {
-  let installation: Installation;
+  const installation = useInstallation({ partitions: 1 });
   beforeAll(async () => {
-    installation = await createInstallation({ partitions: 1 });
     const topic = changesTopic(installation.environment);
     const before = fc.sample(stream, { numRuns: 4, seed: 20_261_122 }).flat();
     const after = fc.sample(stream, { numRuns: 4, seed: 20_261_123 }).flat();

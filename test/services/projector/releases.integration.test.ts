@@ -10,7 +10,7 @@ import { type ApiClient, createApiClient, type ListBody } from '#test/api-client
 import { keyEvent, orderEvent } from '#test/events.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -82,7 +82,6 @@ describe('two releases with different projections', () => {
     await oldApp?.close();
     await newApp?.close();
     await oldProjector?.stop();
-    await installation?.close();
   });
 
   it('the new one leaves the live generation alone, says so, and takes no traffic', async () => {
@@ -151,10 +150,9 @@ describe('two releases with different projections', () => {
 });
 
 describe('a new release where one of two environments has its own generation', () => {
-  let installation: Installation;
+  const installation = useInstallation({ environments: 2 });
   let projector: RunningProjector | null = null;
   beforeAll(async () => {
-    installation = await createInstallation({ environments: 2 });
     const [one = '', other = ''] = installation.config.environments;
     await createFirstGeneration(installation.databases, one, PROJECTION_VERSION);
     await createFirstGeneration(installation.databases, other, OLD);

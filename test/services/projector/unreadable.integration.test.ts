@@ -67,7 +67,7 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
     applied: ['few'],
     letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
   },
-  'with headers that are null, repeated, no UTF-8 or named like properties of JavaScript': {
+  'with headers of nulls and of bytes that are no text': {
     batch: () => batchOf({ value: NO_EVENT, headers: ODD_HEADERS }, order('odd-headers', { headers: ODD_HEADERS })),
     applied: ['odd-headers'],
     letters: [{ reason: expect.stringMatching(/^(?:malformed|not_a_cloud_event|key_mismatch)$/) }],

@@ -1,16 +1,8 @@
 /** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
 import { statSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { afterEach, describe, expect, it, test, vi } from 'vitest';
-import {
-  histogramOf,
-  type ProjectorFigures,
-  quantile,
-  readSamples,
-  total,
-  LiveView,
-  type Moment,
-} from '#local/start/figures.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { type ProjectorFigures, LiveView, type Moment } from '#local/start/figures.ts';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
@@ -127,48 +119,6 @@ test('shows help', () => {
   ]) {
     expect(help).toContain(option);
   }
-});
-
-const scraped = `
-# TYPE seconds histogram
-seconds_bucket{le="0.1",route="/a/"} 8
-seconds_bucket{le="1",route="/a/"} 10
-seconds_bucket{le="+Inf",route="/a/"} 12
-seconds_sum{route="/a/"} 9
-seconds_count{route="/a/"} 12
-seconds_bucket{le="0.1",route="/b/"} 2
-seconds_bucket{le="1",route="/b/"} 2
-seconds_bucket{le="+Inf",route="/b/"} 2
-other_bucket{le="1"} 99
-`;
-
-describe('a histogram', () => {
-  const histogram = histogramOf(readSamples(scraped), 'seconds');
-
-  it('is that of all labels together', () => {
-    expect([...histogram]).toEqual([
-      [0.1, 10],
-      [1, 12],
-      [Infinity, 14],
-    ]);
-    expect(total(histogram)).toBe(14);
-  });
-
-  it('says what a share of its values is at most', () => {
-    expect(quantile(new Map(), histogram, 0.5)).toBeCloseTo(0.07);
-    expect(quantile(new Map(), histogram, 11 / 14)).toBeCloseTo(0.55);
-    expect(quantile(new Map(), histogram, 0.99)).toBe(1);
-  });
-
-  it('says it of the values that came since an earlier look, and nothing where none came', () => {
-    const before = new Map([
-      [0.1, 10],
-      [1, 10],
-      [Infinity, 12],
-    ]);
-    expect(quantile(before, histogram, 0.5)).toBeCloseTo(0.55);
-    expect(quantile(histogram, histogram, 0.5)).toBeNull();
-  });
 });
 
 const block = ['first', 'second'];

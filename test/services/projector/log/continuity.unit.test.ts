@@ -85,43 +85,11 @@ describe('continuity', () => {
     expect(consumer.applied).toHaveLength(9);
   });
 
-  it('holds back what came at the end of the log until the last message was seen again', () => {
-    const consumer = new Consumer();
-    consumer.fetch(log(3, 'a'), 6);
-    consumer.fetch(log(4, 'a'), 6);
-    expect(consumer.applied).toHaveLength(3);
-    consumer.fetch(log(4, 'a'), 6);
-    expect(consumer.applied).toEqual(['a0', 'a1', 'a2', 'a3']);
-  });
-
-  it('takes nothing of another log, however long it is', () => {
-    for (const length of [1, 2, 3, 4, 5, 9]) {
-      const consumer = new Consumer();
-      consumer.fetch(log(3, 'a'), 6);
-      for (let fetches = 0; fetches < 6; fetches += 1) consumer.fetch(log(length, 'b'), 6);
-      expect(consumer.applied).toEqual(['a0', 'a1', 'a2']);
-      consumer.continuity.lookAgain();
-      const other = fetch(log(length, 'b'), consumer.continuity.from, 6);
-      if (other !== null) expect(consumer.continuity.judge(other).kind).toBe('replaced');
-    }
-  });
-
   it('says that the log has to be asked where it does not show the last message', () => {
     const consumer = new Consumer();
     consumer.fetch(log(6, 'a'), 6);
     for (let fetches = 0; fetches < 4; fetches += 1) consumer.fetch(log(2, 'b'), 6);
     expect(consumer.outcome).toBe('doubt');
-  });
-
-  it('goes on behind deleted messages where nothing else is missing', () => {
-    const last = identityOf({ offset: '4', timestamp: '0', value: Buffer.from('a4') } as LogMessage);
-    const continuity = new Continuity(last, 5);
-    expect(continuity.from).toBe(4);
-    expect(continuity.notReachingBack(4)).toBe(false);
-    expect(continuity.notReachingBack(5)).toBe(true);
-    const consumer = new Consumer(continuity);
-    consumer.fetch(log(8, 'a'), 6);
-    expect(consumer.applied).toEqual(['a5', 'a6', 'a7']);
   });
 
   const HEADER = Buffer.from('a header');
@@ -135,21 +103,6 @@ describe('continuity', () => {
     const shown = (...messages: LogMessage[]) => answer('100', ...messages);
     const takenOf = (verdict: Verdict) =>
       verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
-
-    it('takes it in its place, and is proven by the message before it', () => {
-      const continuity = new Continuity(identityOf(message(4)), 5);
-      const verdict = continuity.judge(shown(message(4), message(5), standIn(6, 8)));
-      expect(takenOf(verdict)).toEqual(['5', '8']);
-      expect(continuity.last?.offset).toBe(5);
-    });
-
-    it('leaves it out once it is passed by', () => {
-      const continuity = new Continuity(identityOf(message(5)), 9);
-      expect(continuity.from).toBe(5);
-      expect(takenOf(continuity.judge(shown(message(5), standIn(6, 8))))).toBe('look');
-      continuity.lookAgain();
-      expect(takenOf(continuity.judge(shown(message(5), standIn(6, 8), message(9))))).toEqual(['9']);
-    });
 
     it('says when it holds the last message, which can be done without then', () => {
       const continuity = new Continuity(identityOf(message(7)), 8);
@@ -175,13 +128,6 @@ describe('continuity', () => {
       const other = Object.assign(message(8), { batch: Buffer.from('another') });
       expect(reloaded().judge(shown(other, message(9))).kind).toBe('replaced');
     });
-  });
-
-  it('takes what has no message to move on behind it, and shows nothing of it', () => {
-    const continuity = new Continuity(identityOf(message(4)), 5);
-    const verdict = continuity.judge(answer('9', message(4), gap(5, 8)));
-    expect(verdict).toMatchObject({ kind: 'take', taken: { messages: [], next: 9, logEnd: 9 } });
-    expect([continuity.last?.offset, continuity.from]).toEqual([4, 9]);
   });
 
   it('applies each message once and in order, however large record batches are and whatever lies between', () => {

@@ -160,25 +160,6 @@ describe('a partition', () => {
     expect(performance.now() - began).toBeGreaterThan(35);
   });
 
-  it('goes back to where it was when a batch fails, and forgets the one behind it', async () => {
-    const gate = Promise.withResolvers<void>();
-    let isDown = true;
-    const { partition, seen } = await loaded({
-      apply: async () => {
-        await gate.promise;
-        if (isDown) throw new Error('down');
-      },
-    });
-    await partition.take(batch(0, 10));
-    await partition.take(batch(10, 10));
-    gate.resolve();
-    await eventually('it seeks back', () => Promise.resolve(seen.filter((one) => one === 'seek 0').length === 2));
-    expect(seen).toEqual(['seek 0', 'pause', 'seek 0']);
-    isDown = false;
-    await partition.take(batch(0, 10));
-    await eventually('it is applied', () => Promise.resolve(partition.position === 10));
-  });
-
   it.each([
     [
       'while its checkpoint cannot be claimed',
