@@ -1,9 +1,8 @@
-/** Every Kafka client is made here, after all codecs are registered. Nothing outside this folder imports kafkajs. */
+/** Every Kafka client is made here, after kafkajs was changed. Nothing outside this folder imports kafkajs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import type { Config } from '../config.ts';
 import { isUnavailable } from '../errors.ts';
-import { registerCodecs } from './codecs.ts';
 import { replaceFetches } from './fetch.ts';
 import { kafkaSecurity, kafkaSockets, quietRequestQueues, seedBrokers } from './connection.ts';
 import { type Logger, RepeatedLines } from '../logging.ts';
@@ -23,7 +22,6 @@ export type {
   Producer,
 } from 'kafkajs';
 
-registerCodecs();
 replaceFetches();
 quietRequestQueues();
 

@@ -1,9 +1,8 @@
-/** All compression codecs of Kafka. Each has a bound on what it unpacks, checked before the memory for more is taken. */
+/** What unpacks all compression codecs of Kafka. Each has a bound on what it unpacks, checked before the memory for more is taken. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import kafkajs from 'kafkajs';
-import { compressFrameSync, decompressFrame, decompressFrameSync } from 'lz4-napi';
-import { compressSync, uncompress, uncompressSync } from 'snappy';
+import { decompressFrame, decompressFrameSync } from 'lz4-napi';
+import { uncompress, uncompressSync } from 'snappy';
 
 /** The most that a compressed batch may unpack to: 64 times the largest message that can be applied. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
@@ -17,18 +16,17 @@ export class UnpacksTooLarge extends Error {
 }
 
 export interface Codec {
-  pack: (bytes: Buffer) => Buffer;
   /** @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes. */
   unpack: (packed: Buffer, most: number) => Buffer;
   unpackInThread: (packed: Buffer, most: number) => Promise<Buffer>;
 }
 
 /** By the number of a record batch. */
-const CODECS = new Map<number, Codec>([
-  [1, bounded('gzip', zlib.gzipSync, zlib.gunzipSync, promisify(zlib.gunzip))],
-  [2, measured('snappy', packSnappy, snappySize, unpackSnappy, unpackSnappyInThread)],
-  [3, measured('lz4', compressFrameSync, lz4FrameSize, decompressFrameSync, decompressFrame)],
-  [4, bounded('zstd', zlib.zstdCompressSync, zlib.zstdDecompressSync, promisify(zlib.zstdDecompress))],
+export const CODECS: ReadonlyMap<number, Codec> = new Map([
+  [1, bounded('gzip', zlib.gunzipSync, promisify(zlib.gunzip))],
+  [2, measured('snappy', snappySize, unpackSnappy, unpackSnappyInThread)],
+  [3, measured('lz4', lz4FrameSize, decompressFrameSync, decompressFrame)],
+  [4, bounded('zstd', zlib.zstdDecompressSync, promisify(zlib.zstdDecompress))],
 ]);
 
 interface Bounds {
@@ -39,14 +37,12 @@ interface Bounds {
 /** A codec of Node, which has bounds itself. */
 function bounded(
   name: string,
-  pack: Codec['pack'],
   unpack: (packed: Buffer, bounds: Bounds) => Buffer,
   unpackInThread: (packed: Buffer, bounds: Bounds) => Promise<Buffer>,
 ): Codec {
   const failure = (error: unknown, most: number) =>
     isTooLarge(error) ? new UnpacksTooLarge(name, most) : (error as Error);
   return {
-    pack: (bytes) => pack(bytes),
     unpack(packed, most) {
       try {
         return unpack(packed, { maxOutputLength: most });
@@ -65,7 +61,6 @@ function bounded(
 /** A codec without bounds, whose size unpacked is read from the packed bytes first. */
 function measured(
   name: string,
-  pack: Codec['pack'],
   sizeOf: (packed: Buffer, most: number) => number,
   unpack: (packed: Buffer) => Buffer,
   unpackInThread: (packed: Buffer, size: number) => Promise<Buffer>,
@@ -76,7 +71,6 @@ function measured(
     return size;
   };
   return {
-    pack: (bytes) => pack(bytes),
     unpack(packed, most) {
       measure(packed, most);
       return unpack(packed);
@@ -87,21 +81,6 @@ function measured(
 
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-}
-
-export function codecOf(number: number): Codec | undefined {
-  return CODECS.get(number);
-}
-
-/** Gives kafkajs, which has gzip alone and without a bound, all codecs, for producers. */
-export function registerCodecs(): void {
-  const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
-  for (const [number, { pack, unpack }] of CODECS) {
-    registry[number] = () => ({
-      compress: (encoder: { buffer: Buffer }) => Promise.resolve(pack(encoder.buffer)),
-      decompress: (packed: Buffer) => Promise.resolve(unpack(packed, MAX_UNPACKED_BYTES)),
-    });
-  }
 }
 
 const LZ4_MAGIC = 0x184d2204;
@@ -120,7 +99,7 @@ const MIN_MATCH = 4;
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md).
  * @returns something above `most` as soon as it is known to be above. @throws {RangeError} where it is no whole frame.
  */
-export function lz4FrameSize(frame: Buffer, most: number): number {
+function lz4FrameSize(frame: Buffer, most: number): number {
   if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new RangeError('no LZ4 frame');
   const flags = frame.readUInt8(4);
   if ((flags & VERSION_BITS) !== VERSION) throw new RangeError('an LZ4 frame of another version');
@@ -168,36 +147,26 @@ function blockSize(block: Buffer, start: number, end: number, most: number): num
   return size;
 }
 
-/** `\x82SNAPPY\0`, then the version and the oldest that reads it. */
-const SNAPPY_HEADER = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
-const SNAPPY_MAGIC = SNAPPY_HEADER.subarray(0, 8);
-const BLOCK_BYTES = 32_768;
-
-/** Packs in the blocks of snappy-java, as most of Kafka's clients do (https://github.com/xerial/snappy-java, SnappyOutputStream). */
-export function packSnappy(bytes: Buffer): Buffer {
-  const parts: Buffer[] = [SNAPPY_HEADER];
-  for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
-    const block = compressSync(bytes.subarray(at, at + BLOCK_BYTES));
-    const length = Buffer.alloc(4);
-    length.writeInt32BE(block.length);
-    parts.push(length, block);
-  }
-  return Buffer.concat(parts);
-}
+/**
+ * `\x82SNAPPY\0`. Behind it and two versions lie the blocks of snappy-java, as of most of Kafka's clients
+ * (https://github.com/xerial/snappy-java, SnappyOutputStream).
+ */
+const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
+const SNAPPY_HEADER_BYTES = 16;
 
 /** The size unpacked, from what each block says of itself. @throws {RangeError} where it is cut. */
-export function snappySize(packed: Buffer): number {
+function snappySize(packed: Buffer): number {
   return blocksOf(packed).reduce((size, block) => size + declaredSize(block), 0);
 }
 
-export function unpackSnappy(packed: Buffer): Buffer {
+function unpackSnappy(packed: Buffer): Buffer {
   const parts = blocksOf(packed).map((block) => Buffer.from(uncompressSync(block)));
   const [only] = parts;
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
 /** The same in a thread. @param size unpacked. */
-export async function unpackSnappyInThread(packed: Buffer, size: number): Promise<Buffer> {
+async function unpackSnappyInThread(packed: Buffer, size: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(size);
   let at = 0;
   for (const block of blocksOf(packed)) at += Buffer.from(await uncompress(block)).copy(bytes, at);
@@ -207,7 +176,7 @@ export async function unpackSnappyInThread(packed: Buffer, size: number): Promis
 function blocksOf(packed: Buffer): Buffer[] {
   if (!packed.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return [packed];
   const blocks: Buffer[] = [];
-  for (let at = SNAPPY_HEADER.length; at < packed.length;) {
+  for (let at = SNAPPY_HEADER_BYTES; at < packed.length;) {
     const length = packed.readInt32BE(at);
     at += 4;
     if (length < 0 || at + length > packed.length) throw new RangeError('a snappy block that is cut');

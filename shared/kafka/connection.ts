@@ -3,14 +3,20 @@
  * connection that a NAT dropped. Messages are preceded by their length, and a broker answers in order
  * (https://kafka.apache.org/protocol.html): the oldest unanswered request shows whether it is still there.
  */
-import { connect, isIP, type Socket } from 'node:net';
-import { connect as connectByTls, type ConnectionOptions } from 'node:tls';
+import type { Socket } from 'node:net';
 import { createRequire } from 'node:module';
-import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
-import { PeriodicTask } from '../periodic-task.ts';
+import type { ISocketFactory, ISocketFactoryArgs, KafkaConfig, SASLOptions } from 'kafkajs';
 import { readPassword, readTlsFiles } from '../config/files.ts';
 import type { Config } from '../config.ts';
 import { unavailable } from '../errors.ts';
+
+const require = createRequire(import.meta.url);
+
+/** Uses TLS where it is given any options. */
+const openSocket = (require('kafkajs/src/network/socketFactory') as () => SocketFactory)();
+
+/** Without TLS kafkajs gives no options for it, whatever its types say. */
+type SocketFactory = (socket: Omit<ISocketFactoryArgs, 'ssl'> & { ssl: KafkaConfig['ssl'] }) => Socket;
 
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
@@ -44,10 +50,9 @@ interface Connection {
 /** Ends a connection with an overdue answer, and every equally silent one to that broker: a NAT that dropped one dropped others. */
 export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
   const brokers = new Map<string, Set<Connection>>();
-  return ({ host, port, ssl, onConnect }) => {
-    const address = `${host}:${port}`;
-    const socket = openSocket(host, port, ssl ?? null, onConnect);
-    socket.setKeepAlive(true, 60_000);
+  return (to) => {
+    const address = `${to.host}:${to.port}`;
+    const socket = openSocket(to);
     const connection: Connection = { socket, pending: [], heardAt: performance.now() };
     const connections = brokers.get(address) ?? new Set();
     brokers.set(address, connections.add(connection));
@@ -71,7 +76,7 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     const isLate = ({ at, limitMs }: PendingRequest) => performance.now() - at > limitMs;
     const check = () => {
       const [oldest] = pending;
-      if (oldest === undefined || !isLate(oldest)) return Promise.resolve();
+      if (oldest === undefined || !isLate(oldest)) return;
       // After a pause of this process, timers fire before it reads the answers that arrived meanwhile.
       setImmediate(() => {
         if (pending[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
@@ -82,22 +87,14 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
           one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
         }
       });
-      return Promise.resolve();
     };
-    const checking = new PeriodicTask({ run: check, everyMs: CHECK_MS, failed: () => undefined });
+    const checking = setInterval(check, CHECK_MS);
     socket.once('close', () => {
-      void checking.stop();
+      clearInterval(checking);
       connections.delete(connection);
     });
     return socket;
   };
-}
-
-/** Uses TLS where kafkajs is configured so. A certificate is for a name: an IP address is compared as one. */
-export function openSocket(host: string, port: number, ssl: ConnectionOptions | null, onConnect: () => void): Socket {
-  if (ssl === null) return connect({ host, port }, onConnect);
-  const name = isIP(host) === 0 ? { servername: host } : {};
-  return connectByTls({ host, port, ...name, ...ssl }, onConnect);
 }
 
 function kindOf(request: unknown): number {
@@ -164,8 +161,8 @@ export async function firstToAnswer(brokers: readonly string[], ssl: KafkaConfig
 function ask(broker: string, ssl: KafkaConfig['ssl']): { socket: Socket; answered: Promise<string> } {
   const colon = broker.lastIndexOf(':');
   const host = broker.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  const tls = typeof ssl === 'object' ? ssl : null;
-  const socket = openSocket(host, Number(broker.slice(colon + 1)), tls, () => socket.write(API_VERSIONS));
+  const port = Number(broker.slice(colon + 1));
+  const socket = openSocket({ host, port, ssl, onConnect: () => socket.write(API_VERSIONS) });
   const answered = new Promise<string>((resolve, reject) => {
     socket.setTimeout(ANSWER_MS, () => {
       socket.destroy();
@@ -221,30 +218,14 @@ async function fetchToken(
 
 interface RequestQueue {
   pending: readonly unknown[];
-  /** Until when the broker wants nothing, in milliseconds since 1970. */
-  throttledUntil: number;
-  throttleCheckTimeoutId: NodeJS.Timeout | null;
-  checkPendingRequests: () => void;
   scheduleCheckPendingRequests: () => void;
 }
-
-/** Each answer triggers the check too. */
-const PENDING_POLL_MS = 10;
-
-const require = createRequire(import.meta.url);
 
 /** Otherwise their delay is negative: each connection woke the process a thousand times a second. kafkajs is pinned for this. */
 export function quietRequestQueues(): void {
   const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
+  const { scheduleCheckPendingRequests: schedule } = prototype;
   prototype.scheduleCheckPendingRequests = function scheduleCheckPendingRequests() {
-    if (this.pending.length === 0 || this.throttleCheckTimeoutId !== null) return;
-    const throttledMs = this.throttledUntil - Date.now();
-    this.throttleCheckTimeoutId = setTimeout(
-      () => {
-        this.throttleCheckTimeoutId = null;
-        this.checkPendingRequests();
-      },
-      throttledMs > 0 ? throttledMs : PENDING_POLL_MS,
-    );
+    if (this.pending.length > 0) schedule.call(this);
   };
 }

@@ -1,8 +1,6 @@
 /**
- * Decodes answers to Fetch requests instead of kafkajs, which checks no checksum, unpacks without a bound, and ends the consumer at one
- * unreadable batch. Here such a batch becomes a placeholder (`message.ts`).
- *
- * https://kafka.apache.org/protocol.html#The_Messages_Fetch, versions 4 to 11, which are those that kafkajs asks for.
+ * Decodes the record sets in answers to Fetch requests instead of kafkajs, which checks no checksum, unpacks without a bound, and ends the
+ * consumer at one unreadable batch. Here such a batch becomes a placeholder (`message.ts`).
  */
 import { createRequire } from 'node:module';
 import { DecodingBudget, Unpacking } from './unpacking.ts';
@@ -17,8 +15,6 @@ const MAX_PARTS = 10_000;
 /** Of all partitions of one answer. */
 const MAX_PARTS_IN_ALL = 100_000;
 
-/** The oldest version with record batches; brokers older than 0.11 speak older ones. */
-const OLDEST_VERSION = 4;
 /** Kafka's code for a batch that the broker itself finds corrupt. */
 const CORRUPT_MESSAGE = 2;
 
@@ -27,96 +23,77 @@ interface FetchRequest {
   topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[];
 }
 
+/** What kafkajs decodes of an answer. */
+interface FetchAnswer {
+  responses: { topicName: string; partitions: FetchedPartition[] }[];
+}
+
 interface FetchedPartition {
   partition: number;
   errorCode: number;
-  highWatermark: string;
-  lastStableOffset: string;
-  lastStartOffset: string;
-  abortedTransactions: AbortedTransaction[];
-  preferredReadReplica: number;
-  messages: LogMessage[];
+  abortedTransactions: readonly AbortedTransaction[];
+  /** The bytes of a record set, until that is decoded here. */
+  messages: Buffer | LogMessage[];
 }
 
 interface Protocol {
-  response: { decode: (raw: Buffer) => Promise<unknown> };
+  response: { decode: (raw: Buffer) => Promise<FetchAnswer> };
 }
 
 interface Definition {
   protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
 }
 
-interface Fields {
-  readInt16: () => number;
-  readInt32: () => number;
-  readInt64: () => bigint;
-  readString: () => string | null;
-  readBytes: () => Buffer | null;
-  readArray: <T>(read: () => T) => T[];
-}
-
 const require = createRequire(import.meta.url);
-const Decoder = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Fields;
 
-/** Makes kafkajs decode fetches with this file and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned. */
+/** Makes kafkajs leave record sets to this file, and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned. */
 export function replaceFetches(): void {
+  leaveRecordSets();
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
   const { protocol } = definition;
   const unpacking = new Unpacking();
   definition.protocol = (options) => {
     const make = protocol(options);
-    const { version } = options;
-    if (version < OLDEST_VERSION) return make;
     return (asked) => {
       const maxWaitTime = fetchWaitMs(asked.topics, asked.maxWaitTime);
       const request = { ...asked, maxWaitTime, topics: withRoomForLastBatches(asked.topics) };
       const made = make(request);
-      return {
-        ...made,
-        response: { ...made.response, decode: (raw) => decodeFetch(raw, version, request, unpacking) },
-      };
+      const decode = async (raw: Buffer) => decodeRecordSets(await made.response.decode(raw), request, unpacking);
+      return { ...made, response: { ...made.response, decode } };
     };
   };
 }
 
-/** Decodes an answer until its budget is spent; the next fetch brings the rest. */
-export async function decodeFetch(
-  raw: Buffer,
-  version: number,
-  request: Pick<FetchRequest, 'topics'>,
+/** All versions of the answer are decoded with one function for record sets. They are loaded with the first fetch. */
+function leaveRecordSets(): void {
+  const path = require.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages');
+  require(path);
+  const leave = (answer: { readBytes: () => Buffer | null }) => answer.readBytes() ?? NO_BYTES;
+  Object.assign(require.cache[path] ?? {}, { exports: leave });
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Decodes until the budget of an answer is spent; the next fetch brings the rest. */
+async function decodeRecordSets(
+  answer: FetchAnswer,
+  { topics }: Pick<FetchRequest, 'topics'>,
   unpacking: Unpacking,
-): Promise<object> {
+): Promise<FetchAnswer> {
   const asked = new Map(
-    request.topics.flatMap(({ topic, partitions }) => partitions.map((one) => [placeOf(topic, one), one] as const)),
+    topics.flatMap(({ topic, partitions }) => partitions.map((one) => [placeOf(topic, one), one] as const)),
   );
-  const fields = new Decoder(raw);
-  const throttleMs = fields.readInt32();
-  const errorCode = version >= 7 ? fields.readInt16() : 0;
-  const sessionId = version >= 7 ? fields.readInt32() : 0;
-  const sets: {
-    topic: string;
-    set: Buffer;
-    fetchOffset: number;
-    maxBytes: number;
-    partition: FetchedPartition;
-  }[] = [];
-  const responses = [];
-  for (let topics = fields.readInt32(); topics > 0; topics -= 1) {
-    const topicName = fields.readString() ?? '';
-    const partitions: FetchedPartition[] = [];
-    for (let count = fields.readInt32(); count > 0; count -= 1) {
-      const partition = partitionHeader(fields, version);
-      const set = fields.readBytes() ?? NO_BYTES;
-      const { fetchOffset = '0', maxBytes = 0 } = asked.get(placeOf(topicName, partition)) ?? {};
-      sets.push({ topic: topicName, set, fetchOffset: Number(fetchOffset), maxBytes, partition });
-      partitions.push(partition);
-    }
-    responses.push({ topicName, partitions });
-  }
+  const fetched = answer.responses.flatMap(({ topicName, partitions }) =>
+    partitions.map((partition) => ({ place: placeOf(topicName, partition), partition })),
+  );
   const decoding = { unpacking, budget: new DecodingBudget() };
   let parts = 0;
-  for (const { topic, set, fetchOffset, maxBytes, partition } of inRandomTurn(sets)) {
-    const { abortedTransactions } = partition;
+  for (const { place, partition } of inRandomTurn(fetched)) {
+    const { abortedTransactions, messages } = partition;
+    const set = Buffer.isBuffer(messages) ? messages : NO_BYTES;
+    const { fetchOffset: from = '0', maxBytes = 0 } = asked.get(place) ?? {};
+    const fetchOffset = Number(from);
+    partition.messages = [];
     // Aborted messages are left out here: kafkajs would assume that this list is sorted.
     partition.abortedTransactions = [];
     if (partition.errorCode === CORRUPT_MESSAGE) {
@@ -124,19 +101,18 @@ export async function decodeFetch(
       partition.messages = [damagedFrom('the broker finds it corrupt', set, fetchOffset)];
     } else if (parts < MAX_PARTS_IN_ALL && (parts === 0 || !decoding.budget.isSpent)) {
       const mostBytes = maxBytes * UNPACKED_TIMES;
-      const fetched = { fetchOffset, abortedTransactions, most: MAX_PARTS, mostBytes };
-      const read = await decodeRecordSet(set, fetched, decoding);
+      const read = await decodeRecordSet(
+        set,
+        { fetchOffset, abortedTransactions, most: MAX_PARTS, mostBytes },
+        decoding,
+      );
       partition.messages = read.messages;
       parts += read.parts;
-      noteLastBatch(placeOf(topic, partition), read.messages.at(-1));
+      noteLastBatch(place, read.messages.at(-1));
     }
   }
-  // From version 8 on a broker leaves it to the client to wait (KIP-219).
-  const clientSideThrottleTime = version >= 8 ? throttleMs : 0;
-  return { throttleTime: 0, clientSideThrottleTime, errorCode, sessionId, responses };
+  return answer;
 }
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** Rotates the partitions at random: if the same one always came first, it could spend the budget of all others. */
 function inRandomTurn<T>(sets: readonly T[]): T[] {
@@ -173,20 +149,6 @@ export function withRoomForLastBatches(topics: FetchRequest['topics']): FetchReq
       return comesAgain ? { ...one, maxBytes: one.maxBytes + Math.min(bytes, MAX_AGAIN_BYTES) } : one;
     }),
   }));
-}
-
-function partitionHeader(fields: Fields, version: number): FetchedPartition {
-  const int64 = () => String(fields.readInt64());
-  return {
-    partition: fields.readInt32(),
-    errorCode: fields.readInt16(),
-    highWatermark: int64(),
-    lastStableOffset: int64(),
-    lastStartOffset: version >= 5 ? int64() : '-1',
-    abortedTransactions: fields.readArray(() => ({ producerId: int64(), firstOffset: int64() })),
-    preferredReadReplica: version >= 11 ? fields.readInt32() : -1,
-    messages: [],
-  };
 }
 
 /** By topic, functions of its consumers: how long a fetch may wait now. */

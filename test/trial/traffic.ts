@@ -7,7 +7,7 @@ import zlib from 'node:zlib';
 import kafkajs, { type Message, type Producer } from 'kafkajs';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { codecOf } from '#shared/kafka/codecs.ts';
+import { pack } from '#test/codecs.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import type { Chance } from '#local/simulator/random.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
@@ -180,7 +180,7 @@ function bomb(): Buffer {
 }
 
 const packed = (number: number) => ({
-  codec: { number, pack: (bytes: Buffer) => codecOf(number)?.pack(bytes) ?? bytes },
+  codec: { number, pack: (bytes: Buffer) => pack(number, bytes) },
 });
 
 function codecFor(chance: Chance): Pick<BatchToEncode, 'codec'> {

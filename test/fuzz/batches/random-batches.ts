@@ -1,6 +1,6 @@
 /** Record batches as nobody makes them, all with a right checksum: records that lie about themselves, and bytes that were changed. */
 import fc from 'fast-check';
-import { codecOf } from '#shared/kafka/codecs.ts';
+import { pack } from '#test/codecs.ts';
 import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
 
 /** Few of them lie: a batch with several lies is refused for the first. */
@@ -83,11 +83,10 @@ export const randomBatch: fc.Arbitrary<RandomBatch> = fc
   })
   .map((given) => {
     const records = changed(Buffer.concat(given.records.map((one, at) => encodeRecord(one, at))), given.raw);
-    const pack = codecOf(given.codec)?.pack;
     const batch: BatchToEncode = {
       baseOffset: given.baseOffset,
       records: given.records,
-      packed: changed(pack === undefined ? records : pack(records), given.packed),
+      packed: changed(pack(given.codec, records), given.packed),
       lastOffsetDelta: given.records.length - 1 + given.gap,
       count: (given.records.length + given.more) | 0,
       timestamp: given.timestamp,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
+import { registerCodecs } from '#test/codecs.ts';
 import { orderEvent, orderMessage } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { startSilentProjector } from '#test/projectors.ts';
@@ -66,6 +67,7 @@ describe('projector', () => {
 
   it('applies messages of every kind of compression from one partition', async () => {
     const { None, GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes;
+    registerCodecs();
     const codecs = [ZSTD, None, LZ4, GZIP, Snappy, None, ZSTD];
     const producer = installation.kafka.producer();
     await producer.connect();

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 import { describe, expect, it } from 'vitest';
-import { codecOf } from '#shared/kafka/codecs.ts';
 import { isGap, MAX_HEADERS, valueBytesOf } from '#shared/kafka/message.ts';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
+import { pack } from '#test/codecs.ts';
 import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
 
 /** What the Java client of Kafka 4.3 produced, one batch of three messages for each codec, taken from a fetch. */
@@ -97,13 +97,12 @@ describe('a record set', () => {
   });
 
   it.each(Object.entries(CODECS))('has what is packed with %s, whatever it is', async (_name, number) => {
-    const pack = (bytes: Buffer) => codecOf(number)?.pack(bytes) ?? bytes;
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 100_000 }), { minLength: 1, maxLength: 5 }),
         async (given) => {
           const values = given.map((value) => Buffer.from(value));
-          const set = encodeBatch({ baseOffset: 7, values, codec: { number, pack } });
+          const set = encodeBatch({ baseOffset: 7, values, codec: { number, pack: (bytes) => pack(number, bytes) } });
           const messages = await decode(set);
           expect(messages.map(({ value, offset }) => [offset, value])).toEqual(
             values.map((value, index) => [String(7 + index), value]),
@@ -161,7 +160,7 @@ describe('a record set', () => {
         '5 f',
       ]);
     }
-    const packed = codecOf(number)?.pack(Buffer.alloc(100_000, 'text')) ?? Buffer.alloc(0);
+    const packed = pack(number, Buffer.alloc(100_000, 'text'));
     const cut = packed.subarray(0, packed.length - 10);
     expect((await bad(encodeBatch({ baseOffset: 2, values, codec, packed: cut })))[2]).toEqual([2, 4, 'malformed']);
   });
@@ -379,7 +378,7 @@ describe('what a batch unpacks to', () => {
   const value = Buffer.alloc(20 * MIB);
   const packs: Record<number, (bytes: Buffer) => Buffer> = {
     1: (bytes) => zlib.gzipSync(bytes, { level: 1 }),
-    2: (bytes) => codecOf(2)?.pack(bytes) ?? bytes,
+    2: (bytes) => pack(2, bytes),
     3: (bytes) => compressFrameSync(bytes),
     4: (bytes) => zlib.zstdCompressSync(bytes),
   };

@@ -1,0 +1,43 @@
+/** Packs record batches as Kafka's clients do; the product only unpacks. */
+import zlib from 'node:zlib';
+import kafkajs from 'kafkajs';
+import { compressFrameSync } from 'lz4-napi';
+import { compressSync } from 'snappy';
+
+/** By the number of a codec in a record batch. */
+const PACKERS: Record<number, (bytes: Buffer) => Buffer> = {
+  1: (bytes) => zlib.gzipSync(bytes),
+  2: packSnappy,
+  3: (bytes) => compressFrameSync(bytes),
+  4: (bytes) => zlib.zstdCompressSync(bytes),
+};
+
+export function pack(number: number, bytes: Buffer): Buffer {
+  return PACKERS[number]?.(bytes) ?? bytes;
+}
+
+/** Gives the producers of kafkajs, which have gzip alone, all codecs. */
+export function registerCodecs(): void {
+  const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
+  for (const number of [1, 2, 3, 4]) {
+    registry[number] = () => ({
+      compress: (encoder: { buffer: Buffer }) => Promise.resolve(pack(number, encoder.buffer)),
+    });
+  }
+}
+
+/** `\x82SNAPPY\0`, then the version and the oldest that reads it. */
+const SNAPPY_HEADER = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+const BLOCK_BYTES = 32_768;
+
+/** In the blocks of snappy-java (https://github.com/xerial/snappy-java, SnappyOutputStream). */
+function packSnappy(bytes: Buffer): Buffer {
+  const parts: Buffer[] = [SNAPPY_HEADER];
+  for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
+    const block = compressSync(bytes.subarray(at, at + BLOCK_BYTES));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(block.length);
+    parts.push(length, block);
+  }
+  return Buffer.concat(parts);
+}
