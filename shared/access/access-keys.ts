@@ -1,13 +1,14 @@
 /** Access keys and the blocking of stores in the control database. Projector and command line share this code: one set of rules. */
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  ClientSession,
-  Collection,
-  Db,
-  Filter,
-  IndexDescription,
-  OptionalUnlessRequiredId,
-  UpdateFilter,
+import {
+  type ClientSession,
+  type Collection,
+  type Db,
+  type Filter,
+  type IndexDescription,
+  MongoServerError,
+  type OptionalUnlessRequiredId,
+  type UpdateFilter,
 } from 'mongodb';
 import type {
   AccessKeyChange,
@@ -45,7 +46,7 @@ export interface AccessKey {
   updated_at: Date;
 }
 
-export type KeyRights = Pick<AccessKey, 'scopes' | 'secret_hashes'>;
+type KeyRights = Pick<AccessKey, 'scopes' | 'secret_hashes'>;
 
 export interface StoreAccess {
   /** `<environment>/<store id>` */
@@ -119,7 +120,11 @@ const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending
   (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
 ) as [IndexDescription, IndexDescription];
 
-type Marks = Pick<AccessKey, 'event_pending'>;
+/** What a change is a part of: the transaction of a slice, or a command, whose changes the log does not have yet. */
+interface Cause {
+  session?: ClientSession;
+  event_pending?: true;
+}
 
 /** Read from the primary and a majority, whatever the connection string says: a secondary may not know yet what was revoked. */
 export function controlCollections(control: Db): ControlCollections {
@@ -174,10 +179,9 @@ export async function applyKeyChange(
   keys: Collection<AccessKey>,
   environment: string,
   change: KeyChange,
-  session?: ClientSession,
-  marks: Marks = {},
+  cause: Cause = {},
 ): Promise<AccessKey | null> {
-  return changeRecord<AccessKey>(keys, change.clientId, session, (stored) => {
+  return changeRecord<AccessKey>(keys, change.clientId, cause, (stored) => {
     if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
       throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
     }
@@ -189,26 +193,31 @@ export async function applyKeyChange(
       store_id: change.storeId,
       ...content,
       sequence: Math.max(change.sequence, stored?.sequence ?? -1),
-      version: nextVersion(stored?.version ?? 0),
-      publish_pending: true,
-      ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
-      updated_at: new Date(),
     };
   });
 }
+
+const DUPLICATE_KEY = 11_000;
 
 /** Outside of a transaction, a record that others write meanwhile is read again. @param next answers `null` to leave it. */
 async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
   _id: string,
-  session: ClientSession | undefined,
-  next: (stored: R | null) => R | null,
+  { session, ...marks }: Cause,
+  next: (stored: R | null) => Omit<R, 'version' | 'updated_at'> | null,
 ): Promise<R | null> {
   const options = session === undefined ? {} : { session };
   for (;;) {
     const stored = (await collection.findOne({ _id } as Filter<R>, options)) as R | null;
-    const record = next(stored);
-    if (record === null) return null;
+    const content = next(stored);
+    if (content === null) return null;
+    const written: Partial<AccessRecord> = {
+      version: nextVersion(stored?.version ?? 0),
+      publish_pending: true,
+      ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
+      updated_at: new Date(),
+    };
+    const record = { ...content, ...written } as unknown as R;
     if (stored !== null) {
       const filter = { _id, version: stored.version } as Filter<R>;
       const { matchedCount } = await collection.replaceOne(filter, record, options);
@@ -219,7 +228,8 @@ async function changeRecord<R extends AccessRecord>(
       await collection.insertOne(record as OptionalUnlessRequiredId<R>, options);
       return record;
     } catch (error) {
-      if (session !== undefined || !isDuplicateKey(error)) throw error;
+      const isThereNow = error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+      if (session !== undefined || !isThereNow) throw error;
     }
   }
 }
@@ -228,14 +238,12 @@ function changeStore(
   stores: Collection<StoreAccess>,
   environment: string,
   storeId: string,
-  session: ClientSession | undefined,
+  cause: Cause,
   next: (store: StoreAccess) => StoreAccess | null,
 ): Promise<StoreAccess | null> {
-  return changeRecord<StoreAccess>(stores, storeAccessId(environment, storeId), session, (stored) => {
-    const store = next(stored ?? unknownStore(environment, storeId));
-    if (store === null) return null;
-    return { ...store, version: nextVersion(store.version), publish_pending: true, updated_at: new Date() };
-  });
+  return changeRecord<StoreAccess>(stores, storeAccessId(environment, storeId), cause, (stored) =>
+    next(stored ?? unknownStore(environment, storeId)),
+  );
 }
 
 type KeyChange = Omit<AccessKeyChange, 'kind' | 'source' | 'eventId'>;
@@ -317,17 +325,18 @@ function secretsAfter(
   };
 }
 
-export function validSecrets(
-  { secret_hashes, secret_expires_at: ends = {} }: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>,
-  now = Date.now(),
-): string[] {
+export function validSecrets({
+  secret_hashes,
+  secret_expires_at: ends = {},
+}: Pick<AccessKey, 'secret_hashes' | 'secret_expires_at'>): string[] {
+  const now = Date.now();
   return secret_hashes.filter((hash) => {
     const end = ends[hash];
     return end === undefined || now < Date.parse(end);
   });
 }
 
-export type BlockSource = 'access' | 'record';
+type BlockSource = 'access' | 'record';
 
 /** Applies what one source says of a store's blocking. @returns the record as it is now if it changed, else `null`. */
 export async function applyStoreStatus(
@@ -335,13 +344,12 @@ export async function applyStoreStatus(
   environment: string,
   change: Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>,
   source: BlockSource,
-  session?: ClientSession,
-  marks: Marks = {},
+  cause: Cause = {},
 ): Promise<StoreAccess | null> {
-  return changeStore(stores, environment, change.storeId, session, (store) => {
+  return changeStore(stores, environment, change.storeId, cause, (store) => {
     if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source)) return null;
     const { status, sequence } = change;
-    return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence, ...marks };
+    return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence };
   });
 }
 
@@ -363,12 +371,11 @@ export async function applyQuota(
   stores: Collection<StoreAccess>,
   environment: string,
   { storeId, sequence, quota }: Pick<StoreQuotaChange, 'storeId' | 'sequence' | 'quota'>,
-  session?: ClientSession,
-  marks: Marks = {},
+  cause: Cause,
 ): Promise<StoreAccess | null> {
-  return changeStore(stores, environment, storeId, session, ({ quota: _former, ...store }) => {
+  return changeStore(stores, environment, storeId, cause, ({ quota: _former, ...store }) => {
     if (sequence <= (store.quota_sequence ?? -1)) return null;
-    return { ...store, ...(quota === null ? {} : { quota }), quota_sequence: sequence, ...marks };
+    return { ...store, ...(quota === null ? {} : { quota }), quota_sequence: sequence };
   });
 }
 
@@ -380,7 +387,7 @@ export async function applyErasure(
   session: ClientSession,
 ): Promise<StoreAccess | null> {
   const { storeId, sequence, at, ends } = change;
-  const changed = await changeStore(stores, environment, storeId, session, ({ quota: _quota, ...store }) => {
+  const changed = await changeStore(stores, environment, storeId, { session }, ({ quota: _quota, ...store }) => {
     // An erasure that is under way is not in the log yet.
     if (sequence <= (store.erased?.sequence ?? -1)) return null;
     return { ...store, record_status: 'active', record_sequence: -1, erased: { at, sequence, ends } };
@@ -404,8 +411,4 @@ function blocksAtTheLast(
 ): boolean {
   const atTheLast = access_sequence === LAST_SEQUENCE && sequence === LAST_SEQUENCE;
   return source === 'access' && atTheLast && access_status === 'active' && status === 'blocked';
-}
-
-function isDuplicateKey(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 11_000;
 }

@@ -3,7 +3,7 @@
  * sets of one member, scored by its version: a late write with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
-import { type KeyStatus, type Scope, SCOPES } from '../events/access-event.ts';
+import { type KeyStatus, type OwnQuota, type Scope, SCOPES } from '../events/access-event.ts';
 import { type OwnerOfKeys, pipelined, type RedisRouter } from '../redis-masters.ts';
 import {
   type AccessKey,
@@ -36,23 +36,14 @@ export function decodeGrant(member: string | undefined): Grant | null {
 }
 
 /** `GT` protects a member whose words came back with a newer version. Readers take the highest (decision 0041). */
-export function setVersioned(
-  multi: ChainableCommander,
-  key: string,
-  version: number,
-  member: string,
-): ChainableCommander {
-  return multi.zadd(key, 'GT', version, member).zremrangebyrank(key, 0, -2);
+export function setVersioned(multi: ChainableCommander, { redisKey, version, member }: Published): ChainableCommander {
+  return multi.zadd(redisKey, 'GT', version, member).zremrangebyrank(redisKey, 0, -2);
 }
 
 /** For a member that none of our processes wrote: of two members with one version the wrong one could win. A newer version stays. */
-export function replaceVersioned(
-  multi: ChainableCommander,
-  key: string,
-  version: number,
-  member: string,
-): ChainableCommander {
-  return setVersioned(multi.zremrangebyscore(key, version, version), key, version, member);
+export function replaceVersioned(multi: ChainableCommander, published: Published): ChainableCommander {
+  const { redisKey, version } = published;
+  return setVersioned(multi.zremrangebyscore(redisKey, version, version), published);
 }
 
 export interface Published {
@@ -92,12 +83,7 @@ export function publishedState(
 }
 
 export async function publishAll(holders: RedisRouter, records: readonly Published[]): Promise<void> {
-  await pipelined(
-    holders,
-    records,
-    ({ redisKey }) => redisKey,
-    (commands, { redisKey, version, member }) => setVersioned(commands, redisKey, version, member),
-  );
+  await pipelined(holders, records, ({ redisKey }) => redisKey, setVersioned);
 }
 
 /** Publishes a record and, where no newer version came meanwhile, notes in MongoDB that Redis has it. */
@@ -134,30 +120,16 @@ export function heartbeatKey(prefix: string, instance: string): string {
 export interface StoreState {
   blocked: boolean;
   /** `null` where the configured quota holds. */
-  quota: StoreQuota | null;
-}
-
-export interface StoreQuota {
-  requests: number;
-  /** `null` where the configured window holds. */
-  windowSeconds: number | null;
+  quota: OwnQuota;
 }
 
 export function storeStateOf(store: StoreAccess | null): StoreState {
-  const { quota } = store ?? {};
-  return {
-    blocked: isBlocked(store),
-    quota: quota === undefined ? null : { requests: quota.requests, windowSeconds: quota.window_seconds ?? null },
-  };
+  return { blocked: isBlocked(store), quota: store?.quota ?? null };
 }
 
 export function encodeStoreState({ blocked, quota }: StoreState): string {
-  const words: (string | number)[] = [blocked ? 'blocked' : 'active'];
-  if (quota !== null) {
-    words.push(quota.requests);
-    if (quota.windowSeconds !== null) words.push(quota.windowSeconds);
-  }
-  return words.join(' ');
+  const { requests, window_seconds } = quota ?? {};
+  return [blocked ? 'blocked' : 'active', requests, window_seconds].filter((word) => word !== undefined).join(' ');
 }
 
 const MEMBER = /^(?<status>active|blocked)(?: (?<requests>\d{1,15})(?: (?<window>\d{1,15}))?)?$/;
@@ -166,12 +138,10 @@ export function decodeStoreState(member: string | undefined): StoreState | null 
   const groups = member === undefined ? undefined : MEMBER.exec(member)?.groups;
   if (groups === undefined) return null;
   const { status, requests, window } = groups;
+  const ownWindow = window === undefined ? {} : { window_seconds: Number(window) };
   return {
     blocked: status === 'blocked',
-    quota:
-      requests === undefined
-        ? null
-        : { requests: Number(requests), windowSeconds: window === undefined ? null : Number(window) },
+    quota: requests === undefined ? null : { requests: Number(requests), ...ownWindow },
   };
 }
 
@@ -179,37 +149,18 @@ export function newSessionId(): string {
   return randomBytes(16).toString('hex');
 }
 
-export interface SessionOwner {
-  id: string;
-  environment: string;
-  storeId: string;
-  clientId: string;
-}
-
 /** From then on the revocation reaches Redis even if this process is killed. @returns whether it was noted before. */
 export async function noteRevocation(
   revoked: Collection<RevokedSession>,
-  session: SessionOwner,
-  expiresAt: Date,
+  { _id, ...owner }: RevokedSessionId,
+  expires_at: Date,
 ): Promise<boolean> {
-  const { matchedCount } = await revoked.updateOne(
-    { _id: session.id },
-    {
-      $set: {
-        environment: session.environment,
-        store_id: session.storeId,
-        client_id: session.clientId,
-        revoked_at: new Date(),
-        expires_at: expiresAt,
-        publish_pending: true,
-      },
-    },
-    { upsert: true },
-  );
+  const noted = { ...owner, revoked_at: new Date(), expires_at, publish_pending: true } as const;
+  const { matchedCount } = await revoked.updateOne({ _id }, { $set: noted }, { upsert: true });
   return matchedCount > 0;
 }
 
-type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
+export type RevokedSessionId = Pick<RevokedSession, '_id' | 'environment' | 'store_id' | 'client_id'>;
 
 function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessionId): string {
   return redisKeys(prefix, environment, store_id).session(_id);

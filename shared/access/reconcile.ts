@@ -1,7 +1,7 @@
 /** Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says. Only differences are written, by version. */
-import type { Collection, Filter } from 'mongodb';
+import type { Collection } from 'mongodb';
 import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
-import type { AccessKey, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
+import type { AccessKey, AccessRecord, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
 import {
   type GrantedKey,
   publishAll,
@@ -19,8 +19,8 @@ export interface ReconcileOptions {
   environments: readonly string[];
   /** Runs a read from MongoDB, and rejects where it takes too long. */
   bounded: <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-  /** Called after each batch; what it throws ends the work. */
-  onBatch?: () => Promise<void>;
+  /** Ends the work after a batch. */
+  signal: AbortSignal;
 }
 
 export interface Reconciliation {
@@ -35,23 +35,23 @@ export interface Reconciliation {
 }
 
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
-  const { control, prefix, environments } = options;
+  const { master, control, prefix, environments } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
   // First: they are few, and a command that revokes one meanwhile ends it in Redis itself.
   // All that are left: whether one has expired is not for this machine's clock to say.
   const filter = { environment: { $in: [...environments] } };
   const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
-  found.sessionsEnded = await endOwnSessions(options.master, prefix, await options.bounded(find));
-  await compareAll<AccessKey>(options, control.keys, found, (key) => publishedRecord(prefix, key));
-  await compareAll<StoreAccess>(options, control.stores, found, (store) => publishedRecord(prefix, store));
+  found.sessionsEnded = await endOwnSessions(master, prefix, await options.bounded(find));
+  for (const collection of [control.keys, control.stores]) {
+    await compareAll(options, collection as unknown as Collection<AccessRecord>, found);
+  }
   return found;
 }
 
-async function compareAll<R extends AccessKey | StoreAccess>(
+async function compareAll(
   options: ReconcileOptions,
-  collection: Collection<R>,
+  collection: Collection<AccessRecord>,
   found: Reconciliation,
-  publishedOf: (record: R) => Published,
 ): Promise<void> {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
@@ -62,31 +62,28 @@ async function compareAll<R extends AccessKey | StoreAccess>(
     // MongoDB reads the next ones while Redis answers for these.
     reading = readAfter(last._id);
     reading.catch(() => undefined);
-    await compareBatch(options.master, records, found, publishedOf);
-    await options.onBatch?.();
+    await compareBatch(options, records, found);
+    options.signal.throwIfAborted();
   }
 }
 
 /** By `_id` and not with a cursor, so that each batch has a time limit of its own. */
-async function readBatch<R extends AccessKey | StoreAccess>(
+function readBatch(
   { environments, bounded }: ReconcileOptions,
-  collection: Collection<R>,
+  collection: Collection<AccessRecord>,
   after: string,
-): Promise<R[]> {
-  const filter = { _id: { $gt: after }, environment: { $in: [...environments] } } as Filter<R>;
-  return bounded(
-    async (signal) => (await collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray()) as R[],
-  );
+): Promise<AccessRecord[]> {
+  const filter = { _id: { $gt: after }, environment: { $in: [...environments] } };
+  return bounded((signal) => collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray());
 }
 
-async function compareBatch<R extends AccessKey | StoreAccess>(
-  { redis, owns }: OwnerOfKeys,
-  records: readonly R[],
+async function compareBatch(
+  { master: { redis, owns }, prefix }: ReconcileOptions,
+  records: readonly AccessRecord[],
   found: Reconciliation,
-  publishedOf: (record: R) => Published,
 ): Promise<void> {
   const wanted = records
-    .map((record) => ({ record, published: publishedOf(record) }))
+    .map((record) => ({ record, published: publishedRecord(prefix, record) }))
     .filter(({ published }) => owns(published.redisKey));
   const reads = redis.pipeline();
   for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
@@ -94,7 +91,7 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
   const writes = redis.pipeline();
   const replaced: Published[] = [];
   for (const [index, { record, published }] of wanted.entries()) {
-    const { redisKey, version, member } = published;
+    const { version, member } = published;
     const held = answers[index] ?? null;
     found.compared += 1;
     if (held !== null && held.version > version) {
@@ -103,16 +100,14 @@ async function compareBatch<R extends AccessKey | StoreAccess>(
       if ('secret_hashes' in record && isRevoked) found.revokedInRedis.push(record);
     } else if (held === null || held.version < version) {
       found.repaired += 1;
-      setVersioned(writes, redisKey, version, member);
+      setVersioned(writes, published);
     } else if (held.member !== member) {
       found.repaired += 1;
       replaced.push(published);
     }
   }
   if (writes.length > 0) await execute(writes);
-  for (const { redisKey, version, member } of replaced) {
-    await execute(replaceVersioned(redis.multi(), redisKey, version, member));
-  }
+  for (const published of replaced) await execute(replaceVersioned(redis.multi(), published));
 }
 
 function heldOf(answer: unknown): Pick<Published, 'version' | 'member'> | null {

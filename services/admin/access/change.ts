@@ -217,7 +217,7 @@ export function keySubject({ keys }: ControlCollections, clientId: string): Subj
       const scopes = SCOPES.filter((scope) => state.scopes.includes(scope));
       const { secret_hashes: secretHashes, secret_expires_at: secretExpiry = {} } = state;
       const change = { clientId, storeId, sequence, secretHashes, secretExpiry, scopes, status };
-      return applyKeyChange(keys, environment, change, undefined, MARKED);
+      return applyKeyChange(keys, environment, change, MARKED);
     },
     audited: ({ status, scopes, secret_hashes: { length: secrets }, secret_expires_at: ends = {} }) => {
       const [end] = Object.values(ends);
@@ -247,7 +247,7 @@ export function storeSubject(
     givesRights: (from, to) => to.status === 'active' && from?.status !== 'active',
     atTheLast: 'blocked',
     write: (sequence, { status }) =>
-      applyStoreStatus(stores, environment, { storeId, sequence, status }, 'access', undefined, MARKED),
+      applyStoreStatus(stores, environment, { storeId, sequence, status }, 'access', MARKED),
     audited: ({ status }) => ({ status }),
   };
 }
@@ -265,8 +265,7 @@ export function quotaSubject(
     // It decides how many requests pass, never which.
     givesRights: () => false,
     atTheLast: '',
-    write: (sequence, { quota }) =>
-      applyQuota(collections.stores, environment, { storeId, sequence, quota }, undefined, MARKED),
+    write: (sequence, { quota }) => applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
     audited: () => ({}),
   };
 }

@@ -3,7 +3,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Collection } from 'mongodb';
 import { text as readText } from 'node:stream/consumers';
 import type { RevokedSession } from '#shared/access/access-keys.ts';
-import { redisKeys, endRevokedSession, noteRevocation } from '#shared/access/grants.ts';
+import { redisKeys, endRevokedSession, noteRevocation, type RevokedSessionId } from '#shared/access/grants.ts';
 import { commandInvalid, unavailable } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
@@ -85,10 +85,11 @@ export const revokeCommand = () =>
         const { id: session_id, environment, storeId: store_id, clientId: client_id } = session;
         const about = { environment, store_id, client_id, session_id };
         const work = { action: 'sessions.revoke', ...about, details: {} } as const;
+        const revoked = { _id: session_id, environment, store_id, client_id };
         const { before, live } = await audited(servers, work, async () => {
           const wasLive = await isLiveNow(servers, session);
-          const noted = await noteRevocation(revokedSessions, session, session.expiresAt);
-          const ended = (await endNow(servers, revokedSessions, session)) || wasLive;
+          const noted = await noteRevocation(revokedSessions, revoked, session.expiresAt);
+          const ended = (await endNow(servers, revokedSessions, revoked)) || wasLive;
           const details = { was_live: ended, revoked_before: noted };
           return { result: { before: noted, live: ended }, details };
         });
@@ -125,15 +126,14 @@ async function isLiveNow(servers: Servers, { id, environment, storeId }: Session
 async function endNow(
   servers: Servers,
   revokedSessions: Collection<RevokedSession>,
-  { id: _id, environment, storeId, clientId }: SessionOfToken,
+  session: RevokedSessionId,
 ): Promise<boolean> {
   try {
     const redis = await servers.redis();
-    const session = { _id, environment, store_id: storeId, client_id: clientId };
     return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
   } catch (error) {
     throw unavailable(
-      `the revocation of session ${_id} is in MongoDB and stays, but: ${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`,
+      `the revocation of session ${session._id} is in MongoDB and stays, but: ${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`,
       error,
     );
   }

@@ -51,11 +51,11 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   }
   await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
   for (const key of await keys.find({ ...store }).toArray()) {
-    const { redisKey, version, member } = publishedKey(prefix, key);
+    const published = publishedKey(prefix, key);
     // Where releases before this one kept the hashes of its secrets.
     const former = `${prefix}:client:${key._id}`;
     await nodeFor(redis, former).del(former);
-    await execute(replaceVersioned(nodeFor(redis, redisKey).multi(), redisKey, version, member));
+    await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
   }
 }
 

@@ -73,7 +73,7 @@ export class AccessReconciler {
       master,
       control: this.#control,
       bounded: (read) => read(AbortSignal.timeout(READ_MS)),
-      onBatch: async () => stopped.throwIfAborted(),
+      signal: stopped,
     });
     for (const key of found.revokedInRedis) await this.#adoptRevocation(key);
     return found;

@@ -10,10 +10,10 @@ import {
   publishedKey,
   publishedState,
   redisKeys,
-  type StoreQuota,
 } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { OwnQuota } from '#shared/events/access-event.ts';
 import type { TokenClaims } from './tokens.ts';
 import type { WithDeadline } from '../deadline.ts';
 import type { RedisGates } from './redis-gates.ts';
@@ -149,10 +149,10 @@ export type QuotaState = ReturnType<typeof quotaState>;
 export function quotaState(
   { consumed, milliseconds }: { consumed: number; milliseconds: number },
   settings: Config['query']['quota'],
-  own: StoreQuota | null,
+  own: OwnQuota,
 ) {
   const limit = own?.requests ?? settings.requests;
-  const windowSeconds = own?.windowSeconds ?? settings.windowSeconds;
+  const windowSeconds = own?.window_seconds ?? settings.windowSeconds;
   return {
     allowed: consumed <= limit,
     limit,

@@ -196,11 +196,7 @@ export class RedisGate {
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
     const startedAt = performance.now();
-    const found = await reconcileAccess({
-      ...this.#options,
-      bounded: this.#bounded,
-      onBatch: async () => signal.throwIfAborted(),
-    });
+    const found = await reconcileAccess({ ...this.#options, bounded: this.#bounded, signal });
     const seconds = (performance.now() - startedAt) / 1_000;
     const { compared, repaired, sessionsEnded, ahead } = found;
     metrics.reconciliationSeconds.observe(seconds);

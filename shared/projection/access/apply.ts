@@ -64,7 +64,7 @@ export async function applyAccess(
         continue;
       }
       if (change.kind === 'access_key') {
-        const key = await applyKeyChange(collections.keys, environment, change, session);
+        const key = await applyKeyChange(collections.keys, environment, change, { session });
         if (key === null) outdated += 1;
         else {
           keys.set(key._id, key);
@@ -99,9 +99,9 @@ function applyStoreChange(
   session: ClientSession,
 ): Promise<StoreAccess | null> {
   if (change.kind === 'store_access') {
-    return applyStoreStatus(collections.stores, environment, change, 'access', session);
+    return applyStoreStatus(collections.stores, environment, change, 'access', { session });
   }
-  if (change.kind === 'store_quota') return applyQuota(collections.stores, environment, change, session);
+  if (change.kind === 'store_quota') return applyQuota(collections.stores, environment, change, { session });
   const topic = changesTopic(environment);
   const ends = change.ends.map((end) => ({ topic, ...end, until: end.end }));
   return applyErasure(collections, environment, { ...change, ends }, session);

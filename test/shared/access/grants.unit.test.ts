@@ -4,8 +4,8 @@ import { decodeGrant, decodeStoreState, encodeGrant, encodeStoreState, storeStat
 it.each([
   ['active', { blocked: false, quota: null }],
   ['blocked', { blocked: true, quota: null }],
-  ['active 100', { blocked: false, quota: { requests: 100, windowSeconds: null } }],
-  ['blocked 5 3600', { blocked: true, quota: { requests: 5, windowSeconds: 3_600 } }],
+  ['active 100', { blocked: false, quota: { requests: 100 } }],
+  ['blocked 5 3600', { blocked: true, quota: { requests: 5, window_seconds: 3_600 } }],
 ])('writes and reads %j', (member, state) => {
   expect(encodeStoreState(state)).toBe(member);
   expect(decodeStoreState(member)).toEqual(state);
@@ -34,11 +34,11 @@ it('takes blocking from either source, and the quota as it is stored', () => {
   expect(storeStateOf(record)).toEqual({ blocked: true, quota: null });
   expect(storeStateOf({ ...record, record_status: 'active', quota: { requests: 7 } })).toEqual({
     blocked: false,
-    quota: { requests: 7, windowSeconds: null },
+    quota: { requests: 7 },
   });
   expect(storeStateOf({ ...record, quota: { requests: 7, window_seconds: 10 } }).quota).toEqual({
     requests: 7,
-    windowSeconds: 10,
+    window_seconds: 10,
   });
 });
 

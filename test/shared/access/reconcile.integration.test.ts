@@ -40,14 +40,17 @@ function key(_id: string, version: number, changes: Partial<AccessKey> = {}): Ac
   };
 }
 
-const reconcile = (onBatch?: () => Promise<void>) =>
+const reconcile = (onRead: () => void = () => undefined, signal = new AbortController().signal) =>
   reconcileAccess({
     master: onlyMaster(installation.redis),
     prefix: prefix(),
     control,
     environments: ['e'],
-    bounded: (read) => read(AbortSignal.timeout(5_000)),
-    ...(onBatch === undefined ? {} : { onBatch }),
+    bounded: (read) => {
+      onRead();
+      return read(AbortSignal.timeout(5_000));
+    },
+    signal,
   });
 
 it('writes what Redis has older, otherwise or not at all, and nothing else', async () => {
@@ -106,23 +109,24 @@ it('blocks stores and ends revoked sessions', async () => {
   };
   await control.stores.insertOne(store);
   await redis.zadd(keysOf().storeAccess, 2, 'active');
-  const owner = { id: 'a'.repeat(32), environment: 'e', storeId: 's1', clientId: 'k' };
+  const owner = { _id: 'a'.repeat(32), environment: 'e', store_id: 's1', client_id: 'k' };
   await noteRevocation(control.revokedSessions, owner, new Date(Date.now() + 60_000));
-  await redis.mset(keysOf().session(owner.id), 'k', keysOf().session('b'.repeat(32)), 'k');
+  await redis.mset(keysOf().session(owner._id), 'k', keysOf().session('b'.repeat(32)), 'k');
   expect(await reconcile()).toMatchObject({ compared: 1, repaired: 1, sessionsEnded: 1 });
   expect(await redis.zrange(keysOf().storeAccess, '0', '-1')).toEqual(['blocked']);
-  expect(await redis.exists(keysOf().session(owner.id), keysOf().session('b'.repeat(32)))).toBe(1);
+  expect(await redis.exists(keysOf().session(owner._id), keysOf().session('b'.repeat(32)))).toBe(1);
 });
 
 it('goes through as many as there are, in batches, and ends when it is told to', async () => {
   await control.keys.insertMany(Array.from({ length: 1_203 }, (_, index) => key(`k${index}`, 1)));
-  let batches = 0;
-  await expect(
-    reconcile(async () => {
-      batches += 1;
-      if (batches === 2) throw new Error('enough');
-    }),
-  ).rejects.toThrow('enough');
+  const ending = new AbortController();
+  let reads = 0;
+  // Of sessions, of two batches, and of a third one, which is read while the second is compared.
+  const onRead = () => {
+    reads += 1;
+    if (reads === 4) ending.abort(new Error('enough'));
+  };
+  await expect(reconcile(onRead, ending.signal)).rejects.toThrow('enough');
   expect(await reconcile()).toMatchObject({ compared: 1_203, repaired: 203 });
   expect(await heldGrant('k1202')).toEqual(['active order', '1']);
 });

@@ -33,7 +33,7 @@ function commandsOf(key: string, { version, member }: Write): RedisCommand[] {
         },
     },
   );
-  setVersioned(recorder as ChainableCommander, key, version, member);
+  setVersioned(recorder as ChainableCommander, { redisKey: key, version, member });
   return commands;
 }
 
@@ -150,13 +150,13 @@ it('one that is repaired never overtakes a newer one that came meanwhile', async
   const key = `${config.namePrefix}:versioned:repair`;
   const held = async () => readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'));
   const right = { version: 5, member: 'active order' };
-  const repair = () => execute(replaceVersioned(redis.multi(), key, right.version, right.member));
+  const repair = () => execute(replaceVersioned(redis.multi(), { redisKey: key, ...right }));
   for (const newer of [null, { version: 6, member: 'active crm order' }, { version: 6, member: 'revoked' }]) {
     await redis.del(key);
     // With the right version, and not the right words.
     await redis.zadd(key, 5, 'active crm order');
     if (newer !== null) {
-      await execute(setVersioned(redis.multi(), key, newer.version, newer.member));
+      await execute(setVersioned(redis.multi(), { redisKey: key, ...newer }));
     }
     await repair();
     expect(await held()).toEqual(newer ?? right);

@@ -162,10 +162,12 @@ describe('a Redis', () => {
     const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
     const version = (await keys.findOne({ _id: 'ahead' }))?.version ?? 0;
     const stored = await sessionsOf(storeId);
-    await execute(setVersioned(redis.multi(), grant, version + 1_000, 'active crm'));
+    await execute(setVersioned(redis.multi(), { redisKey: grant, version: version + 1_000, member: 'active crm' }));
     expect(await ask('ahead')).toEqual(both(503, 'temporarily_unavailable'));
     expect(await ask('ahead', 'wrong')).toEqual(both(401, 'invalid_client'));
-    await execute(setVersioned(redis.multi(), grant, Number.MAX_SAFE_INTEGER, 'revoked crm'));
+    await execute(
+      setVersioned(redis.multi(), { redisKey: grant, version: Number.MAX_SAFE_INTEGER, member: 'revoked crm' }),
+    );
     expect(await ask('ahead')).toEqual(both(401, 'invalid_client'));
     expect(await sessionsOf(storeId)).toBe(stored);
   });
