@@ -6,6 +6,7 @@ import {
   flag,
   list,
   matching,
+  mongodbAddress,
   network,
   oneOf,
   optional,
@@ -15,7 +16,6 @@ import {
   type Setting,
   setting,
   settingsOf,
-  uri,
   webAddress,
   wholeNumber,
 } from './config/setting.ts';
@@ -80,7 +80,7 @@ const kafkaServers = {
 };
 
 const mongodbServers = {
-  uri: setting('MONGODB_URI', uri('mongodb', 'mongodb+srv'), null, {
+  uri: setting('MONGODB_URI', mongodbAddress, null, {
     meaning: 'Connection string of the MongoDB replica set.',
   }),
   ...userOf('MONGODB', 'User of MongoDB, where the connection string names none.'),

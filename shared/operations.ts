@@ -1,4 +1,5 @@
 /** The operations port: a server of its own, so that nothing of it is reachable through the port that serves clients. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Logger } from './logging.ts';
@@ -30,13 +31,7 @@ export async function startOperations(options: OperationsOptions) {
       },
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await once(server.listen(port, host), 'listening');
   server.on('error', (error) => logger.error({ err: error }, 'the operations server failed'));
   const url = urlOf(server.address(), host);
   logger.info({ url }, 'operations server listens');

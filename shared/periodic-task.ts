@@ -9,7 +9,7 @@ export interface PeriodicWork {
   /** The pause after a run that failed; as always when absent. */
   retryMs?: number;
   /** Told what went wrong: once, however often it does so again before a run succeeds. */
-  failed: (error: string) => void;
+  failed?: (error: string) => void;
 }
 
 export class PeriodicTask {
@@ -58,7 +58,7 @@ export class PeriodicTask {
       return pauseMs;
     } catch (error) {
       const failure = describeError(error);
-      if (failure !== this.#failure && !signal.aborted) failed(failure);
+      if (failure !== this.#failure && !signal.aborted) failed?.(failure);
       this.#failure = failure;
       return retryMs;
     }

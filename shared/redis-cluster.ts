@@ -47,11 +47,7 @@ export class RedisCluster implements RedisMasters {
   constructor(seeds: readonly RedisNode[], connect: (node: RedisNode) => Connection) {
     this.#seeds = seeds;
     this.#connect = connect;
-    this.#following = new PeriodicTask({
-      run: () => this.#follow(),
-      everyMs: FOLLOW_MS,
-      failed: () => undefined,
-    });
+    this.#following = new PeriodicTask({ run: () => this.#follow(), everyMs: FOLLOW_MS });
   }
 
   all(): readonly RedisMaster[] {
@@ -86,7 +82,7 @@ export class RedisCluster implements RedisMasters {
         if (this.#masters.some(isReady)) return;
         throw new Error(`no master of the Redis cluster is ready: ${this.#problem}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await sleep(POLL_MS);
     }
   }
 

@@ -8,12 +8,9 @@ export interface RedisRouter {
   find: (key: string) => Redis | undefined;
 }
 
-export interface OwnerOfKeys extends RedisRouter {
+export interface RedisMaster extends RedisRouter {
   redis: Redis;
   owns: (key: string) => boolean;
-}
-
-export interface RedisMaster extends OwnerOfKeys {
   /** The slots of a cluster that it holds; empty where there is no cluster. */
   slots: string;
   /** What takes the place of a prefix in names that are to lie on this master. */

@@ -38,11 +38,12 @@ export function logRedis(logger: Logger): Required<RedisWatcher> {
 
 /** One server, the master that sentinels know, or the masters of a cluster. @param seconds measures how long Redis takes to answer. */
 export function createRedis(config: Config, watcher: RedisWatcher, seconds?: Histogram): RedisMasters {
-  const address = addressOf(config);
-  if (address.kind === 'cluster') {
-    return new RedisCluster(address.nodes, (node) => watched(connect(config, node, seconds), watcher));
-  }
-  const redis = watched(connect(config, address.nodes[0], seconds), watcher);
+  const address = readRedisAddress(config.redis.url);
+  if (address === null) throw new Error('the configuration has no address of Redis');
+  const options = optionsOf(config.redis, address);
+  const connect = (node: RedisNode) => new RedisConnection(address.urlOf(node), options, watcher, seconds);
+  if (address.kind === 'cluster') return new RedisCluster(address.nodes, connect);
+  const redis = connect(address.nodes[0]);
   const master = onlyMaster(redis);
   const all = [master];
   return {
@@ -52,40 +53,21 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
     isWhole: () => true,
     onChange: () => undefined,
     refusal: () => redis.refusal,
-    ready: (timeoutMs) => redisReady(redis, timeoutMs),
+    async ready(timeoutMs) {
+      if (redis.status === 'ready') return;
+      const late = () => new Error('Redis connection is not ready');
+      await withTimeLimit(timeoutMs, late, () => new Promise((resolve) => redis.once('ready', resolve)));
+    },
     disconnect: () => redis.disconnect(),
   };
 }
 
-function watched(redis: RedisConnection, { away, refuses, back }: RedisWatcher): RedisConnection {
-  let reported: 'away' | 'refused' | null = null;
-  redis.on('error', (error) => {
-    const state = redis.refusal === null ? 'away' : 'refused';
-    if (reported === state) return;
-    reported = state;
-    if (redis.refusal === null || refuses === undefined) away(error);
-    else refuses(redis.refusal);
-  });
-  redis.on('ready', () => {
-    if (reported !== null) back?.();
-    reported = null;
-  });
-  return redis;
-}
-
-function addressOf({ redis }: Config): RedisAddress {
-  const address = readRedisAddress(redis.url);
-  if (address === null) throw new Error('the configuration has no address of Redis');
-  return address;
-}
-
 /** Keeps trying. Commands fail while it is not connected, and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. */
-function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisConnection {
-  const { commandTimeoutMs } = config.redis;
-  const address = addressOf(config);
-  const options: RedisOptions = {
-    ...securityOf(config.redis),
-    ...(address.kind === 'sentinel' ? sentinelsOf(config.redis, address) : {}),
+function optionsOf(settings: Config['redis'], address: RedisAddress): Omit<RedisOptions, 'replyMapping'> {
+  const { commandTimeoutMs } = settings;
+  return {
+    ...securityOf(settings),
+    ...(address.kind === 'sentinel' ? sentinelsOf(settings, address) : {}),
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
     // CLIENT SETINFO is new in Redis 7.2, and an ACL that allows it keeps older servers from starting.
@@ -96,13 +78,6 @@ function connect(config: Config, node: RedisNode, seconds?: Histogram): RedisCon
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
   };
-  return new RedisConnection(address.urlOf(node), options, (took) => seconds?.observe(took));
-}
-
-async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
-  if (redis.status === 'ready') return;
-  const late = () => new Error('Redis connection is not ready');
-  await withTimeLimit(timeoutMs, late, () => new Promise((resolve) => redis.once('ready', resolve)));
 }
 
 function sentinelsOf(
@@ -134,30 +109,43 @@ function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 
 
 /** Emits `moved` when a server says that another node of its cluster holds a key. */
 class RedisConnection extends Redis {
-  readonly #answered: (seconds: number) => void;
+  readonly #seconds: Histogram | undefined;
   /** Why one side refuses the other, and which settings to correct; `null` once the connection was ready. */
   refusal: string | null = null;
 
-  constructor(url: string, options: Omit<RedisOptions, 'replyMapping'>, answered: (seconds: number) => void) {
+  constructor(
+    url: string,
+    options: Omit<RedisOptions, 'replyMapping'>,
+    { away, refuses, back }: RedisWatcher,
+    seconds?: Histogram,
+  ) {
     super(url, options);
-    this.#answered = answered;
+    this.#seconds = seconds;
     // ioredis calls this for each error that Redis answers: commands that succeed cost nothing.
     this.options.reconnectOnError = (error) => {
       if (error.message.startsWith('MOVED ')) this.emit('moved');
       return false;
     };
+    let reported: 'away' | 'refused' | null = null;
     this.on('error', (error) => {
       if (isRefusal(error)) this.refusal = describeRefusal(error);
+      const state = this.refusal === null ? 'away' : 'refused';
+      if (reported === state) return;
+      reported = state;
+      if (this.refusal === null || refuses === undefined) away(error);
+      else refuses(this.refusal);
     });
     this.on('ready', () => {
       this.refusal = null;
+      if (reported !== null) back?.();
+      reported = null;
     });
   }
 
   override sendCommand(...args: Parameters<Redis['sendCommand']>): unknown {
     const [command] = args;
     const sent = performance.now();
-    const answered = () => this.#answered((performance.now() - sent) / 1_000);
+    const answered = () => this.#seconds?.observe((performance.now() - sent) / 1_000);
     command.promise.then(answered, answered);
     traceCommand(command);
     return super.sendCommand(...args);

@@ -46,7 +46,7 @@ export async function withPrivateDatabase<T>(
     const update = [{ $set: { alive_at: '$$NOW' } }];
     isKept &&= (await markers.updateOne({ _id: 'verification' }, update)).matchedCount === 1;
   };
-  const alive = new PeriodicTask({ run: sayAlive, everyMs: ALIVE_MS.every, failed: () => undefined });
+  const alive = new PeriodicTask({ run: sayAlive, everyMs: ALIVE_MS.every });
   try {
     await createReadModels(db);
     const result = await work(db);

@@ -4,7 +4,7 @@
  */
 import type { ChainableCommander } from 'ioredis';
 import { type KeyStatus, type OwnQuota, type Scope, SCOPES } from '../events/access-event.ts';
-import { type OwnerOfKeys, pipelined, type RedisRouter } from '../redis-masters.ts';
+import { type RedisMaster, pipelined, type RedisRouter } from '../redis-masters.ts';
 import {
   type AccessKey,
   type AccessRecord,
@@ -177,7 +177,7 @@ async function endSessions(redis: RedisRouter, prefix: string, sessions: readonl
 }
 
 export function endOwnSessions(
-  master: OwnerOfKeys,
+  master: RedisMaster,
   prefix: string,
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {

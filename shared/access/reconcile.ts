@@ -1,6 +1,6 @@
 /** Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says. Only differences are written, by version. */
 import type { Collection } from 'mongodb';
-import { execute, type OwnerOfKeys, PIPELINED } from '../redis-masters.ts';
+import { execute, PIPELINED, type RedisMaster } from '../redis-masters.ts';
 import type { AccessKey, AccessRecord, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
 import {
   type GrantedKey,
@@ -13,7 +13,7 @@ import {
 } from './grants.ts';
 
 export interface ReconcileOptions {
-  master: OwnerOfKeys;
+  master: RedisMaster;
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
@@ -151,7 +151,7 @@ export async function findPending(
 
 /** Brings to one server what it is to hold of it, without removing the marks: that is for those who write to MongoDB. */
 export async function publishPending(
-  master: OwnerOfKeys,
+  master: RedisMaster,
   prefix: string,
   { keys, stores, sessions }: PendingAccess,
 ): Promise<void> {

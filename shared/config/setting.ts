@@ -71,16 +71,13 @@ export const webAddress = Type.String({
   words: 'must be a URI that begins with http:// or https://',
 });
 
-/** An address of a server. One whose host is uncertain is refused: a part of its password could be taken for it, and shown. */
-export function uri(...schemes: string[]) {
-  const escaped = schemes.map((scheme) => scheme.replace('+', '\\+')).join('|');
-  const begins = schemes.join(':// or ');
-  return Type.String({
-    pattern: `^(?:${escaped})://`,
-    format: 'address',
-    words: `must be a URI that begins with ${begins}://, with @ : / ? # in user, password and parameters percent-encoded`,
-  });
-}
+/** One whose host is uncertain is refused: a part of its password could be taken for it, and shown. */
+export const mongodbAddress = Type.String({
+  pattern: '^mongodb(?:\\+srv)?://',
+  format: 'address',
+  words:
+    'must be a URI that begins with mongodb:// or mongodb+srv://, with @ : / ? # in user, password and parameters percent-encoded',
+});
 
 Format.Set('redis-address', (text) => readRedisAddress(text) !== null);
 

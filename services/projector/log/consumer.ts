@@ -248,6 +248,6 @@ export function watchClock(toleratedMs: number, setBack: (byMs: number) => void)
     ahead = now;
     return Promise.resolve();
   };
-  const looking = new PeriodicTask({ run: look, everyMs: lookMs, failed: () => undefined });
+  const looking = new PeriodicTask({ run: look, everyMs: lookMs });
   return () => void looking.stop();
 }

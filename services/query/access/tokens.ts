@@ -255,7 +255,6 @@ export async function watchSigningKeys(settings: Config['tokens'], logger: Logge
   const work = (path: string) => ({
     run: (stopped: AbortSignal) => reload(path, stopped),
     everyMs: intervalMs,
-    failed: () => undefined,
   });
   const reloading = file === null ? null : new PeriodicTask(work(file), intervalMs);
 
