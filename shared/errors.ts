@@ -52,10 +52,14 @@ const NETWORK_CODES = new Set(
 );
 
 /** MongoDB codes that pass by themselves (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml). */
-const PASSING_MONGODB_CODES = new Set([
+const PASSING_MONGODB_CODES = new Set<unknown>([
   6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384, 402, 9001,
   10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
 ]);
+
+const PASSING_MONGODB_NAMES =
+  /^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)/;
+const PASSING_MONGODB_LABELS = ['TransientTransactionError', 'UnknownTransactionCommitResult', 'RetryableWriteError'];
 
 /**
  * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of the others. MOVED
@@ -68,24 +72,16 @@ const REDIS_UNAVAILABLE =
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
   if (!(error instanceof Error)) return false;
-  if (error instanceof MongoServerError) {
-    // The driver wraps the error that ends a bulk write, without the labels of a lost connection.
-    if (error.errorResponse instanceof Error) return isUnavailable(error.errorResponse);
-    return (
-      (typeof error.code === 'number' && PASSING_MONGODB_CODES.has(error.code)) ||
-      error.hasErrorLabel('TransientTransactionError') ||
-      error.hasErrorLabel('UnknownTransactionCommitResult') ||
-      error.hasErrorLabel('RetryableWriteError')
-    );
-  }
-  if (error instanceof MongoNetworkError) return true;
   if (error instanceof MongoError) {
+    // The driver wraps the error that ends a bulk write, without the labels of a lost connection.
+    if (error instanceof MongoServerError && error.errorResponse instanceof Error) {
+      return isUnavailable(error.errorResponse);
+    }
     return (
-      /^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)/.test(
-        error.name,
-      ) ||
-      error.hasErrorLabel('TransientTransactionError') ||
-      error.hasErrorLabel('UnknownTransactionCommitResult')
+      error instanceof MongoNetworkError ||
+      PASSING_MONGODB_CODES.has(error.code) ||
+      PASSING_MONGODB_NAMES.test(error.name) ||
+      PASSING_MONGODB_LABELS.some((label) => error.hasErrorLabel(label))
     );
   }
   if (error.name.startsWith('KafkaJS') && 'retriable' in error) {

@@ -40,16 +40,14 @@ export function hashSecret(secret: string): string {
 
 const DECOY = hashSecret(newClientSecret());
 
-/** Compares each candidate with two hashes in constant time: the time reveals nothing about a key. */
-export function secretMatches(candidates: readonly string[], hashes: readonly string[]): boolean {
+/** Compares a secret with two hashes in constant time: the time reveals nothing about a key. */
+export function secretMatches(secret: string, hashes: readonly string[]): boolean {
+  const given = hash('sha256', secret, 'buffer');
   let matches = false;
-  for (const candidate of candidates) {
-    const given = hash('sha256', candidate, 'buffer');
-    for (const index of [0, 1]) {
-      const known = hashes[index];
-      const equal = timingSafeEqual(given, Buffer.from(known ?? DECOY, 'hex'));
-      if (equal && known !== undefined) matches = true;
-    }
+  for (const index of [0, 1]) {
+    const known = hashes[index];
+    const equal = timingSafeEqual(given, Buffer.from(known ?? DECOY, 'hex'));
+    if (equal && known !== undefined) matches = true;
   }
   return matches;
 }

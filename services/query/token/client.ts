@@ -148,7 +148,7 @@ async function findKey(
   withDeadline: WithDeadline,
 ): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
   const key = await withDeadline((signal) => readKey(clientId, signal));
-  const isRight = secretMatches([clientSecret], key === null ? [] : validSecrets(key));
+  const isRight = secretMatches(clientSecret, key === null ? [] : validSecrets(key));
   const failureOf = () => {
     if (key === null) return 'client_unknown';
     if (!environments.includes(key.environment)) return 'environment_not_served';

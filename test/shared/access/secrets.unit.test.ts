@@ -31,15 +31,13 @@ describe('secretMatches', () => {
   const [a, b] = [hashSecret('a'), hashSecret('b')];
 
   it.each([
-    [['a'], [a], true],
-    [['a'], [b, a], true],
-    [['x', 'b'], [a, b], true],
-    [['x'], [a, b], false],
-    [['a'], [], false],
-    [[], [a], false],
-    [[''], [a], false],
-    [[a], [a], false],
-  ])('%j against %j', (candidates, hashes, expected) => {
-    expect(secretMatches(candidates, hashes)).toBe(expected);
+    ['a', [a], true],
+    ['a', [b, a], true],
+    ['x', [a, b], false],
+    ['a', [], false],
+    ['', [a], false],
+    [a, [a], false],
+  ])('%j against %j', (secret, hashes, expected) => {
+    expect(secretMatches(secret, hashes)).toBe(expected);
   });
 });
