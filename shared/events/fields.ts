@@ -3,7 +3,7 @@ import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { isCalendarDate, parseInstant } from './instant.ts';
 
-/** In Unicode code points, of lists in entries (rules R12.5 to R12.8). An event beyond a bound is poison. */
+/** In Unicode code points (rules R12.5 to R12.8). An event beyond a bound is poison. */
 export const TEXT_BOUNDS = {
   /** `name`, `legal_name` and `customer_name`, wherever they stand. */
   name: 200,
@@ -12,24 +12,6 @@ export const TEXT_BOUNDS = {
   image_url: 2_000,
   other: 255,
 } as const;
-
-export const LIST_BOUNDS = {
-  addresses: 50,
-  opening_hours: 50,
-  payments: 50,
-  /** Of an order. */
-  items: 500,
-  /** Of an order's item. */
-  item_options: 100,
-  status_history: 200,
-  option_group_ids: 100,
-  /** Of an option group. */
-  options: 200,
-  order_types: 10,
-} as const;
-
-/** An option group's known fields, in bytes of UTF-8 as `JSON.stringify` writes them: 64 KiB. */
-export const OPTION_GROUP_BYTES = 65_536;
 
 Format.Set('text', (value) => !value.includes('\0') && value.isWellFormed());
 Format.Set('instant', (value) => parseInstant(value) !== null);

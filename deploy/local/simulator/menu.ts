@@ -1,13 +1,5 @@
 /** What stores sell, from the files in `data/`: the menu of one store, with prices of its own, promotions and gaps. */
-import type {
-  CategoryState,
-  OptionGroupState,
-  ProductState,
-  CampaignState,
-  CouponState,
-  PRICE_METHODS,
-  WEEKDAYS,
-} from '#shared/events/entities.ts';
+import type { EntityStates, PRICE_METHODS, WEEKDAYS } from '#shared/events/entities.ts';
 import { type Chance, happens, pick, money } from './random.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +7,9 @@ import { parse } from 'yaml';
 
 /** Records by their ids. At least `min` options of a group are active; the price of a product is zero where its options make it. */
 export interface Menu {
-  categories: ReadonlyMap<string, CategoryState>;
-  products: ReadonlyMap<string, ProductState>;
-  optionGroups: ReadonlyMap<string, OptionGroupState>;
+  categories: ReadonlyMap<string, EntityStates['category']>;
+  products: ReadonlyMap<string, EntityStates['product']>;
+  optionGroups: ReadonlyMap<string, EntityStates['option_group']>;
 }
 
 /** The cuisine's dishes at this store's level of prices. */
@@ -30,7 +22,7 @@ export function makeMenu(storeId: string, cuisine: Cuisine, chance: Chance, crea
     const { name, description, price, serves = null, groups = [] } = recipe;
     const id = `p${category * 100 + position}`;
     const isOnOffer = price > 0 && happens(chance, 10);
-    const state: ProductState = {
+    const state: EntityStates['product'] = {
       category_id: `cat${category}`,
       name,
       description,
@@ -72,7 +64,7 @@ function optionGroup(
   { name, min, max, priceMethod: price_method, options: recipes }: OptionGroupRecipe,
   position: number,
   level: number,
-): OptionGroupState {
+): EntityStates['option_group'] {
   const options = recipes.map(({ name, description = null, price }, index) => ({
     id: `g${position}-${index + 1}`,
     name,
@@ -91,7 +83,11 @@ function rounded(amount: number): string {
 }
 
 /** A product sold out, or back before a third one is. */
-export function changedProduct(chance: Chance, { products }: Menu, updated_at: string): [string, ProductState] {
+export function changedProduct(
+  chance: Chance,
+  { products }: Menu,
+  updated_at: string,
+): [string, EntityStates['product']] {
   const soldOut = [...products].filter(([, { active }]) => !active);
   const [id, product] = pick(chance, soldOut.length > 1 ? soldOut : [...products]);
   return [id, { ...product, active: !product.active, updated_at }];
@@ -133,12 +129,12 @@ export interface Cuisine {
 }
 
 /** `days`: from now, at which it begins and ends. */
-export type CouponTerms = Omit<CouponState, 'active' | 'starts_at' | 'ends_at' | 'created_at'> & {
+export type CouponTerms = Omit<EntityStates['coupon'], 'active' | 'starts_at' | 'ends_at' | 'created_at'> & {
   id: string;
   days: { from: number; to: number | null };
 };
 /** `days`: as of a coupon; a draft has none. */
-export type CampaignTerms = Pick<CampaignState, 'name' | 'channel' | 'status' | 'audience' | 'coupon_id'> & {
+export type CampaignTerms = Pick<EntityStates['campaign'], 'name' | 'channel' | 'status' | 'audience' | 'coupon_id'> & {
   message: string;
   days: { from: number; to: number } | null;
 };

@@ -1,5 +1,5 @@
 /** Orders: what was ordered, by whom, for how much and how it is paid; their states on their way; and what customers say of them. */
-import type { ORDER_STATUSES, ORDER_TYPES, OrderState, ProductState } from '#shared/events/entities.ts';
+import type { EntityStates, ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import type { SimulatedCustomer, SimulatedStore } from './store.ts';
 import { COUPONS, MOODS, type Menu } from './menu.ts';
 import {
@@ -18,6 +18,7 @@ import {
 
 type Status = (typeof ORDER_STATUSES)[number];
 type OrderType = (typeof ORDER_TYPES)[number];
+type OrderState = EntityStates['order'];
 type Item = NonNullable<OrderState['items']>[number];
 
 export interface SimulatedOrder {
@@ -119,7 +120,11 @@ function orderItems(chance: Chance, { menu, cuisine }: SimulatedStore): { items:
   return { items, subtotal };
 }
 
-function orderItem(chance: Chance, { optionGroups }: Menu, [product_id, product]: [string, ProductState]): Item {
+function orderItem(
+  chance: Chance,
+  { optionGroups }: Menu,
+  [product_id, product]: [string, EntityStates['product']],
+): Item {
   const quantity = happens(chance, 20) ? chance.number.int({ min: 2, max: 4 }) : 1;
   let unitPrice = cents(product.promotional_price ?? product.price);
   let optionPrice = 0;

@@ -1,5 +1,5 @@
 /** Stores: where they lie, what they sell, when they are open, their record; and their customers, all invented. */
-import type { StoreState, CustomerState } from '#shared/events/entities.ts';
+import type { EntityStates } from '#shared/events/entities.ts';
 import type { AddressState } from '#shared/events/fields.ts';
 import { type City, cityOf, type Cuisine, cuisineOf, makeMenu, type Menu } from './menu.ts';
 import { type Chance, chanceOf, pick, sometimes, instant, money, happens, DAY } from './random.ts';
@@ -10,7 +10,7 @@ export interface SimulatedStore {
   city: City;
   cuisine: Cuisine;
   menu: Menu;
-  record: StoreState;
+  record: EntityStates['store'];
 }
 
 export function simulatedStore(seed: number, index: number): SimulatedStore {
@@ -21,7 +21,7 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
   const name = pick(chance, cuisine.names).replace('{}', family);
   const { days, from: opens, to: closes } = cuisine.opens;
   const created_at = instant(Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12));
-  const record: StoreState = {
+  const record: EntityStates['store'] = {
     name,
     legal_name: `${family} & ${chance.person.lastName()} Alimentos Ltda.`,
     document: chance.string.numeric(14),
@@ -66,7 +66,7 @@ export function asciiLetters(text: string): string {
     .replaceAll(/[^a-z0-9.]/g, '');
 }
 
-export type SimulatedCustomer = { id: string; state: CustomerState };
+export type SimulatedCustomer = { id: string; state: EntityStates['customer'] };
 
 /** What the history of one store in one environment is drawn from. */
 export interface Origin {

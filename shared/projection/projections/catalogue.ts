@@ -1,7 +1,7 @@
 /** The catalogue: categories, products and option groups. Products and their groups are joined when they are read. */
 import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { local, members, type Projection, shown, updatedAt } from './fields.ts';
-import type { OptionGroupState } from '../../events/entities.ts';
+import type { EntityStates } from '../../events/entities.ts';
 import { foldName } from '../../read-models/search-texts.ts';
 
 export const categoryProjection: Projection<'category'> = {
@@ -68,7 +68,7 @@ export const optionGroupProjection: Projection<'option_group'> = {
   },
 };
 
-function optionRecord(option: OptionGroupState['options'][number]) {
+function optionRecord(option: EntityStates['option_group']['options'][number]) {
   return {
     id: option.id,
     name: option.name,

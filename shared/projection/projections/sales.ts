@@ -3,7 +3,7 @@ import { toLocalDateTime } from '../../read-models/local-time.ts';
 import { address, instant, local, type Projection, shown, updatedAt } from './fields.ts';
 import { alphanumericOf, digitsOf, foldName } from '../../read-models/search-texts.ts';
 import { nameKey, timeKey, orderFacet, reviewFacet } from '../../read-models/rank-tree/keys.ts';
-import type { OrderState } from '../../events/entities.ts';
+import type { EntityStates } from '../../events/entities.ts';
 
 export const storeProjection: Projection<'store'> = {
   project({ id, state, time }, { offset }) {
@@ -53,6 +53,7 @@ export const customerProjection: Projection<'customer'> = {
   },
 };
 
+type OrderState = EntityStates['order'];
 type Items = NonNullable<OrderState['items']>;
 
 export const orderProjection: Projection<'order'> = {

@@ -13,7 +13,6 @@ import {
   ENTITY_NAMES,
   ORDER_STATUSES,
   ORDER_TYPES,
-  type OrderState,
 } from '#shared/events/entities.ts';
 
 const NOW = Date.parse('2026-11-20T15:00:00Z');
@@ -43,7 +42,7 @@ const cents = (text: string | null | undefined) => Math.round(Number(text ?? 0) 
 const sum = <T>(items: readonly T[] | null | undefined, value: (item: T) => number) =>
   (items ?? []).reduce((total, item) => total + value(item), 0);
 
-function checkOrder(state: OrderState): void {
+function checkOrder(state: EntityStates['order']): void {
   for (const item of state.items ?? []) {
     const options = sum(item.options, (option) => (option.quantity ?? 0) * cents(option.unit_price));
     expect(cents(item.total)).toBe(item.quantity * (cents(item.unit_price) + options));
