@@ -54,12 +54,8 @@ export class RedisCluster implements RedisMasters {
     return this.#masters;
   }
 
-  findMaster(key: string): RedisMaster | undefined {
+  find(key: string): RedisMaster | undefined {
     return this.#owners[slotOf(key)]?.master ?? undefined;
-  }
-
-  find(key: string): Connection | undefined {
-    return this.#owners[slotOf(key)]?.redis;
   }
 
   isWhole(): boolean {
@@ -187,8 +183,8 @@ export class RedisCluster implements RedisMasters {
       redis: node.redis,
       slots,
       local: (prefix) => `${prefix}:{${tag}}`,
-      owns: (key) => this.findMaster(key) === master,
-      find: (key) => (master.owns(key) ? node.redis : undefined),
+      owns: (key) => this.find(key) === master,
+      find: (key) => (master.owns(key) ? master : undefined),
     };
     return master;
   }

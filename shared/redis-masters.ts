@@ -5,7 +5,7 @@ import { allEnded } from './waiting.ts';
 
 export interface RedisRouter {
   /** `undefined` where no master is known to hold it. */
-  find: (key: string) => Redis | undefined;
+  find: (key: string) => RedisMaster | undefined;
 }
 
 export interface RedisMaster extends RedisRouter {
@@ -20,7 +20,6 @@ export interface RedisMaster extends RedisRouter {
 export interface RedisMasters extends RedisRouter {
   /** Those that are known; another object for each time that one holds other slots. */
   all: () => readonly RedisMaster[];
-  findMaster: (key: string) => RedisMaster | undefined;
   isWhole: () => boolean;
   /** Why a server refuses us, so that a setting is wrong, and which; `null` where none does. */
   refusal: () => string | null;
@@ -31,13 +30,14 @@ export interface RedisMasters extends RedisRouter {
 }
 
 export function onlyMaster(redis: Redis): RedisMaster {
-  return { redis, slots: '', local: (prefix) => prefix, owns: () => true, find: () => redis };
+  const master: RedisMaster = { redis, slots: '', local: (prefix) => prefix, owns: () => true, find: () => master };
+  return master;
 }
 
 export function nodeFor(holders: RedisRouter, key: string): Redis {
-  const holder = holders.find(key);
-  if (holder === undefined) throw slotUnassigned();
-  return holder;
+  const master = holders.find(key);
+  if (master === undefined) throw slotUnassigned();
+  return master.redis;
 }
 
 export function slotUnassigned(): StoreDataError {
@@ -56,11 +56,11 @@ export async function pipelined<T>(
 ): Promise<unknown[]> {
   const ofHolders = [...Map.groupBy(items, (item) => holders.find(keyOf(item)))];
   const answers = await allEnded(
-    ofHolders.map(async ([redis, own]) => {
-      if (redis === undefined) throw slotUnassigned();
+    ofHolders.map(async ([master, own]) => {
+      if (master === undefined) throw slotUnassigned();
       const answered: unknown[] = [];
       for (let start = 0; start < own.length; start += PIPELINED) {
-        const commands = redis.pipeline();
+        const commands = master.redis.pipeline();
         for (const item of own.slice(start, start + PIPELINED)) add(commands, item);
         answered.push(...(await execute(commands)));
       }

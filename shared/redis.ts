@@ -48,8 +48,7 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
   const all = [master];
   return {
     all: () => all,
-    findMaster: () => master,
-    find: () => redis,
+    find: () => master,
     isWhole: () => true,
     onChange: () => undefined,
     refusal: () => redis.refusal,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { absent, Instant, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
-import { EventRejected, invalidAttribute, schemaCheck } from './rejection.ts';
+import { EventRejected, invalidAttribute, schemaChecks } from './rejection.ts';
 
 export const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -17,45 +17,37 @@ const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]),
   title: 'date-times by hash',
 });
 
-export const AccessKeyData = Type.Object({
-  secret_sha256: Secrets,
-  secret_expires_at: absent(SecretExpiry),
-  scopes: Type.Array(Type.Enum([...SCOPES])),
-  status: Type.Enum(['active', 'inactive', 'revoked']),
-});
-export const StoreAccessData = Type.Object({ status: Type.Enum(['active', 'blocked']) });
-export const StoreQuotaData = Type.Object({
-  requests: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-  window_seconds: absent(Type.Integer({ minimum: 1, maximum: 86_400 })),
-});
-export const StoreErasureData = Type.Object({
-  erased_at: Instant,
-  /** Of the partitions of the topic of changes. */
-  ends: Type.Array(
-    Type.Object({
-      partition: Whole,
-      end: Quantity,
-      last: Type.Object({
-        offset: Whole,
-        timestamp: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
-        digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
-      }),
-    }),
-  ),
-});
-
 export const ACCESS_SCHEMAS = {
-  access_key: AccessKeyData,
-  store_access: StoreAccessData,
-  store_quota: StoreQuotaData,
-  store_erasure: StoreErasureData,
+  access_key: Type.Object({
+    secret_sha256: Secrets,
+    secret_expires_at: absent(SecretExpiry),
+    scopes: Type.Array(Type.Enum([...SCOPES])),
+    status: Type.Enum([...KEY_STATUSES]),
+  }),
+  store_access: Type.Object({ status: Type.Enum(['active', 'blocked']) }),
+  store_quota: Type.Object({
+    requests: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+    window_seconds: absent(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  }),
+  store_erasure: Type.Object({
+    erased_at: Instant,
+    /** Of the partitions of the topic of changes. */
+    ends: Type.Array(
+      Type.Object({
+        partition: Whole,
+        end: Quantity,
+        last: Type.Object({
+          offset: Whole,
+          timestamp: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+          digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
+        }),
+      }),
+    ),
+  }),
 };
 export type AccessEntity = keyof typeof ACCESS_SCHEMAS;
 
-const checkAccessKey = schemaCheck(AccessKeyData);
-const checkStoreAccess = schemaCheck(StoreAccessData);
-const checkStoreQuota = schemaCheck(StoreQuotaData);
-const checkStoreErasure = schemaCheck(StoreErasureData);
+const checks = schemaChecks(ACCESS_SCHEMAS);
 
 export const CLIENT_ID_PATTERN = /^[\x20-\x39\x3b-\x7e]{1,128}$/;
 
@@ -94,7 +86,7 @@ export interface StoreErasureChange extends About {
   kind: 'store_erasure';
   at: Date;
   /** Of the partitions of the topic of changes; their topic is that of the environment. */
-  ends: Type.Static<typeof StoreErasureData>['ends'];
+  ends: Type.Static<typeof ACCESS_SCHEMAS.store_erasure>['ends'];
 }
 
 export type AccessChange = AccessKeyChange | StoreAccessChange | StoreQuotaChange | StoreErasureChange;
@@ -111,7 +103,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
   }
   if (action === 'changed' && entity === 'store_access') {
     checkSubject(event);
-    return { kind: entity, ...about, status: checkStoreAccess(data).status };
+    return { kind: entity, ...about, status: checks.store_access(data).status };
   }
   if (entity === 'store_quota') {
     checkSubject(event);
@@ -119,7 +111,7 @@ export function readAccessChange(message: EventMessage): AccessChange {
   }
   if (action === 'changed' && entity === 'store_erasure') {
     checkSubject(event);
-    const { erased_at, ends } = checkStoreErasure(data);
+    const { erased_at, ends } = checks.store_erasure(data);
     return { kind: entity, ...about, at: new Date(parseInstant(erased_at) ?? 0), ends };
   }
   throw new EventRejected(
@@ -134,7 +126,7 @@ function checkSubject({ entity, subject, storeId }: CloudEvent): void {
 }
 
 function readQuota(data: unknown): NonNullable<OwnQuota> {
-  const { requests, window_seconds } = checkStoreQuota(data);
+  const { requests, window_seconds } = checks.store_quota(data);
   return { requests, ...(typeof window_seconds === 'number' ? { window_seconds } : {}) };
 }
 
@@ -143,7 +135,7 @@ type KeyData = Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry' | 'scopes' 
 /** What takes rights away must never fail on what it takes away: nothing of a revocation is read but its status. */
 function readKeyData(given: unknown): KeyData {
   if (isRevocation(given)) return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
-  const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checkAccessKey(given);
+  const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checks.access_key(given);
   return {
     secretHashes: [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
     secretExpiry: normalized(expiry ?? {}),

@@ -2,7 +2,7 @@
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities.ts';
 import { isId } from './fields.ts';
-import { EventRejected, invalidAttribute, schemaCheck } from './rejection.ts';
+import { EventRejected, invalidAttribute, schemaChecks } from './rejection.ts';
 
 interface ChangeOf<E extends EntityName> {
   entity: E;
@@ -20,9 +20,7 @@ interface ChangeOf<E extends EntityName> {
 export type Change = { [E in EntityName]: ChangeOf<E> }[EntityName];
 export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
-const checks = Object.fromEntries(
-  Object.entries(entitySchemas).map(([entity, schema]) => [entity, schemaCheck(schema)]),
-) as { [E in EntityName]: (value: unknown) => EntityStates[E] };
+const checks = schemaChecks(entitySchemas);
 
 /** @param steps how schemas evolved: the release's, unless a test plays another one. @throws {EventRejected} when it is poison. */
 export function readChange(message: EventMessage, steps = STEPS): Change {

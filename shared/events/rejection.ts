@@ -49,7 +49,13 @@ const FORMATS: Record<string, string> = {
   'calendar-date': 'must be a date YYYY-MM-DD that is on the calendar',
 };
 
-export function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
+export function schemaChecks<S extends Record<string, TSchema>>(schemas: S) {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, schemaCheck(schema)])) as {
+    [N in keyof S]: (value: unknown) => Static<S[N]>;
+  };
+}
+
+function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value;

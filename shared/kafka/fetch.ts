@@ -36,12 +36,10 @@ interface FetchedPartition {
   messages: Buffer | LogMessage[];
 }
 
-interface Protocol {
-  response: { decode: (raw: Buffer) => Promise<FetchAnswer> };
-}
-
 interface Definition {
-  protocol: (options: { version: number }) => (request: FetchRequest) => Protocol;
+  protocol: (options: object) => (request: FetchRequest) => {
+    response: { decode: (raw: Buffer) => Promise<FetchAnswer> };
+  };
 }
 
 const require = createRequire(import.meta.url);

@@ -16,13 +16,8 @@ export interface Unpacked {
   isChecked: boolean;
 }
 
-interface Remembered {
-  batch: Buffer;
-  outcome: Promise<Unpacked>;
-}
-
 export class Unpacking {
-  #last: Remembered | null = null;
+  #last: { batch: Buffer; outcome: Promise<Unpacked> } | null = null;
   /** Resolves when no large batch is being read. */
   #isFree: Promise<unknown> = Promise.resolve();
   #forgetting: NodeJS.Timeout | null = null;

@@ -15,7 +15,7 @@ import {
 import { createProgram } from '#admin/program.ts';
 import { createMetrics as projectorMetrics } from '#projector/metrics.ts';
 import { createMetrics as queryMetrics } from '#query/metrics.ts';
-import { AccessKeyData, readAccessChange, StoreAccessData } from '#shared/events/access-event.ts';
+import { ACCESS_SCHEMAS, readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
@@ -146,13 +146,10 @@ describe('docs/events.md', () => {
     });
   });
 
-  it.each([
-    ['access_key', AccessKeyData],
-    ['store_access', StoreAccessData],
-  ] as const)('has an example of %s that the projector takes, with every field', (kind, schema) => {
+  it.each(['access_key', 'store_access'] as const)('has an example of %s that is taken, with every field', (kind) => {
     const event = exampleEvent(kind);
     expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
-    expect(describeFields(schema).map(({ name }) => name)).toEqual(Object.keys(event.data));
+    expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(Object.keys(event.data));
   });
 });
 

@@ -24,7 +24,7 @@ export class RedisGates {
   }
 
   acquire(key: string): Permit {
-    const master = this.#masters.findMaster(key);
+    const master = this.#masters.find(key);
     const gate = master === undefined ? undefined : this.#gates.get(master);
     if (gate === undefined) throw slotUnassigned();
     return gate.acquire();

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { AccessPublisher } from '#projector/access/publisher.ts';
 import { createMetrics } from '#projector/metrics.ts';
+import { onlyMaster } from '#shared/redis-masters.ts';
 import { eventually } from '#test/installation.ts';
 
 /** A server of Redis that does what it is told. */
@@ -45,7 +46,7 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
   const metrics = createMetrics();
   const failures: string[] = [];
   const publisher = new AccessPublisher({
-    redis: { find: (name) => (name.includes('away') ? undefined : redis) },
+    redis: { find: (name) => (name.includes('away') ? undefined : onlyMaster(redis)) },
     prefix: 'p',
     control: { collection: () => collection } as unknown as Db,
     environments: ['e'],

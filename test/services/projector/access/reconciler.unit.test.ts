@@ -26,8 +26,7 @@ it('compares nothing, again and again, while a master does not answer', async ()
   const reconciler = new AccessReconciler({
     redis: {
       all: () => masters,
-      find: () => there,
-      findMaster: () => undefined,
+      find: () => undefined,
       isWhole: () => true,
       refusal: () => null,
       onChange: () => undefined,
