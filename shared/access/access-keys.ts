@@ -109,12 +109,6 @@ export interface RevokedSession {
 
 export type AccessRecord = AccessKey | StoreAccess;
 
-export interface ControlCollections {
-  keys: Collection<AccessKey>;
-  stores: Collection<StoreAccess>;
-  revokedSessions: Collection<RevokedSession>;
-}
-
 /** Empty almost always, so that it can be asked every second. */
 const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
   (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
@@ -127,14 +121,16 @@ interface Cause {
 }
 
 /** Read from the primary and a majority, whatever the connection string says: a secondary may not know yet what was revoked. */
-export function controlCollections(control: Db): ControlCollections {
+export function controlCollections(control: Db) {
   const current = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
   return {
-    keys: control.collection('access_keys', current),
-    stores: control.collection('store_access', current),
-    revokedSessions: control.collection('revoked_sessions', current),
+    keys: control.collection<AccessKey>('access_keys', current),
+    stores: control.collection<StoreAccess>('store_access', current),
+    revokedSessions: control.collection<RevokedSession>('revoked_sessions', current),
   };
 }
+
+export type ControlCollections = ReturnType<typeof controlCollections>;
 
 export function collectionOf(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,

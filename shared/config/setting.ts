@@ -18,10 +18,6 @@ interface Annotated {
   none?: string;
 }
 
-interface InWords {
-  words: string;
-}
-
 /** A setting that always has a value. `fallback` is read as if it were given; `null` makes it required. */
 export function setting<T extends TSchema>(
   name: string,
@@ -42,7 +38,7 @@ export function optional<T extends TSchema>(
     ...wordsOf(schema),
     setting: { name, default: fallback, meaning },
     none,
-  } satisfies Annotated & Partial<InWords>);
+  } satisfies Annotated & { words?: string });
 }
 
 export function wholeNumber(minimum: number, maximum: number) {
@@ -106,7 +102,7 @@ function isNetwork(text: string): boolean {
   return rest.length === 0 && length >= 1 && length <= longest;
 }
 
-function wordsOf(schema: TSchema): Partial<InWords> {
+function wordsOf(schema: TSchema): { words?: string } {
   return 'words' in schema && typeof schema.words === 'string' ? { words: schema.words } : {};
 }
 

@@ -36,42 +36,33 @@ export interface RankTree {
   grows: 'in front' | 'anywhere';
 }
 
-/** A list of the newest first. */
-const TREE: Omit<RankTree, 'name' | 'entity' | 'collection'> = {
-  keyField: 'rank_key',
-  keyIndex: 'by_rank',
-  faceted: true,
-  searched: false,
-  leafRecords: 512,
-  leafBytes: Number.POSITIVE_INFINITY,
-  nodeParts: 64,
-  grows: 'in front',
-};
+/** A list of the newest first, unless `changes` says otherwise. */
+function treeOf(name: TreeName, entity: EntityName, changes: Partial<RankTree> = {}): RankTree {
+  return {
+    name,
+    entity,
+    collection: COLLECTIONS[entity],
+    keyField: 'rank_key',
+    keyIndex: 'by_rank',
+    faceted: true,
+    searched: false,
+    leafRecords: 512,
+    leafBytes: Number.POSITIVE_INFINITY,
+    nodeParts: 64,
+    grows: 'in front',
+    ...changes,
+  };
+}
+
+/** By name; its leaves are at the same time the blocks that a search reads. */
+const OF_NAMES = { faceted: false, searched: true, leafRecords: 256, leafBytes: 65_536, grows: 'anywhere' } as const;
+const OF_CREATION = { keyField: 'created_key', keyIndex: 'by_created', faceted: false } as const;
 
 export const RANK_TREES: Record<TreeName, RankTree> = {
-  order: { ...TREE, name: 'order', entity: 'order', collection: COLLECTIONS.order },
-  review: { ...TREE, name: 'review', entity: 'review', collection: COLLECTIONS.review },
-  /** By name; its leaves are at the same time the blocks that a search reads. */
-  customer: {
-    ...TREE,
-    name: 'customer',
-    entity: 'customer',
-    collection: COLLECTIONS.customer,
-    faceted: false,
-    searched: true,
-    leafRecords: 256,
-    leafBytes: 65_536,
-    grows: 'anywhere',
-  },
-  customer_created: {
-    ...TREE,
-    name: 'customer_created',
-    entity: 'customer',
-    collection: COLLECTIONS.customer,
-    keyField: 'created_key',
-    keyIndex: 'by_created',
-    faceted: false,
-  },
+  order: treeOf('order', 'order'),
+  review: treeOf('review', 'review'),
+  customer: treeOf('customer', 'customer', OF_NAMES),
+  customer_created: treeOf('customer_created', 'customer', OF_CREATION),
 };
 
 export interface RankEntry {
