@@ -118,6 +118,7 @@ export function refusalOf(error: unknown): string | null {
   if (error instanceof StoreDataError && error.code === 'not_authorized') return error.message;
   const refused = (server: string, needed: string) =>
     `not authorized by ${server}: ${messageOf(error)}; ${needed} (docs/deploying.md, "A user for each process")`;
+  // Kafka has errors with these codes too.
   if (error instanceof MongoServerError && error.code === MONGODB_UNAUTHORIZED)
     return refused('MongoDB', 'the user needs a role that allows it');
   if (error instanceof MongoServerError && error.code === MONGODB_AUTHENTICATION_FAILED)
@@ -155,17 +156,20 @@ export function isRefusal(error: unknown): boolean {
   return refusalOf(error) !== null || (error instanceof Error && TLS_REFUSAL.test(error.message));
 }
 
+/** Whether MongoDB or Node say what is wrong by one of some codes. */
+export function hasCode(error: unknown, ...codes: unknown[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(error.code);
+}
+
 const WRITE_CONFLICT = 112;
 
 export function isWriteConflict(error: unknown): boolean {
-  return error instanceof MongoServerError && error.code === WRITE_CONFLICT;
+  return hasCode(error, WRITE_CONFLICT);
 }
-
-const DOCUMENT_TOO_LARGE = new Set<unknown>([10_334, 4_568]);
 
 /** Whether something did not fit into the documents that MongoDB makes, of 16 MiB at most. */
 export function isDocumentTooLarge(error: unknown): boolean {
-  return error instanceof MongoServerError && DOCUMENT_TOO_LARGE.has(error.code);
+  return hasCode(error, 10_334, 4_568);
 }
 
 export function isUnknownMember(error: unknown): error is Error {

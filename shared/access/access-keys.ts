@@ -1,15 +1,15 @@
 /** Access keys and the blocking of stores in the control database. Projector and command line share this code: one set of rules. */
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type ClientSession,
-  type Collection,
-  type Db,
-  type Filter,
-  type IndexDescription,
-  MongoServerError,
-  type OptionalUnlessRequiredId,
-  type UpdateFilter,
+import type {
+  ClientSession,
+  Collection,
+  Db,
+  Filter,
+  IndexDescription,
+  OptionalUnlessRequiredId,
+  UpdateFilter,
 } from 'mongodb';
+import { hasCode } from '../errors.ts';
 import type {
   AccessKeyChange,
   KeyStatus,
@@ -224,8 +224,7 @@ async function changeRecord<R extends AccessRecord>(
       await collection.insertOne(record as OptionalUnlessRequiredId<R>, options);
       return record;
     } catch (error) {
-      const isThereNow = error instanceof MongoServerError && error.code === DUPLICATE_KEY;
-      if (session !== undefined || !isThereNow) throw error;
+      if (session !== undefined || !hasCode(error, DUPLICATE_KEY)) throw error;
     }
   }
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { decompressFrame, decompressFrameSync } from 'lz4-napi';
 import { uncompress, uncompressSync } from 'snappy';
+import { hasCode } from '../errors.ts';
 
 /** The most that a compressed batch may unpack to: 64 times the largest message that can be applied. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
@@ -41,7 +42,7 @@ function bounded(
   unpackInThread: (packed: Buffer, bounds: Bounds) => Promise<Buffer>,
 ): Codec {
   const failure = (error: unknown, most: number) =>
-    isTooLarge(error) ? new UnpacksTooLarge(name, most) : (error as Error);
+    hasCode(error, 'ERR_BUFFER_TOO_LARGE') ? new UnpacksTooLarge(name, most) : (error as Error);
   return {
     unpack(packed, most) {
       try {
@@ -77,10 +78,6 @@ function measured(
     },
     unpackInThread: async (packed, most) => unpackInThread(packed, measure(packed, most)),
   };
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
 const LZ4_MAGIC = 0x184d2204;

@@ -3,7 +3,7 @@
  * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
 import type { Binary, Collection, Db, IndexDescription } from 'mongodb';
-import { StoreDataError } from '../errors.ts';
+import { hasCode, StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import type { RankNode, Root, TreeName } from './rank-tree/nodes.ts';
 
@@ -319,6 +319,8 @@ export const INDEXES = {
 } satisfies Record<string, Index[]>;
 export type CollectionName = keyof typeof INDEXES;
 
+const NAMESPACE_EXISTS = 48;
+
 export async function createReadModels(db: Db): Promise<void> {
   const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
   await Promise.all(
@@ -326,15 +328,11 @@ export async function createReadModels(db: Db): Promise<void> {
       if (indexes.length > 0) await db.collection(name).createIndexes(indexes);
       else if (!existing.has(name)) {
         await db.createCollection(name).catch((error: unknown) => {
-          if (!isNamespaceExists(error)) throw error;
+          if (!hasCode(error, NAMESPACE_EXISTS)) throw error;
         });
       }
     }),
   );
-}
-
-function isNamespaceExists(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 48;
 }
 
 /** @throws {StoreDataError} `generation_unsuitable`, naming each index that is missing or different. */
