@@ -64,3 +64,30 @@ export class RepeatedLines {
     return said?.leftOut ?? 0;
   }
 }
+
+/** Counts failures in turn, which are said at once and then every minute. */
+export class FailureTracker {
+  #attempts = 0;
+  #since = 0;
+  #saidAt = 0;
+
+  get isFailing(): boolean {
+    return this.#attempts > 0;
+  }
+
+  /** @returns what to say; `null` when it was just said. */
+  failed(now: number): { attempts: number; seconds: number } | null {
+    this.#attempts += 1;
+    if (this.#attempts === 1) this.#since = now;
+    else if (now - this.#saidAt < SAID_EVERY_MS) return null;
+    this.#saidAt = now;
+    return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
+  }
+
+  /** Notes that it goes on. @returns whether it had failed. */
+  end(): boolean {
+    const hadFailed = this.isFailing;
+    this.#attempts = 0;
+    return hadFailed;
+  }
+}

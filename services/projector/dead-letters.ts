@@ -1,9 +1,8 @@
 /** Looks after the dead letters of one topic in one database: shows how many there are, and ends those whose time is over. */
-import type { Db } from 'mongodb';
-import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CENSUS_SHARE, LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { Target } from './log/partition.ts';
 import { secondsSince } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
@@ -11,16 +10,8 @@ const LOOK_MS = 5_000;
 const DAY_MS = 86_400_000;
 const EXPIRED_AT_ONCE = 1_000;
 
-interface Box {
-  db: Db;
-  environment: string;
-  topic: string;
-  logger: Logger;
-}
-
 /** Begins at once. */
-export function startLetters({ config, metrics }: Pick<Parts, 'config' | 'metrics'>, box: Box) {
-  const { db, environment, topic, logger } = box;
+export function startLetters({ config, metrics }: Parts, { db, environment, topic, logger }: Target) {
   const { bytes: limit, days } = config.projector.deadLetters;
   const { open, bytes, used, oldestSeconds, expired } = metrics.letters;
   const labels = { environment, topic, database: db.databaseName };
@@ -59,12 +50,8 @@ export function startLetters({ config, metrics }: Pick<Parts, 'config' | 'metric
   const looking = new PeriodicTask({
     run: async () => {
       const began = performance.now();
-      let found = await takeCensus(collection, topic);
-      const before = days === null ? null : new Date(Date.now() - days * DAY_MS);
-      if (before !== null && found.oldest !== null && found.oldest < before) {
-        await expireBefore(before);
-        found = await takeCensus(collection, topic);
-      }
+      if (days !== null) await expireBefore(new Date(Date.now() - days * DAY_MS));
+      const found = await takeCensus(collection, topic);
       open.set(labels, found.letters);
       bytes.set(labels, found.bytes);
       used.set(labels, found.bytes / limit);

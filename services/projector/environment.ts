@@ -7,6 +7,7 @@ import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
 import {
@@ -46,13 +47,11 @@ export interface ActiveGeneration {
 export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
 export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projectionVersion' | 'logger' | 'metrics'> {
-  own: Config['own'];
+  config: Pick<Config, 'own' | 'projector'>;
   /** Begins to apply an environment's access; a first generation waits until its log is applied. */
   applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
-  /** Whether another release may be the one that projects what answers. */
-  sideBySide: boolean;
   project: (generation: ActiveGeneration) => Promise<Applying>;
 }
 
@@ -66,6 +65,7 @@ interface Running {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #environment: string;
+  readonly #logger: Logger;
   readonly #own: { kafka?: unknown; mongodb?: unknown };
   #access: Applying | null = null;
   /** By marker's id. */
@@ -83,27 +83,21 @@ export class Supervisor {
   constructor(options: SupervisorOptions, environment: string) {
     this.#options = options;
     this.#environment = environment;
-    this.#own = options.own.get(environment) ?? {};
+    this.#logger = options.logger.child({ environment });
+    this.#own = options.config.own.get(environment) ?? {};
     this.#failure.promise.catch(() => undefined);
   }
 
   /** @throws what keeps a generation from being projected; of an environment with servers of its own that is logged and tried again. */
   async start(): Promise<void> {
-    const { applyAccess, logger } = this.#options;
-    this.#access = await applyAccess(this.#environment);
+    this.#access = await this.#options.applyAccess(this.#environment);
     this.#access.failed.catch(this.#failure.reject);
     const hasOwn = Object.keys(this.#own).length > 0;
-    if (!hasOwn) await this.#follow(false);
-    const polled = Promise.withResolvers<void>();
-    this.#polling = new PeriodicTask(
-      {
-        run: () => this.#poll().finally(polled.resolve),
-        everyMs: POLL_MS,
-        failed: (error) => logger.error({ error }, 'generations cannot be followed'),
-      },
-      hasOwn ? 0 : POLL_MS,
-    );
-    if (hasOwn) await Promise.race([polled.promise, sleep(FIRST_POLL_MS, undefined, { ref: false })]);
+    const first = hasOwn ? this.#poll() : this.#follow(false);
+    await (hasOwn ? Promise.race([first, sleep(FIRST_POLL_MS, undefined, { ref: false })]) : first);
+    const run = () => first.then(() => this.#poll());
+    const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be followed');
+    this.#polling = new PeriodicTask({ run, everyMs: POLL_MS, failed }, POLL_MS);
   }
 
   /** Rejects when something on the Kafka of the installation can no longer be applied and the process should end. */
@@ -166,7 +160,7 @@ export class Supervisor {
 
   async #begin(generation: ActiveGeneration): Promise<void> {
     if (this.#isStopped) return;
-    const { environment, db, marker, state } = generation;
+    const { db, marker, state } = generation;
     await createReadModels(db);
     await checkReadModels(db);
     const applying = await this.#options.project(generation);
@@ -179,7 +173,7 @@ export class Supervisor {
       running.hasFailed = true;
       this.#noteMistake(error);
     });
-    this.#options.logger.info({ environment, generation: marker.number, state }, 'projects a generation');
+    this.#logger.info({ generation: marker.number, state }, 'projects a generation');
   }
 
   #move(generation: ActiveGeneration, { state, share }: ActiveGeneration): void {
@@ -196,35 +190,27 @@ export class Supervisor {
     this.#count(generation, 0);
     await applying.stop();
     if (this.#isStopped || hasFailed) return;
-    this.#options.logger.info(
-      { environment: this.#environment, generation: generation.marker.number },
-      'no longer projects a generation: it is dropped',
-    );
+    this.#logger.info({ generation: generation.marker.number }, 'no longer projects a generation: it is dropped');
   }
 
   #noteMistake(error: unknown): void {
-    const { logger, metrics } = this.#options;
-    const environment = this.#environment;
-    const ms = Math.min((this.#rest?.ms ?? REST_MS.first / 2) * 2, REST_MS.max);
-    this.#rest = { ms, until: performance.now() + ms };
-    metrics.environmentStopped.set({ environment }, 1);
-    logger.fatal(
-      { environment, error: describeError(error), pauseMs: ms },
-      'environment stopped: configuration error, which is tried again',
-    );
+    const pauseMs = Math.min((this.#rest?.ms ?? REST_MS.first / 2) * 2, REST_MS.max);
+    this.#rest = { ms: pauseMs, until: performance.now() + pauseMs };
+    this.#options.metrics.environmentStopped.set({ environment: this.#environment }, 1);
+    const facts = { error: describeError(error), pauseMs };
+    this.#logger.fatal(facts, 'environment stopped: configuration error, which is tried again');
   }
 
   #noteMended(): void {
-    const environment = this.#environment;
     if (this.#rest === null || performance.now() < this.#rest.until + MENDED_MS) return;
     this.#rest = null;
-    this.#options.metrics.environmentStopped.remove({ environment });
-    this.#options.logger.info({ environment }, 'environment continues');
+    this.#options.metrics.environmentStopped.remove({ environment: this.#environment });
+    this.#logger.info({}, 'environment continues');
   }
 
   /** Logs what this release does where the live generation is another one's, and whether what answers is left to that one. */
   #noteOtherRelease(known: readonly KnownGeneration[]): void {
-    const { projectionVersion, sideBySide } = this.#options;
+    const { projectionVersion, config } = this.#options;
     const environment = this.#environment;
     this.unprojectedReason = null;
     let words = '';
@@ -237,7 +223,7 @@ export class Supervisor {
             ? DOES_BESIDE[own]
             : `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`;
         words = `the live generation of ${environment} has projection version ${version} and belongs to another release; this one has ${projectionVersion} and ${does}`;
-        if (!sideBySide && answeringGeneration(environment, known, projectionVersion) === null) {
+        if (!config.projector.sideBySide && answeringGeneration(environment, known, projectionVersion) === null) {
           words += '. Not ready until then: keep the projectors of the other release running';
           this.unprojectedReason = words;
         }
@@ -252,7 +238,7 @@ export class Supervisor {
   #logOnce(words: string): void {
     if (this.#logged === words) return;
     this.#logged = words;
-    if (words !== '') this.#options.logger.warn({ environment: this.#environment }, words);
+    if (words !== '') this.#logger.warn({}, words);
   }
 
   #count({ marker, state }: ActiveGeneration, value: 0 | 1): void {

@@ -53,9 +53,9 @@ async function untilApplied({ control, logger }: Parts, admin: Admin, topic: str
   }
 }
 
-function logServers({ kafkas, control, prefix }: Parts, admin: Admin) {
+function logServers({ kafkas, control, config }: Parts, admin: Admin) {
   return {
-    config: { namePrefix: prefix },
+    config,
     control: () => Promise.resolve(control),
     kafkaOf: (topic: string) => ({
       admin: () => Promise.resolve(admin),

@@ -17,12 +17,10 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
 import type { ActiveGeneration, Applying } from './environment.ts';
 import { startErasures } from './erasures.ts';
+import { startConsumer } from './log/consumer.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
-import { applyTopic } from './topic.ts';
 
-/** The share of time that filling takes where nobody said another. */
-const DEFAULT_SHARE = 25;
 /** How often the status of stores whose records changed is taken over, where no slice of this process says so. */
 const ADOPT_MS = 1_000;
 
@@ -52,7 +50,7 @@ export async function projectGeneration(
     failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be taken over yet'),
   });
   starting.defer(() => adopting.stop());
-  const consumer = await applyTopic(parts, {
+  const consumer = await startConsumer(parts, {
     environment,
     db,
     topic,
@@ -61,10 +59,7 @@ export async function projectGeneration(
     checkDatabase: () => checkMarker(generation),
     generation: label,
     recoveryHint: `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
-    permits: scheduler.permits({
-      isBuilding: () => generation.state === 'building',
-      share: () => generation.share ?? DEFAULT_SHARE,
-    }),
+    permits: scheduler.permits(generation),
     prepare: (messages) => void reader.readAhead(messages),
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);

@@ -12,8 +12,6 @@ import type { ProjectorMetrics } from './metrics.ts';
 
 export interface Parts {
   config: Config;
-  prefix: string;
-  environments: readonly string[];
   projectionVersion: number;
   logger: Logger;
   metrics: ProjectorMetrics;

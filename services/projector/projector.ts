@@ -10,7 +10,7 @@ import { describeError, isUnavailable } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { askKafka, createKafka, type Kafka, PerKafka } from '#shared/kafka/client.ts';
 import { checkTopics } from '#shared/kafka/topics.ts';
-import type { Logger } from '#shared/logging.ts';
+import { FailureTracker, type Logger } from '#shared/logging.ts';
 import { createWriterClient, watchPool } from '#shared/mongodb.ts';
 import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
@@ -19,11 +19,10 @@ import { Databases } from '#shared/read-models/databases.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
-import type { Tracing } from '#shared/tracing.ts';
 import { allEnded } from '#shared/waiting.ts';
 import { consumeAccess } from './access/consumer.ts';
-import { AccessPublisher } from './access/publisher.ts';
-import { AccessReconciler } from './access/reconciler.ts';
+import { startPublisher } from './access/publisher.ts';
+import { startReconciler } from './access/reconciler.ts';
 import { Supervisor } from './environment.ts';
 import { makeFirstGeneration } from './first-generation.ts';
 import { projectGeneration } from './generation.ts';
@@ -34,7 +33,6 @@ import type { Parts } from './parts.ts';
 /** How long a start waits for Redis; without it everything is applied, and published once it is there. */
 const REDIS_READY_MS = 1_000;
 const RETRY_MS = 1_000;
-const LOG_WAITING_EVERY_MS = 60_000;
 
 export interface RunningProjector {
   metrics: ProjectorMetrics;
@@ -46,71 +44,61 @@ export interface RunningProjector {
   stop: () => Promise<void>;
 }
 
-interface ProjectorOptions {
-  /** The release's, unless a test plays another release. */
-  projectionVersion?: number;
-  metrics?: ProjectorMetrics;
-  tracing?: Tracing | null;
-}
+/** A test may play another release. */
+type ProjectorOptions = Partial<Pick<Parts, 'projectionVersion' | 'metrics' | 'tracing'>>;
 
 /**
  * Waits for Kafka and MongoDB, checks topics, makes read models and indexes that are missing, and begins to apply.
- * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is
- * consumed.
+ * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is consumed.
  */
 export async function startProjector(
   config: Config,
   logger: Logger,
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const { namePrefix: prefix, environments } = config;
   const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
   for (const client of databases.clients) watchPool(client, metrics.pool);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
-  const stopping: (() => unknown)[] = [() => redis.disconnect(), () => databases.close()];
-  const stop = async () => {
-    for (const step of stopping.splice(0).toReversed()) {
+  await using begun = new AsyncDisposableStack();
+  const onStop = (step: () => unknown) =>
+    begun.defer(async () => {
       await Promise.try(step).catch((error: unknown) => logger.warn({ error: describeError(error) }, 'stopping'));
-    }
-  };
-  try {
-    const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
-    if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
-    const kafkas = new PerKafka(config, (one) => createKafka(one, `${prefix}.projector`, logger));
-    const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-    const common = kafkas.group(topics).get(kafkas.common) ?? [];
-    await waitFor('Kafka', () => checkTopicsOn(kafkas.common, common, logger), logger);
-    await waitFor('MongoDB', () => databases.common.connect(), logger);
-    const { control } = databases;
-    await createControlIndexes(control);
-    await createAuditIndexes(control);
-    await createDecisionIndexes(control);
-    await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
-    const own = { config, prefix, environments, projectionVersion, logger, metrics, tracing };
-    const shared = { scheduler: new Scheduler(config.projector.sliceEvents), trees: new TreeCache() };
-    const parts: Parts = { ...own, databases, redis, kafkas, control, ...shared };
-    return { metrics, ...(await startParts(parts, stopping)), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    });
+  onStop(() => databases.close());
+  onStop(() => redis.disconnect());
+  const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
+  if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
+  const kafkas = new PerKafka(config, (one) => createKafka(one, `${config.namePrefix}.projector`, logger));
+  const topics = config.environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  const common = kafkas.group(topics).get(kafkas.common) ?? [];
+  await waitFor('Kafka', () => checkTopicsOn(kafkas.common, common, logger), logger);
+  await waitFor('MongoDB', () => databases.common.connect(), logger);
+  const { control } = databases;
+  await createControlIndexes(control);
+  await createAuditIndexes(control);
+  await createDecisionIndexes(control);
+  await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
+  const { sliceEvents, concurrentPartitions } = config.projector;
+  const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
+  const servers = { databases, redis, kafkas, control };
+  const parts = { config, projectionVersion, logger, metrics, tracing, ...servers, scheduler, trees: new TreeCache() };
+  const states = await startParts(parts, onStop);
+  const running = begun.move();
+  return { metrics, ...states, stop: () => running.disposeAsync() };
 }
 
 /** Does something that needs a server, again while that cannot be reached, and logs which one it waits for. @throws other errors. */
-async function waitFor<T>(server: string, attempt: () => Promise<T>, logger: Logger): Promise<T> {
-  const began = performance.now();
-  for (let loggedAt = Number.NEGATIVE_INFINITY; ; await sleep(RETRY_MS)) {
+async function waitFor(server: string, attempt: () => Promise<unknown>, logger: Logger): Promise<void> {
+  for (const failing = new FailureTracker(); ; await sleep(RETRY_MS)) {
     try {
-      const result = await attempt();
-      if (loggedAt > 0) logger.info({ server }, `${server} is reached`);
-      return result;
+      await attempt();
+      if (failing.end()) logger.info({ server }, `${server} is reached`);
+      return;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      const now = performance.now();
-      if (now - loggedAt < LOG_WAITING_EVERY_MS) continue;
-      loggedAt = now;
-      const seconds = Math.round((now - began) / 1_000);
-      logger.warn({ server, seconds, error: describeError(error) }, `waiting for ${server}`);
+      const failures = failing.failed(performance.now());
+      if (failures === null) continue;
+      logger.warn({ server, seconds: failures.seconds, error: describeError(error) }, `waiting for ${server}`);
     }
   }
 }
@@ -119,26 +107,24 @@ async function checkTopicsOn(kafka: Kafka, topics: string[], logger: Logger): Pr
   await askKafka(kafka, (admin) => checkTopics(admin, topics, (remark) => logger.warn(remark)));
 }
 
-/** Starts all parts: what is begun is stopped by `stopping`, the last first. */
+/** Starts all parts. @param onStop notes what ends one: the last begun is the first to end. */
 async function startParts(
   parts: Parts,
-  stopping: (() => unknown)[],
+  onStop: (step: () => unknown) => void,
 ): Promise<Pick<RunningProjector, 'failed' | 'isLive' | 'unreadyReason'>> {
-  const { config, environments, redis } = parts;
-  const publisher = new AccessPublisher(parts);
-  stopping.push(() => publisher.stop());
-  const reconciler = new AccessReconciler(parts);
-  stopping.push(() => reconciler.stop());
+  const { config, redis } = parts;
+  const publisher = startPublisher(parts);
+  onStop(() => publisher.stop());
+  const reconciler = startReconciler(parts);
+  onStop(() => reconciler.stop());
   const options = {
     ...parts,
-    own: config.own,
-    sideBySide: config.projector.sideBySide,
     applyAccess: (environment: string) => consumeAccess(parts, publisher, environment),
     prepare: (environment: string) => prepare(parts, environment),
     project: projectGeneration.bind(null, parts, () => publisher.sweep()),
   };
-  const supervisors = environments.map((environment) => new Supervisor(options, environment));
-  stopping.push(() => allEnded(supervisors.map((one) => one.stop())));
+  const supervisors = config.environments.map((environment) => new Supervisor(options, environment));
+  onStop(() => allEnded(supervisors.map((one) => one.stop())));
   await allEnded(supervisors.map((one) => one.start()));
   const failed = Promise.race(supervisors.map((one) => one.failed));
   // Whoever started it may listen later, or only stop it.

@@ -221,6 +221,7 @@ export class Projector implements Host {
       log,
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
       report: this.#reportOf(`${generation}/${partition}`),
+      prepare: () => undefined,
       permits: {
         next: async () => ({ events: 1 + random.below(30), end: () => undefined }),
         noteLag: () => undefined,

@@ -3,23 +3,24 @@ import { accessTopic } from '#shared/events/topics.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import type { RunningConsumer } from '../log/consumer.ts';
+import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
 import type { Parts } from '../parts.ts';
-import { applyTopic } from '../topic.ts';
 import type { AccessPublisher } from './publisher.ts';
 
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
-  const { prefix, control, metrics, scheduler } = parts;
+  const { config, control, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
-  return applyTopic(parts, {
+  return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
     db: control,
     topic: accessTopic(environment),
-    groupId: `${prefix}.${environment}.access`,
+    groupId: `${config.namePrefix}.${environment}.access`,
     recoveryHint: `let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with "store-data access replay --environment ${environment}"`,
-    permits: scheduler.permits({ isBuilding: () => false, share: () => 100 }),
+    permits: scheduler.permits({ state: 'live', share: null }),
+    checkDatabase: () => Promise.resolve(),
+    prepare: () => undefined,
     apply: async (claim, slice, limits) => {
       const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
         checkpoints,
@@ -27,7 +28,7 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
         slice,
         (checkpoint) => applyAccess(control, environment, claim.session, slice, limits, checkpoint),
       );
-      publisher.publish(keys, stores);
+      publisher.publish([...keys, ...stores]);
       metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);
       metrics.applied.inc({ ...labels, entity: 'store_access' }, stores.length);
       if (outdated > 0) metrics.outdated.inc(labels, outdated);

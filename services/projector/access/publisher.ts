@@ -16,67 +16,58 @@ const SWEEP_MS = 1_000;
 /** So many records are published side by side: where a master does not answer, these wait for it together. */
 const AT_ONCE = 20;
 
-type PublisherOptions = Pick<Parts, 'prefix' | 'control' | 'environments' | 'logger' | 'metrics'> & {
-  redis: RedisRouter;
-};
+type PublisherOptions = Pick<Parts, 'config' | 'control' | 'logger' | 'metrics'> & { redis: RedisRouter };
 
-export class AccessPublisher {
-  readonly #options: PublisherOptions;
-  readonly #sweeping: PeriodicTask;
+export type AccessPublisher = ReturnType<typeof startPublisher>;
 
-  constructor(options: PublisherOptions) {
-    this.#options = options;
-    this.#sweeping = new PeriodicTask({
-      run: (stopped) => this.#sweepOnce(stopped),
-      everyMs: SWEEP_MS,
-      failed: (error) => options.logger.warn({ error }, 'access cannot be published yet'),
-    });
-  }
+/** Begins to sweep at once. */
+export function startPublisher({ redis, config, control, logger, metrics }: PublisherOptions) {
+  const { namePrefix, environments } = config;
+  const collections = controlCollections(control);
+  const { keys, stores, revokedSessions } = collections;
+  const publish = (record: AccessKey | StoreAccess) => publishAccess(redis, namePrefix, collections, record);
 
-  /** Publishes records that were just committed; failures are left to the next sweep. */
-  publish(keys: AccessKey[], stores: StoreAccess[]): void {
-    const { redis, prefix, control, logger } = this.#options;
-    const collections = controlCollections(control);
-    for (const record of [...keys, ...stores]) {
-      publishAccess(redis, prefix, collections, record).catch((error: unknown) => {
-        logger.warn({ error: describeError(error) }, 'access is not in Redis yet');
-      });
-    }
-  }
-
-  /** Publishes everything that is still marked; called again while it runs, it runs once more. */
-  sweep(): void {
-    this.#sweeping.wake();
-  }
-
-  stop(): Promise<void> {
-    return this.#sweeping.stop();
-  }
-
-  async #sweepOnce(stopped: AbortSignal): Promise<void> {
-    const { redis, prefix, control, environments, metrics } = this.#options;
-    const collections = controlCollections(control);
+  async function sweep(stopped: AbortSignal): Promise<void> {
     const pending = await findPending(collections, environments);
-    const { keys, stores, revokedSessions } = collections;
     const publications = [
-      ...[...pending.keys, ...pending.stores].map((record) => () => publishAccess(redis, prefix, collections, record)),
-      ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, prefix, session)),
+      ...[...pending.keys, ...pending.stores].map((record) => () => publish(record)),
+      ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, namePrefix, session)),
     ];
     const marked = { event_pending: true } as const;
     const unlogged = await Promise.all([keys.countDocuments(marked), stores.countDocuments(marked)]);
     let left = publications.length + unlogged[0] + unlogged[1];
-    const failures: string[] = [];
+    const failures = new Set<string>();
     metrics.accessPending.set(left);
     for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {
-      const publishing = publications
-        .slice(start, start + AT_ONCE)
-        .map((publish) => publish().then(() => null, describeError));
-      // What one master cannot be told is no reason for the others to wait.
-      const unpublished = (await Promise.all(publishing)).filter((failure) => failure !== null);
-      failures.push(...unpublished);
-      left -= publishing.length - unpublished.length;
+      const publishing = publications.slice(start, start + AT_ONCE).map((publication) =>
+        // What one master cannot be told is no reason for the others to wait.
+        publication().then(
+          () => (left -= 1),
+          (error: unknown) => failures.add(describeError(error)),
+        ),
+      );
+      await Promise.all(publishing);
     }
     metrics.accessPending.set(left);
-    if (failures.length > 0) throw new Error([...new Set(failures)].join('; '));
+    if (failures.size > 0) throw new Error([...failures].join('; '));
   }
+
+  const sweeping = new PeriodicTask({
+    run: sweep,
+    everyMs: SWEEP_MS,
+    failed: (error) => logger.warn({ error }, 'access cannot be published yet'),
+  });
+  return {
+    /** Publishes records that were just committed; failures are left to the next sweep. */
+    publish: (records: readonly (AccessKey | StoreAccess)[]) => {
+      for (const record of records) {
+        publish(record).catch((error: unknown) => {
+          logger.warn({ error: describeError(error) }, 'access is not in Redis yet');
+        });
+      }
+    },
+    /** Publishes everything that is still marked; called again while it runs, it runs once more. */
+    sweep: () => sweeping.wake(),
+    stop: () => sweeping.stop(),
+  };
 }

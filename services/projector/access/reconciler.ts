@@ -7,93 +7,85 @@ import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import type { GrantedKey } from '#shared/access/grants.ts';
 import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
+import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { slotUnassigned, type RedisMaster, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
 import type { Parts } from '../parts.ts';
 
-type ReconcilerOptions = Pick<Parts, 'redis' | 'prefix' | 'control' | 'environments' | 'logger' | 'metrics'>;
+type ReconcilerOptions = Pick<Parts, 'config' | 'redis' | 'control' | 'logger' | 'metrics'>;
 
 const INTERVAL_MS = 600_000;
 /** After a failure: Redis or MongoDB is away. */
 const RETRY_MS = 2_000;
 const READ_MS = 10_000;
 
-export class AccessReconciler {
-  readonly #options: ReconcilerOptions;
-  readonly #control: ControlCollections;
-  readonly #comparing: PeriodicTask;
+/** Begins at once. */
+export function startReconciler(options: ReconcilerOptions): PeriodicTask {
+  return new PeriodicTask({
+    run: (stopped) => compare(options, stopped),
+    everyMs: INTERVAL_MS,
+    retryMs: RETRY_MS,
+    failed: (error) => options.logger.debug({ error }, 'Redis cannot be compared yet'),
+  });
+}
 
-  constructor(options: ReconcilerOptions) {
-    this.#options = options;
-    this.#control = controlCollections(options.control);
-    this.#comparing = new PeriodicTask({
-      run: (stopped) => this.#compare(stopped),
-      everyMs: INTERVAL_MS,
-      retryMs: RETRY_MS,
-      failed: (error) => options.logger.debug({ error }, 'Redis cannot be compared yet'),
-    });
-  }
+async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promise<void> {
+  const { redis, logger, metrics } = options;
+  const masters = redis.all();
+  if (!redis.isWhole()) throw slotUnassigned();
+  // Before anything is compared: while one is away, all would be compared again and again.
+  await allEnded(masters.map((master) => checkServer(master, logger)));
+  const found: Reconciliation[] = [];
+  for (const master of masters) found.push(await compareWith(master, options, stopped));
+  // One that holds other slots now may have been compared only in part.
+  if (redis.all() !== masters) throw slotUnassigned();
+  const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
+    found.reduce((sum, one) => sum + one[name], 0);
+  const [compared, repaired, sessions_ended] = [sumOf('compared'), sumOf('repaired'), sumOf('sessionsEnded')];
+  logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
+  const ahead = sumOf('ahead');
+  const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;
+  metrics.accessAhead.set(ahead - adopted);
+  if (ahead === 0) return;
+  logger.warn(
+    { ahead, revocations_adopted: adopted },
+    'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
+  );
+}
 
-  stop(): Promise<void> {
-    return this.#comparing.stop();
-  }
+async function checkServer({ redis }: RedisMaster, logger: Logger): Promise<void> {
+  const problem = evictionProblem(await describeRedis(redis));
+  if (problem !== null) logger.error({}, problem);
+}
 
-  async #compare(stopped: AbortSignal): Promise<void> {
-    const { redis, logger, metrics } = this.#options;
-    const masters = redis.all();
-    if (!redis.isWhole()) throw slotUnassigned();
-    // Before anything is compared: while one is away, all would be compared again and again.
-    await allEnded(masters.map((master) => this.#checkServer(master)));
-    const found: Reconciliation[] = [];
-    for (const master of masters) found.push(await this.#compareWith(master, stopped));
-    // One that holds other slots now may have been compared only in part.
-    if (redis.all() !== masters) throw slotUnassigned();
-    const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
-      found.reduce((sum, one) => sum + one[name], 0);
-    const [compared, repaired, sessions_ended] = [sumOf('compared'), sumOf('repaired'), sumOf('sessionsEnded')];
-    logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
-    const ahead = sumOf('ahead');
-    const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;
-    metrics.accessAhead.set(ahead - adopted);
-    if (ahead === 0) return;
-    logger.warn(
-      { ahead, revocations_adopted: adopted },
-      'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
-    );
-  }
+async function compareWith(
+  master: RedisMaster,
+  options: ReconcilerOptions,
+  stopped: AbortSignal,
+): Promise<Reconciliation> {
+  const control = controlCollections(options.control);
+  const found = await reconcileAccess({
+    prefix: options.config.namePrefix,
+    environments: options.config.environments,
+    master,
+    control,
+    bounded: (read) => read(AbortSignal.timeout(READ_MS)),
+    signal: stopped,
+  });
+  for (const key of found.revokedInRedis) await adoptRevocation(control, key);
+  return found;
+}
 
-  async #checkServer({ redis }: RedisMaster): Promise<void> {
-    const problem = evictionProblem(await describeRedis(redis));
-    if (problem !== null) this.#options.logger.error({}, problem);
-  }
-
-  async #compareWith(master: RedisMaster, stopped: AbortSignal): Promise<Reconciliation> {
-    const found = await reconcileAccess({
-      ...this.#options,
-      master,
-      control: this.#control,
-      bounded: (read) => read(AbortSignal.timeout(READ_MS)),
-      signal: stopped,
-    });
-    for (const key of found.revokedInRedis) await this.#adoptRevocation(key);
-    return found;
-  }
-
-  /** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */
-  async #adoptRevocation({ _id: clientId, environment, store_id: storeId }: GrantedKey): Promise<void> {
-    const change = {
-      kind: 'access_key',
-      clientId,
-      storeId,
-      // Below every other: it takes nothing from the key but its status.
-      sequence: -1,
-      source: '/store-data/reconciler',
-      eventId: '',
-      secretHashes: null,
-      secretExpiry: {},
-      scopes: null,
-      status: 'revoked',
-    } as const;
-    await applyKeyChange(this.#control.keys, environment, change);
-  }
+/** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */
+async function adoptRevocation({ keys }: ControlCollections, key: GrantedKey): Promise<void> {
+  await applyKeyChange(keys, key.environment, {
+    clientId: key._id,
+    storeId: key.store_id,
+    // Below every other: it takes nothing from the key but its status.
+    sequence: -1,
+    secretHashes: null,
+    secretExpiry: {},
+    scopes: null,
+    status: 'revoked',
+  });
 }

@@ -4,17 +4,16 @@
  */
 import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
 import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
+import { watchClock } from '#shared/kafka/clock.ts';
 import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
 import { RepeatedLines } from '#shared/logging.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
 import { systemClock } from '#shared/waiting.ts';
+import { startLetters } from '../dead-letters.ts';
+import type { ProjectorMetrics } from '../metrics.ts';
+import type { Parts } from '../parts.ts';
 import { Assignment } from './assignment.ts';
-import { loopFactory, type PartitionOptions } from './partition.ts';
-
-export interface ConsumerOptions extends PartitionOptions {
-  groupId: string;
-}
+import { loopFactory, type Target } from './partition.ts';
 
 export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBetweenSlices'> {
   /** Rejects when the consumer cannot go on and the process should end. */
@@ -26,10 +25,7 @@ export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBet
 
 /** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
 const METADATA_MAX_AGE_MS = 10_000;
-/**
- * Of each partition at once: a slice or so. What is fetched lies in memory until it is applied, so that of many partitions each
- * brings less.
- */
+/** Of each partition at once: a slice or so, and less of each of many, since what is fetched lies in memory until it is applied. */
 const FETCH_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
 /**
  * Of all partitions: more than they bring. A broker fills an answer in the order in which kafkajs asks, always the same one: with a
@@ -46,10 +42,12 @@ const RESTART_MS = 1_000;
 const FETCH_WAIT_MS = { busy: 200, idle: 1_000 };
 const LIVE_MS = 120_000;
 
-/** Joins the group and begins to apply. Resolves once the consumer runs, not when it has caught up. */
-export async function startConsumer(options: ConsumerOptions): Promise<RunningConsumer> {
-  const { kafka, topic, groupId, generation, logger, metrics, config } = options;
+/** Joins the group and begins to apply, and to look after its dead letters. Resolves once the consumer runs, not when it has caught up. */
+export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
+  const { metrics, config } = parts;
+  const { topic, groupId, generation, logger } = target;
   const { sessionTimeoutMs } = config.kafka;
+  const kafka = parts.kafkas.of(topic);
   const fetchBytes = await fetchBytesOf(kafka, topic);
   let isStopped = false;
   const consumer = kafka.consumer({
@@ -74,6 +72,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     },
   });
 
+  const letters = startLetters(parts, target);
   let committing: NodeJS.Timeout | undefined;
   /** Why the group does not know us any longer, since we joined it last. */
   let membership: { lost: Error | null } = { lost: null };
@@ -90,7 +89,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
     });
   };
   const moved = () => void (committing ??= setTimeout(commitOffsets, COMMIT_MS).unref());
-  const assignment = new Assignment(loopFactory(options, consumer, moved), systemClock);
+  const assignment = new Assignment(loopFactory(parts, target, letters.limits, consumer, moved), systemClock);
 
   /** The lag of partitions that others have now is theirs to show. While Kafka is away nothing is assigned, and the last one stays. */
   let shown = new Set<number>();
@@ -105,12 +104,10 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   // kafkajs sends heartbeats between fetches: a fetch must not delay them for long.
   const idleWaitMs = Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
   const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleWaitMs : 0));
-  const connection = watchConnection(options);
+  const connection = watchConnection(metrics, { topic, generation });
   const repeated = new RepeatedLines();
-  let lastActivity = Date.now();
-  const active = () => {
-    lastActivity = Date.now();
-  };
+  let lastActivity = performance.now();
+  const active = () => void (lastActivity = performance.now());
   const answered = () => {
     active();
     connection.answered();
@@ -175,6 +172,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
       assignment.assign([]);
       showOnly([]);
       connection.end();
+      await letters.stop();
     }
   };
   try {
@@ -187,7 +185,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<RunningCo
   }
   return {
     failed,
-    isLive: () => Date.now() - lastActivity < LIVE_MS,
+    isLive: () => performance.now() - lastActivity < LIVE_MS,
     partitions: () => assignment.partitions(),
     runBetweenSlices: (partition, work) => assignment.runBetweenSlices(partition, work),
     stop,
@@ -207,15 +205,13 @@ const LOOK_MS = 10_000;
 const SILENT_MS = 30_000;
 
 /** Shows by metrics whether Kafka answers a consumer. A fetch without messages is answered at once, so that silence says something. */
-function watchConnection({ metrics, topic, generation }: ConsumerOptions) {
-  const labels = { topic, generation };
+function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
   let answeredAt = performance.now();
   const show = (isConnected: boolean) => metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
-  const lookForSilence = () => {
-    if (performance.now() - answeredAt > SILENT_MS) show(false);
-  };
   show(false);
-  const looking = setInterval(lookForSilence, LOOK_MS).unref();
+  const looking = setInterval(() => {
+    if (performance.now() - answeredAt > SILENT_MS) show(false);
+  }, LOOK_MS).unref();
   return {
     answered: () => {
       answeredAt = performance.now();
@@ -229,25 +225,4 @@ function watchConnection({ metrics, topic, generation }: ConsumerOptions) {
       metrics.fetched.remove(labels);
     },
   };
-}
-
-const MAX_LOOK_MS = 1_000;
-
-/**
- * Notices that the wall clock was set back: kafkajs tells by it how long ago the last heartbeat was, and sends none until the clock has
- * come there again. The group would give the partitions away, and this member would never hear of it.
- * Calls `setBack` once the clock goes back by more than `toleratedMs` at once.
- * @returns what ends the watching.
- */
-export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
-  let ahead = Date.now() - performance.now();
-  const lookMs = Math.min(toleratedMs / 3, MAX_LOOK_MS);
-  const look = () => {
-    const now = Date.now() - performance.now();
-    if (ahead - now > toleratedMs) setBack(Math.round(ahead - now));
-    ahead = now;
-    return Promise.resolve();
-  };
-  const looking = new PeriodicTask({ run: look, everyMs: lookMs });
-  return () => void looking.stop();
 }

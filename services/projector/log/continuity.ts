@@ -34,6 +34,8 @@ export type Verdict =
   | { kind: 'look' }
   /** Whether the log still reaches from one end to the other has to be asked; `isMissing` when it does not show the last message. */
   | { kind: 'doubt'; isMissing: boolean }
+  /** The last message lies in a batch that cannot be read, so that nothing can be proven. */
+  | { kind: 'hidden'; batch: UnreadableBatch }
   /** The log holds something else where the last message was. */
   | { kind: 'replaced' };
 
@@ -97,26 +99,13 @@ export class Continuity {
     this.#from = this.#next;
   }
 
-  /** The batch that cannot be read and holds the last message, which therefore cannot be shown. */
-  hidingLast({ messages }: Pick<FetchedBatch, 'messages'>): UnreadableBatch | null {
-    const last = this.#last;
-    if (!this.isLooking || last === null) return null;
-    for (const message of messages) {
-      const batch = message.unreadable;
-      if (batch === undefined || batch.from > last.offset || isSameMessage(last, message)) continue;
-      if (batch.to === null || batch.to >= last.offset) return batch;
-    }
-    return null;
-  }
-
   /** Judges a batch that shows something. What is fetched next must begin at `from` then. */
   judge(batch: FetchedBatch): Verdict {
     const last = this.#last;
     if (!this.#isProvable || last === null) return this.#judgeUnproven(batch);
     const at = batch.messages.findIndex(({ offset }) => Number(offset) === last.offset);
     const found = batch.messages[at];
-    if (found === undefined) return this.#judgeWithout(batch, last);
-    if (!isSameMessage(last, found)) return { kind: 'replaced' };
+    if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);
     this.#looks = 0;
     // What stands for a batch that was passed by comes again.
     const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
@@ -125,16 +114,18 @@ export class Continuity {
     const unproven = this.#unproven;
     this.#unproven = null;
     this.#from = this.#next;
-    if (unproven === null || Number(unproven.messages[0]?.offset) < this.#next) return { kind: 'look' };
     // The last message and the next ones are too large for one answer. The log was the same before and after they were fetched.
-    if (this.#isWithoutGap(unproven)) return this.#take(unproven, unproven.messages);
-    return { kind: 'look' };
+    const isProven =
+      unproven !== null && Number(unproven.messages[0]?.offset) >= this.#next && this.#isWithoutGap(unproven);
+    return isProven ? this.#take(unproven, unproven.messages) : { kind: 'look' };
   }
 
   #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
     const { first, end } = reachOf(batch);
-    if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
     const wasAsked = this.isLooking;
+    const hiding = batch.messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
+    if (wasAsked && hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
+    if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
     this.#from = last.offset;
     if (first > last.offset && !wasAsked) {
       this.#unproven = batch;
@@ -185,6 +176,10 @@ export class Continuity {
   #proofOffset(): number {
     return this.#isProvable && this.#last !== null ? this.#last.offset : this.#next;
   }
+}
+
+function holds({ from, to }: UnreadableBatch, { offset }: LastMessage): boolean {
+  return from <= offset && (to === null || to >= offset);
 }
 
 function reachOf(batch: FetchedBatch): { first: number; end: number } {

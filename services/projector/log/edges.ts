@@ -5,7 +5,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { Claim, Whereabouts } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
 import type { Clock } from '#shared/waiting.ts';
-import type { Permit } from './scheduler.ts';
+import type { Permits } from './scheduler.ts';
 
 /**
  * The partition's log. What is fetched of it comes through `PartitionLoop.take`; a batch that was fetched before the last `seek` must
@@ -41,13 +41,6 @@ export interface PartitionStore {
   skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
 }
 
-export interface PartitionPermits {
-  /** Resolves when a slice may be written, or with any permit once the signal is aborted. */
-  next: (signal: AbortSignal) => Promise<Permit>;
-  /** Told how many messages are not applied yet; `null` where others shall not wait for them. */
-  noteLag: (lag: number | null) => void;
-}
-
 export type FailureKind = 'fenced' | 'unavailable' | 'unexpected';
 
 /** Told what becomes of the partition, for metrics and for the group. */
@@ -72,9 +65,9 @@ export interface LoopOptions {
   recoveryHint: string;
   log: PartitionLog;
   store: PartitionStore;
-  permits: PartitionPermits;
+  permits: Permits;
   report: PartitionReport;
   clock: Clock;
   logger: Logger;
-  prepare?: Prepare;
+  prepare: Prepare;
 }

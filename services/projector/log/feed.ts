@@ -3,7 +3,6 @@
  * whether the log is fetched, and from where.
  */
 import type { Clock } from '#shared/waiting.ts';
-import type { UnreadableBatch } from '#shared/kafka/message.ts';
 import type { Continuity, FetchedBatch, Taken, Verdict } from './continuity.ts';
 import type { PartitionLog, Prepare } from './edges.ts';
 
@@ -15,10 +14,7 @@ const MAX_WAIT_MS = 100;
  */
 const BATCHES_APART_MS = 40;
 
-export type Fetched =
-  | Exclude<Verdict, { kind: 'look' }>
-  /** The last message lies in a batch that cannot be read, so that nothing can be proven. */
-  | { kind: 'hidden'; batch: UnreadableBatch };
+export type Fetched = Exclude<Verdict, { kind: 'look' }>;
 
 interface Item {
   fetched: Fetched;
@@ -95,8 +91,7 @@ export class Feed {
   async take(batch: FetchedBatch): Promise<void> {
     const continuity = this.#continuity;
     if (continuity === null || !this.#isFetching || this.#waiting !== null) return;
-    const hiding = continuity.hidingLast(batch);
-    const found = hiding === null ? continuity.judge(batch) : { kind: 'hidden' as const, batch: hiding };
+    const found = continuity.judge(batch);
     this.seek();
     if (found.kind === 'look') return;
     const item = { fetched: found, begun: new AbortController(), done: new AbortController() };

@@ -11,13 +11,14 @@ import {
   offsetsInWords,
   type UnreadableBatch,
 } from '#shared/kafka/message.ts';
+import { FailureTracker } from '#shared/logging.ts';
 import { type Claim, isSameIdentity, isSameMessage, type Whereabouts } from '#shared/projection/slice/checkpoint.ts';
 import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
+import { Semaphore } from '#shared/waiting.ts';
 import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
 import type { LoopOptions } from './edges.ts';
 import { Feed } from './feed.ts';
-import { Semaphore } from './scheduler.ts';
-import { type Failed, FailureTracker, isFenced, SliceWriter } from './slice-writer.ts';
+import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
 
 /** Attempts on a slice before the log is read anew. Write conflicts clear quickly: they are retried more often. */
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
@@ -49,17 +50,16 @@ export class PartitionLoop {
   readonly #writer: SliceWriter;
   readonly #feed: Feed;
   readonly #over = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
   /** What is done in the claim's session is done one after the other. */
   readonly #session = new Semaphore(1);
   #claim: Claim | null = null;
   /** Whether another owner had the checkpoint when it was claimed again. */
   #isFenced = false;
   #isFollowing = false;
-  /** Whether it stopped before a damaged batch, until something behind that is applied. */
-  #isDamaged = false;
   readonly #unclaimed = new FailureTracker();
-  readonly #assignedAt: number;
-  #hasApplied = false;
+  /** Until something is applied. */
+  #assignedAt: number | null;
 
   constructor(options: LoopOptions) {
     this.#options = options;
@@ -123,6 +123,11 @@ export class PartitionLoop {
     return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim.session)));
   }
 
+  /** Resolves when nothing is under way any longer. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
   /** Follows the log until the loop is stopped, and begins again after whatever interrupts that. Called once; never rejects. */
   async run(): Promise<void> {
     for (let attempt = 0; !this.#isOver; attempt += 1) {
@@ -138,17 +143,15 @@ export class PartitionLoop {
       }
     }
     await this.#withSession(async () => this.#claim?.session.endSession()).catch(() => undefined);
+    this.#ended.resolve();
   }
 
   async #open(): Promise<Continuity> {
     const { position, lastMessage } = await this.#claimCheckpoint();
-    const bounds = await this.#options.log.bounds();
-    this.#unclaimed.end();
-    checkHistory(this.#options, position, bounds);
     const continuity = new Continuity(lastMessage, position);
-    this.#noteDeleted(continuity, bounds.start);
-    if (!this.#isDamaged) this.#options.report.stopped(false);
-    this.#noteLag(bounds.end - position);
+    const { end } = await this.#readBounds(continuity);
+    this.#unclaimed.end();
+    this.#noteLag(end - position);
     return continuity;
   }
 
@@ -187,7 +190,7 @@ export class PartitionLoop {
         throw new StartOver(0);
       }
       const damaged = damagedBatch(messages[index] ?? {});
-      if (damaged !== undefined) return this.#skip(damaged, messages.slice(index, index + 1));
+      if (damaged !== undefined) return this.#skip(taken, index, damaged);
       const written = await this.#writeNext(taken, index);
       if (this.#isOver) return;
       if (typeof written === 'number') {
@@ -215,9 +218,13 @@ export class PartitionLoop {
       this.#prepare(messages, end, limits);
       const part = messages.slice(index, end);
       const following = end === messages.length ? next : Number(part.at(-1)?.offset) + 1;
-      const outcome = await this.#writeSlice(part, following);
+      const { topic, partition } = this.#options;
+      const slice = { topic, partition, messages: part, next: following };
+      const outcome = await this.#withSession(async () =>
+        this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
+      );
       if (outcome !== 'written') return outcome;
-      this.#noteLag(Math.max(0, logEnd - following));
+      this.#noteApplied(following, logEnd);
       return end;
     } finally {
       permit.end();
@@ -225,42 +232,28 @@ export class PartitionLoop {
   }
 
   #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
-    this.#options.prepare?.(messages.slice(start, start + sliceLength(messages, start, limits)));
+    this.#options.prepare(messages.slice(start, start + sliceLength(messages, start, limits)));
   }
 
-  async #writeSlice(messages: readonly LogMessage[], next: number): Promise<'written' | Failed> {
-    const { topic, partition, clock, report, logger } = this.#options;
-    const slice = { topic, partition, messages, next };
-    const outcome = await this.#withSession(async () =>
-      this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
-    );
-    if (outcome !== 'written') return outcome;
-    if (this.#isDamaged) report.stopped(false);
-    this.#isDamaged = false;
-    if (!this.#hasApplied) {
-      const sinceAssignmentMs = Math.round(clock.now() - this.#assignedAt);
-      logger.info({ position: next, sinceAssignmentMs }, 'partition is applied');
+  #noteApplied(position: number, logEnd: number): void {
+    const { clock, report, logger } = this.#options;
+    report.stopped(false);
+    if (this.#assignedAt !== null) {
+      logger.info({ position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) }, 'partition is applied');
     }
-    this.#hasApplied = true;
-    return outcome;
+    this.#assignedAt = null;
+    this.#noteLag(Math.max(0, logEnd - position));
   }
 
   /** Continues behind a damaged batch where an operator decided so: where the checkpoint is then, the log is read on. */
-  async #skip(damaged: UnreadableBatch, messages: readonly LogMessage[]): Promise<void> {
-    const { store, permits, logger } = this.#options;
-    const to = await store.skippedTo(damaged);
+  async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<never> {
+    const to = await this.#options.store.skippedTo(damaged);
     if (to === null) throw new StartOver(0, damaged);
-    const permit = await permits.next(this.#over.signal);
-    try {
-      if (this.#isOver) return;
-      const skipped = messages.map((message) => Object.assign({}, message, { unreadable: { ...damaged, to } }));
-      const outcome = await this.#writeSlice(skipped, to + 1);
-      if (outcome !== 'written') throw new StartOver(REST_MS);
-    } finally {
-      permit.end();
-    }
+    const skipped = Object.assign({}, taken.messages[index], { unreadable: { ...damaged, to } });
+    const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
+    if (typeof written === 'string') throw new StartOver(REST_MS);
     const { from, reason } = damaged;
-    logger.warn({ from, to, reason }, 'a damaged batch is passed by');
+    this.#options.logger.warn({ from, to, reason }, 'a damaged batch is passed by');
     throw new StartOver(0);
   }
 
@@ -300,12 +293,23 @@ export class PartitionLoop {
    */
   async #checkBounds(continuity: Continuity, isMissing: boolean): Promise<void> {
     this.#feed.hold();
-    const bounds = await this.#options.log.bounds();
-    checkHistory(this.#options, continuity.next, bounds);
-    if (!this.#noteDeleted(continuity, bounds.start) && isMissing) {
-      throw replacedLog(this.#options, continuity.last?.offset);
-    }
+    const { isCutOff } = await this.#readBounds(continuity);
+    if (isMissing && !isCutOff) throw replacedLog(this.#options, continuity.last?.offset);
     this.#feed.goOn();
+  }
+
+  /** @returns where the log ends, and whether it was cut off between the last message and the next. @throws `history_lost` */
+  async #readBounds(continuity: Continuity): Promise<{ end: number; isCutOff: boolean }> {
+    const { start, end } = await this.#options.log.bounds();
+    checkHistory(this.#options, continuity.next, { start, end });
+    const isCutOff = continuity.notReachingBack(start);
+    if (isCutOff) {
+      this.#options.logger.warn(
+        { position: continuity.next, logStart: start },
+        'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
+      );
+    }
+    return { end, isCutOff };
   }
 
   /** The last message lies in a batch that can no longer be read: if that is damaged, an operator decides about this too. */
@@ -314,16 +318,6 @@ export class PartitionLoop {
     if (to === null) throw new StartOver(0, batch);
     continuity.giveUpProof();
     this.#feed.goOn();
-  }
-
-  /** Says so where the log was cut off between the last message and the next. @returns whether it was. */
-  #noteDeleted(continuity: Continuity, logStart: number): boolean {
-    if (!continuity.notReachingBack(logStart)) return false;
-    this.#options.logger.warn(
-      { position: continuity.next, logStart },
-      'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
-    );
-    return true;
   }
 
   async #recover(error: unknown, attempt: number): Promise<void> {
@@ -353,6 +347,7 @@ export class PartitionLoop {
     while (!this.#isOver) {
       await this.#sleep(DECISION_POLL_MS);
       if (this.#claim === null || (await this.#whereIs(this.#claim)) !== 'gone') continue;
+      report.stopped(false);
       logger.warn({}, 'the checkpoint was removed: the log is applied from its beginning');
       await this.#claim.session.endSession();
       this.#claim = null;
@@ -364,7 +359,7 @@ export class PartitionLoop {
   async #untilDecided(batch: UnreadableBatch): Promise<void> {
     const { topic, partition, report, logger, store, clock } = this.#options;
     const { from, reason, detail } = batch;
-    this.#isDamaged = true;
+    // Until something behind it is applied: it may be read anew in vain.
     report.stopped(true, reason);
     logger.fatal(
       { offset: from, reason, error: detail },

@@ -1,69 +1,74 @@
-/** Makes the loops of a consumer's partitions: gives each its log, its checkpoint, its permits and its metrics. */
-import type { Collection, Db, MongoClient } from 'mongodb';
-import type { Config } from '#shared/config.ts';
-import { askKafka, type Consumer, type Kafka } from '#shared/kafka/client.ts';
+/** Makes the loops of a topic's partitions: gives each its log, its checkpoint, its permits and its metrics. */
+import type { Db } from 'mongodb';
+import { askKafka, type Consumer } from '#shared/kafka/client.ts';
 import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
 import { skippedTo } from '#shared/projection/dead-letters/decisions.ts';
-import { type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
+import { giveUpSlice, type LetterLimits } from '#shared/projection/dead-letters/write.ts';
+import { type Checkpoint, type Claim, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
+import { CHECKPOINTS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { traced, type Tracing } from '#shared/tracing.ts';
 import { systemClock } from '#shared/waiting.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
+import type { Parts } from '../parts.ts';
 import type { CommitSlice, PartitionReport, Prepare } from './edges.ts';
 import { PartitionLoop } from './loop.ts';
-import { type Permits, Semaphore } from './scheduler.ts';
+import type { Permits } from './scheduler.ts';
 
-export interface PartitionOptions {
-  kafka: Kafka;
+/** A topic that is applied into a database. */
+export interface Target {
+  environment: string;
   topic: string;
-  config: { kafka: Pick<Config['kafka'], 'sessionTimeoutMs'>; projector: SliceSettings };
-  client: MongoClient;
-  checkpoints: Collection<Checkpoint>;
-  control: Db;
-  /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
-  checkDatabase?: () => Promise<void>;
+  groupId: string;
+  /** Where it is written, with the checkpoints and the letters. */
+  db: Db;
   /** What is projected, as metrics name it: `g3`, or `control`. */
   generation: string;
   /** What to do when the log is another than the checkpoints were made from. */
   recoveryHint: string;
-  permits: Permits;
   logger: Logger;
-  metrics: ProjectorMetrics;
-  tracing: Tracing | null;
-  commit: CommitSlice;
-  giveUp: CommitSlice;
-  prepare?: Prepare;
+  permits: () => Permits;
+  /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
+  checkDatabase: () => Promise<void>;
+  prepare: Prepare;
+  /** Applies a slice in one transaction. @returns what became dead letters. */
+  apply: (claim: Claim, slice: Slice, limits: LetterLimits) => Promise<readonly DeadLetter[]>;
 }
-
-type SliceSettings = Pick<Config['projector'], 'concurrentPartitions' | 'sliceEvents' | 'sliceBytes'>;
 
 /** @param moved told when a position may have moved. */
 export function loopFactory(
-  options: PartitionOptions,
+  { config, kafkas, databases, control, metrics, tracing }: Parts,
+  target: Target,
+  limits: LetterLimits,
   consumer: Consumer,
   moved: () => void,
 ): (partition: number) => PartitionLoop {
-  const { kafka, topic, config, client, checkpoints, control, checkDatabase, generation } = options;
-  const { permits, metrics, logger } = options;
-  const { concurrentPartitions, sliceEvents: events, sliceBytes: bytes } = config.projector;
-  const concurrent = new Semaphore(concurrentPartitions);
+  const { environment, topic, db, generation, recoveryHint, logger, permits, checkDatabase, prepare, apply } = target;
+  const client = db === control ? databases.common : db.client;
+  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
+  const counted = (write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>): CommitSlice =>
+    tracedCommit(tracing, generation, async (claim, slice) => {
+      const dead = await write(claim, slice);
+      for (const { reason } of dead) metrics.deadLetters.inc({ environment, generation, topic, reason });
+    });
+  const commit = counted((claim, slice) => apply(claim, slice, limits));
+  const giveUp = counted((claim, slice) => giveUpSlice(checkpoints, claim, slice, db));
   /** Asked once for all partitions that begin together. */
   let asking: Promise<LogBounds> | null = null;
   return (partition) => {
-    const name = `${generation}/${topic}/${partition}`;
     const selection = [{ topic, partitions: [partition] }];
     return new PartitionLoop({
       topic,
       partition,
-      limits: { events, bytes },
+      limits: { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes },
       fencedPauseMs: Math.ceil(config.kafka.sessionTimeoutMs / 2),
-      recoveryHint: options.recoveryHint,
+      recoveryHint,
       clock: systemClock,
       logger: logger.child({ topic, partition }),
       log: {
         bounds: async () => {
-          asking ??= askKafka(kafka, (admin) => readLogBounds(admin, topic)).finally(() => (asking = null));
+          asking ??= askKafka(kafkas.of(topic), (admin) => readLogBounds(admin, topic)).finally(() => (asking = null));
           const bounds = (await asking).get(partition);
           if (bounds === undefined) throw new Error(`no offsets of ${topic}/${partition}`);
           return bounds;
@@ -74,35 +79,26 @@ export function loopFactory(
       },
       store: {
         claim: async (former) => {
-          await checkDatabase?.();
+          await checkDatabase();
           return claimCheckpoint(client, checkpoints, topic, partition, former);
         },
         whereIs: (claim) => whereIs(checkpoints, claim),
-        commit: tracedCommit(options.commit, options),
-        giveUp: tracedCommit(options.giveUp, options),
+        commit,
+        giveUp,
         skippedTo: (batch) => skippedTo(control, topic, partition, batch),
       },
-      permits: {
-        next: async (stopped) => {
-          const leave = await concurrent.acquire();
-          const { events: most, end } = await permits.next(name, stopped);
-          return { events: most, end: () => (end(), leave()) };
-        },
-        noteLag: (lag) => permits.noteLag(name, lag),
-      },
+      permits: permits(),
       report: reportTo(metrics, { topic, partition, generation }, moved),
-      ...(options.prepare === undefined ? {} : { prepare: options.prepare }),
+      prepare,
     });
   };
 }
 
-interface Labels {
-  topic: string;
-  partition: number;
-  generation: string;
-}
-
-export function reportTo(metrics: ProjectorMetrics, labels: Labels, moved: () => void): PartitionReport {
+export function reportTo(
+  metrics: ProjectorMetrics,
+  labels: Record<'topic' | 'generation', string> & { partition: number },
+  moved: () => void,
+): PartitionReport {
   const { topic, generation } = labels;
   let unreadable: { reason: string } | null = null;
   let isEnded = false;
@@ -122,8 +118,9 @@ export function reportTo(metrics: ProjectorMetrics, labels: Labels, moved: () =>
       moved();
     },
     stopped: (isStopped, reason) => {
+      if (isEnded) return;
       clear();
-      if (isEnded || !isStopped) return;
+      if (!isStopped) return;
       metrics.stopped.set(labels, 1);
       if (reason === undefined) return;
       unreadable = { reason };
@@ -145,13 +142,7 @@ export function reportTo(metrics: ProjectorMetrics, labels: Labels, moved: () =>
   };
 }
 
-/** A longer header is of a version of the standard that does not exist. */
-const TRACEPARENT_BYTES = 64;
-
-function tracedCommit(
-  commit: CommitSlice,
-  { tracing, generation }: Pick<PartitionOptions, 'tracing' | 'generation'>,
-): CommitSlice {
+function tracedCommit(tracing: Tracing | null, generation: string, commit: CommitSlice): CommitSlice {
   if (tracing === null) return commit;
   return (claim, slice) => {
     const { topic, partition, messages } = slice;
@@ -169,17 +160,8 @@ function tracedCommit(
         'messaging.batch.message_count': messages.length,
         'store_data.generation': generation,
       },
-      traceparents: traceparentsOf(messages),
+      traceparents: [...new Set(messages.flatMap(({ headers }) => headers?.['traceparent']?.toString() ?? []))],
     });
     return traced(span ?? undefined, () => commit(claim, slice));
   };
-}
-
-function traceparentsOf(messages: Slice['messages']): string[] {
-  const found = new Set<string>();
-  for (const { headers } of messages) {
-    const header = headers?.['traceparent'];
-    if (Buffer.isBuffer(header) && header.length <= TRACEPARENT_BYTES) found.add(header.toString('latin1'));
-  }
-  return [...found];
 }

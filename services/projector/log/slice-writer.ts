@@ -1,5 +1,6 @@
 /** Writes the slices of one partition: how large each may be, and what comes of one that fails again and again. */
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
+import { FailureTracker } from '#shared/logging.ts';
 import { type Claim, identityOf } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
 import type { LoopOptions } from './edges.ts';
@@ -22,8 +23,8 @@ export class SliceWriter {
   /** After how many of the failures in turn the database answered: those were no outage. */
   #answered = 0;
   #events: number;
-  /** What became of the message that was last a slice by itself; `attempts` are those that failed for no fault of a server. */
-  #single = { offset: -1, failures: 0, attempts: 0 };
+  /** The message that was last a slice by itself, and how often it failed for no fault of a server. */
+  #single = { offset: -1, attempts: 0 };
 
   constructor(options: SliceWriterOptions) {
     this.#options = options;
@@ -60,7 +61,6 @@ export class SliceWriter {
         const facts = { offset: claim.position, events: length, ...failures, error: describeError(error) };
         logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
       }
-      this.#single.failures += 1;
       if (!unavailable) this.#single.attempts += 1;
       this.#events = Math.max(1, Math.floor(length / 2));
       return isWriteConflict(error) ? 'conflict' : 'failed';
@@ -70,8 +70,8 @@ export class SliceWriter {
   /** Whether a slice has a single message that failed too often, or that failed and that an operator decided to skip. */
   async #shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
-    if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
-    if (message === undefined || offset === -1 || this.#single.failures === 0) return false;
+    if (this.#single.offset !== offset) this.#single = { offset, attempts: 0 };
+    if (message === undefined || offset === -1 || !this.#failing.isFailing) return false;
     if (this.#single.attempts >= MAX_ATTEMPTS) return true;
     const { digest } = identityOf(message);
     return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
@@ -87,33 +87,4 @@ export class SliceWriter {
 
 export function isFenced(error: unknown): boolean {
   return error instanceof StoreDataError && error.code === 'fenced';
-}
-
-const SAID_EVERY_MS = 60_000;
-
-/** Counts failures in turn, which are said at once and then every minute. */
-export class FailureTracker {
-  #attempts = 0;
-  #since = 0;
-  #saidAt = 0;
-
-  get isFailing(): boolean {
-    return this.#attempts > 0;
-  }
-
-  /** @returns what to say; `null` when it was just said. */
-  failed(now: number): { attempts: number; seconds: number } | null {
-    this.#attempts += 1;
-    if (this.#attempts === 1) this.#since = now;
-    else if (now - this.#saidAt < SAID_EVERY_MS) return null;
-    this.#saidAt = now;
-    return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
-  }
-
-  /** Notes that it goes on. @returns whether it had failed. */
-  end(): boolean {
-    const hadFailed = this.isFailing;
-    this.#attempts = 0;
-    return hadFailed;
-  }
 }

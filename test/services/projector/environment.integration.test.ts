@@ -30,11 +30,10 @@ function consumer(stopped: () => void) {
 function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
   return {
     databases: installation.databases,
-    own: new Map(),
+    config: { ...installation.config, own: new Map() },
     applyAccess: () => Promise.resolve(consumer(() => undefined)),
     prepare: () => Promise.resolve(),
     projectionVersion: PROJECTION_VERSION,
-    sideBySide: false,
     logger: pino({ level: 'silent' }),
     metrics: createMetrics(),
     project,
@@ -84,7 +83,7 @@ it('stops an environment alone for a mistake on its own Kafka, and goes on with 
     (await options.metrics.environmentStopped.get()).values.some(
       ({ labels, value }) => labels.environment === own && value === 1,
     );
-  const withOwn = { ...options, own: new Map([[own, { kafka: config.kafka }]]) };
+  const withOwn = { ...options, config: { ...config, own: new Map([[own, { kafka: config.kafka }]]) } };
   const supervisors = [common, own].map((environment) => new Supervisor(withOwn, environment));
   try {
     for (const one of supervisors) await one.start();

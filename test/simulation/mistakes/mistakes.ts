@@ -164,8 +164,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'another log is not noticed',
     file: CONTINUITY,
-    replace: "if (!isSameMessage(last, found)) return { kind: 'replaced' };",
-    by: 'if (!isSameMessage(last, found)) this.#looks = 0;',
+    replace: 'if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);',
+    by: 'if (found === undefined) return this.#judgeWithout(batch, last);',
   },
   {
     mistake: 'a batch is taken that begins behind the position',
@@ -176,8 +176,9 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a fetch that does not show the last message is taken',
     file: CONTINUITY,
-    replace: 'if (found === undefined) return this.#judgeWithout(batch, last);',
-    by: 'if (found === undefined) return this.#take(batch, batch.messages.filter(({ offset }) => Number(offset) >= this.#next));',
+    replace: 'if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);',
+    by: `if (found === undefined) return this.#take(batch, batch.messages.filter(({ offset }) => Number(offset) >= this.#next));
+    if (!isSameMessage(last, found)) return this.#judgeWithout(batch, last);`,
   },
   {
     mistake: 'messages that were applied are taken again',
@@ -206,8 +207,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'what is skipped ends one message too late',
     file: LOOP,
-    replace: 'const outcome = await this.#writeSlice(skipped, to + 1);',
-    by: 'const outcome = await this.#writeSlice(skipped, to + 2);',
+    replace: 'messages: [skipped], next: to + 1 }, 0);',
+    by: 'messages: [skipped], next: to + 2 }, 0);',
   },
   {
     mistake: 'a batch is written from its beginning again after a failure',

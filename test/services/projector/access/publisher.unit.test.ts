@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { AccessPublisher } from '#projector/access/publisher.ts';
+import { startPublisher } from '#projector/access/publisher.ts';
+import type { Config } from '#shared/config.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
 import { eventually } from '#test/installation.ts';
@@ -45,11 +46,10 @@ it('publishes what healthy masters hold, whatever another one cannot be told', a
   const redis = healthy();
   const metrics = createMetrics();
   const failures: string[] = [];
-  const publisher = new AccessPublisher({
+  const publisher = startPublisher({
     redis: { find: (name) => (name.includes('away') ? undefined : onlyMaster(redis)) },
-    prefix: 'p',
+    config: { namePrefix: 'p', environments: ['e'] } as Config,
     control: { collection: () => collection } as unknown as Db,
-    environments: ['e'],
     logger: pino({}, { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) }),
     metrics,
   });

@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Db } from 'mongodb';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { AccessReconciler } from '#projector/access/reconciler.ts';
+import { startReconciler } from '#projector/access/reconciler.ts';
 import { createMetrics } from '#projector/metrics.ts';
+import type { Config } from '#shared/config.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
 
 it('compares nothing, again and again, while a master does not answer', async () => {
@@ -23,7 +24,7 @@ it('compares nothing, again and again, while a master does not answer', async ()
       return { toArray: () => Promise.resolve([]), sort: () => ({ limit: collection.find }) };
     },
   };
-  const reconciler = new AccessReconciler({
+  const reconciler = startReconciler({
     redis: {
       all: () => masters,
       find: () => undefined,
@@ -33,9 +34,8 @@ it('compares nothing, again and again, while a master does not answer', async ()
       ready: () => Promise.resolve(),
       disconnect: () => undefined,
     },
-    prefix: 'p',
+    config: { namePrefix: 'p', environments: ['e'] } as Config,
     control: { collection: () => collection } as unknown as Db,
-    environments: ['e'],
     logger: pino({ level: 'silent' }),
     metrics: createMetrics(),
   });

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import kafkajs, { type ConsumerConfig, type Kafka } from 'kafkajs';
-import type { Collection, Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startConsumer } from '#projector/log/consumer.ts';
 import { Scheduler } from '#projector/log/scheduler.ts';
 import { createMetrics } from '#projector/metrics.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import type { Parts } from '#projector/parts.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -57,26 +57,31 @@ function kafkaOf() {
   };
 }
 
+/** Where nothing is stored, and nothing comes. */
+const db = {
+  databaseName: 'd',
+  collection: () => ({ aggregate: () => ({ toArray: () => Promise.resolve([]) }) }),
+} as unknown as Db;
+
 async function started(kafka: Kafka) {
-  return startConsumer({
-    kafka,
+  const config = {
+    kafka: { sessionTimeoutMs: 3_000 },
+    projector: { sliceEvents: 1, sliceBytes: 1_000, deadLetters: { bytes: 1, days: null } },
+  };
+  const kafkas = { of: () => kafka };
+  const parts = { config, kafkas, databases: {}, control: {}, metrics: createMetrics(), tracing: null };
+  return startConsumer(parts as unknown as Parts, {
+    environment: 'e',
     topic: 't',
     groupId: 'g',
-    config: {
-      kafka: { sessionTimeoutMs: 3_000 },
-      projector: { concurrentPartitions: 1, sliceEvents: 1, sliceBytes: 1_000 },
-    },
-    client: {} as MongoClient,
-    checkpoints: {} as Collection<Checkpoint>,
-    control: {} as Db,
+    db,
     generation: 'g1',
     recoveryHint: '',
-    permits: new Scheduler(1).permits({ isBuilding: () => false, share: () => 100 }),
     logger: pino({ level: 'silent' }),
-    metrics: createMetrics(),
-    tracing: null,
-    giveUp: () => Promise.resolve(),
-    commit: () => Promise.resolve(),
+    permits: new Scheduler(1, 1).permits({ state: 'live', share: null }),
+    checkDatabase: () => Promise.resolve(),
+    prepare: () => undefined,
+    apply: () => Promise.resolve([]),
   });
 }
 

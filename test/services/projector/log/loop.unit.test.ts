@@ -112,6 +112,7 @@ async function loaded({
       noteLag: (lag) => lags.push(lag),
     },
     report: reportTo(metrics, { topic: 't', partition: 0, generation: 'g1' }, () => undefined),
+    prepare: () => undefined,
   });
   running.add(partition);
   expect(seen.splice(0)).toEqual(['pause']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FailureTracker } from '#projector/log/slice-writer.ts';
+import { FailureTracker } from '#shared/logging.ts';
 
 describe('failures in turn', () => {
   it('are said at once and then every minute, with how many they are', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { watchClock } from '#projector/log/consumer.ts';
+import { watchClock } from '#shared/kafka/clock.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
