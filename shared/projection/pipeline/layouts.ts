@@ -13,14 +13,14 @@ import {
 import { nextVersion } from '../rank-tree/loaded-tree.ts';
 
 /** What the layout depends on: the category that a product names, empty for none, or the position of a category. */
-export type Place = { category: string } | { position: number };
+export type Place = string | number;
 
 export const PLACED_FIELDS = { category_id: 1, position: 1 } as const;
 
 /** A document's place, from the fields that `PLACED_FIELDS` names; `null` for what is not in the product list. */
 export function placeOf(entity: EntityName, document: object): Place | null {
-  if (entity === 'product') return { category: (document as Documents['product']).category_id };
-  if (entity === 'category') return { position: (document as Documents['category']).position };
+  if (entity === 'product') return (document as Documents['product']).category_id;
+  if (entity === 'category') return (document as Documents['category']).position;
   return null;
 }
 
@@ -29,23 +29,17 @@ export type LayoutChanges = Map<string, Map<string, number>>;
 
 /** Notes that a product or category is in another place; `null` where it did not exist, or is gone. */
 export function noteLayout(changes: LayoutChanges, storeId: string, before: Place | null, after: Place | null): void {
-  if (isSame(before, after)) return;
+  if (before === after) return;
   const products = changes.get(storeId) ?? new Map<string, number>();
   changes.set(storeId, products);
   for (const [place, by] of [
     [before, -1],
     [after, 1],
   ] as const) {
-    if (place === null || !('category' in place)) continue;
-    const id = documentId(storeId, place.category);
+    if (typeof place !== 'string') continue;
+    const id = documentId(storeId, place);
     products.set(id, (products.get(id) ?? 0) + by);
   }
-}
-
-function isSame(before: Place | null, after: Place | null): boolean {
-  if (before === null || after === null) return before === after;
-  if ('category' in before) return 'category' in after && before.category === after.category;
-  return 'position' in after && before.position === after.position;
 }
 
 /** Writes them in the session's transaction. @returns the versions of the layouts that changed, by store id. */

@@ -1,6 +1,5 @@
 /** What is stored of the entities that a slice touches, read inside its transaction. */
 import type { ClientSession, Db } from 'mongodb';
-import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   BY_ID,
   COLLECTIONS,
@@ -33,18 +32,8 @@ export interface Stored {
 }
 
 export async function readStored(db: Db, session: ClientSession, chains: ReadonlyMap<string, Chain>): Promise<Stored> {
-  const stores = new Set<string>();
-  const documents: Record<EntityName, string[]> = Object.fromEntries(
-    ENTITY_NAMES.map((entity): [string, string[]] => [entity, []]),
-  ) as Record<EntityName, string[]>;
-  for (const { entries } of chains.values()) {
-    const [first] = entries;
-    if (first === undefined) continue;
-    const { entity, storeId, id } = first.change;
-    stores.add(storeId);
-    documents[entity].push(documentId(storeId, id));
-  }
-
+  const entities = [...chains.values()].flatMap(({ entries }) => entries[0]?.change ?? []);
+  const stores = new Set(entities.map(({ storeId }) => storeId));
   const found = await stampsIn(db)
     .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
     .toArray();
@@ -53,11 +42,11 @@ export async function readStored(db: Db, session: ClientSession, chains: Readonl
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
   const placed = new Map<string, Place>();
   const ranked = new Map<string, RankEntry[]>();
-  for (const entity of ENTITY_NAMES) {
-    if (documents[entity].length === 0) continue;
+  for (const [entity, ofKind] of Map.groupBy(entities, (one) => one.entity)) {
+    const ids = ofKind.map(({ storeId, id }) => documentId(storeId, id));
     const versions = db
       .collection<Pick<ReadModelDocument, '_id' | 'sequence'>>(COLLECTIONS[entity])
-      .find(documentsWith(documents[entity]), {
+      .find(documentsWith(ids), {
         session,
         projection: { sequence: 1, ...PLACED_FIELDS, ...RANKED_FIELDS },
         hint: BY_ID,

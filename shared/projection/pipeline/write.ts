@@ -101,7 +101,6 @@ async function writeStamps(
   { epochs, slice, erasedAt }: Marks,
 ): Promise<GivenPositions> {
   const given = new Map<string, Given>();
-  if (stamps.size === 0) return given;
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
   const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
     const { counters, counts, tombstones, offset, erasing } = change;

@@ -162,15 +162,12 @@ async function cutAnew(
   const to = node.parts[last + 1]?.boundary ?? end;
   const leaves = cutLeaves(transaction.tree, from, await Array.fromAsync(readRecords(transaction, from, to)));
   const kept = new Set(leaves.map(({ boundary }) => boundary));
-  const former = node.parts.splice(first, last - first + 1, ...leaves.map((leaf) => withoutTexts(leaf)));
+  // Texts are stored, and not kept in memory.
+  const parts = leaves.map(({ texts: _stored, ...part }): Part => part);
+  const former = node.parts.splice(first, last - first + 1, ...parts);
   if (!transaction.tree.searched) return;
   for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
   texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
-}
-
-/** Texts are stored, and not kept in memory. */
-function withoutTexts({ texts: _stored, ...part }: Part & { texts?: unknown }): Part {
-  return part;
 }
 
 /** How a root changes: counts by how much, the rest to what. */
@@ -211,7 +208,14 @@ export async function maintainTrees(
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
   }
-  await write(db, session, nodes, texts);
+  // They are few, so that it costs less than removing them first, as it is done with documents (decision 0028).
+  const operations = nodes.map(({ _id, ...replacement }): AnyBulkWriteOperation<RankNode | LeafTexts> => ({
+    replaceOne: { filter: { _id }, replacement, upsert: true },
+  }));
+  operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
+  if (operations.length > 0) {
+    await db.collection<RankNode | LeafTexts>(RANK_NODES).bulkWrite(operations, { session, ordered: false });
+  }
   return roots;
 }
 
@@ -221,14 +225,4 @@ function countsOf({ added, removed }: TreeChange): Record<string, number> {
   for (const { facet } of added) counts[facet] = (counts[facet] ?? 0) + 1;
   for (const { facet } of removed) counts[facet] = (counts[facet] ?? 0) - 1;
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
-}
-
-/** They are few, so that it costs less than removing them first, as it is done with documents (decision 0028). */
-async function write(db: Db, session: ClientSession, nodes: readonly RankNode[], texts: TextOperations): Promise<void> {
-  const collection = db.collection<RankNode | LeafTexts>(RANK_NODES);
-  const operations: AnyBulkWriteOperation<RankNode | LeafTexts>[] = nodes.map(({ _id, ...replacement }) => ({
-    replaceOne: { filter: { _id }, replacement, upsert: true },
-  }));
-  operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
-  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
 }

@@ -16,40 +16,33 @@ const ONE_BATCH = 100_000;
 /** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
 const MAX_NAMED = 2_000;
 
-/** @param cached what of it is in memory already. @returns `null` where a node is missing or cannot be read. */
+/**
+ * Loads the nodes on the way to keys, level by level.
+ * @param cached what of the tree is in memory already. @returns `null` where a node is missing or cannot be read.
+ */
 export async function loadTree(
   transaction: TreeTransaction,
   { leaves, levels, version }: Root,
-  keys: Iterable<string>,
+  keys: ReadonlySet<string>,
   cached: LoadedTree | null,
 ): Promise<LoadedTree | null> {
+  const { tree, storeId } = transaction;
   if (leaves === undefined || levels === undefined || version === undefined) return null;
   let loaded = cached;
   if (loaded === null) {
-    const [top] = await readNodes(transaction, [nodeId(transaction.tree.name, transaction.storeId, levels - 1, '')]);
+    const [top] = await readNodes(transaction, [nodeId(tree.name, storeId, levels - 1, '')]);
     if (top === undefined || damageOf(top) !== null) return null;
     loaded = new LoadedTree(TreeNode.ofStored(levels - 1, top), leaves);
   }
-  const tree = loaded;
-  const onTheWay = () => [...keys].flatMap((key) => tree.missingFor(key) ?? []);
-  return (await loadMissing(transaction, onTheWay)) ? tree : null;
-}
-
-/** Loads what is missing, level by level. @returns false where a node is missing or cannot be read. */
-async function loadMissing(
-  transaction: TreeTransaction,
-  missing: () => { level: number; part: Part }[],
-): Promise<boolean> {
   for (;;) {
-    const wanted = new Map(
-      missing().map(({ level, part }) => [
-        nodeId(transaction.tree.name, transaction.storeId, level, part.boundary),
-        { level, part },
-      ]),
-    );
-    if (wanted.size === 0) return true;
+    const wanted = new Map<string, { level: number; part: Part }>();
+    for (const key of keys) {
+      const missing = loaded.missingFor(key);
+      if (missing !== null) wanted.set(nodeId(tree.name, storeId, missing.level, missing.part.boundary), missing);
+    }
+    if (wanted.size === 0) return loaded;
     const found = await readNodes(transaction, [...wanted.keys()]);
-    if (found.length < wanted.size || found.some((node) => damageOf(node) !== null)) return false;
+    if (found.length < wanted.size || found.some((node) => damageOf(node) !== null)) return null;
     for (const node of found) {
       const place = wanted.get(node._id);
       if (place !== undefined) place.part.below = TreeNode.ofStored(place.level, node);
