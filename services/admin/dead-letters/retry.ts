@@ -151,10 +151,9 @@ async function applyTogether(
     return { result, access, given: changes?.given };
   });
   if (given !== undefined) epochs.committed(given);
-  const changed = [...(access?.keys ?? []), ...(access?.stores ?? [])];
   try {
     const { namePrefix } = servers.config;
-    for (const record of changed) {
+    for (const record of access?.changed ?? []) {
       await publishAccess(await servers.redis(), namePrefix, await servers.access(), record);
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Applies an environment's log of access. It belongs to no generation: its truth and its checkpoints lie in the control database. */
 import { accessTopic } from '#shared/events/topics.ts';
-import { applyAccess } from '#shared/projection/access/apply.ts';
+import { applyAccess, isKey } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -22,15 +22,13 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     checkDatabase: () => Promise.resolve(),
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
-      const { keys, stores, outdated, deadLetters } = await applyWithCheckpoint(
-        checkpoints,
-        claim,
-        slice,
-        (checkpoint) => applyAccess(control, environment, claim.session, slice, limits, checkpoint),
+      const { changed, outdated, deadLetters } = await applyWithCheckpoint(checkpoints, claim, slice, (checkpoint) =>
+        applyAccess(control, environment, claim.session, slice, limits, checkpoint),
       );
-      publisher.publish([...keys, ...stores]);
-      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys.length);
-      metrics.applied.inc({ ...labels, entity: 'store_access' }, stores.length);
+      publisher.publish(changed);
+      const keys = changed.filter(isKey).length;
+      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys);
+      metrics.applied.inc({ ...labels, entity: 'store_access' }, changed.length - keys);
       if (outdated > 0) metrics.outdated.inc(labels, outdated);
       return deadLetters;
     },

@@ -16,7 +16,7 @@ import {
 } from '../../access/access-keys.ts';
 import { type AuditDetails, type AuditRecord, writeAudit } from '../../access/audit.ts';
 import { findErasedIn } from '../../access/erased-stores.ts';
-import { type AccessChange, type AccessKeyChange, readAccessChange } from '../../events/access-event.ts';
+import { type AccessChange, readAccessChange } from '../../events/access-event.ts';
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
@@ -36,7 +36,7 @@ import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
-/** What changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
+/** The records that changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
 export async function applyAccess(
   control: Db,
   environment: string,
@@ -47,8 +47,7 @@ export async function applyAccess(
 ) {
   await checkpoint?.();
   const collections = controlCollections(control);
-  const keys = new Map<string, AccessKey>();
-  const stores = new Map<string, StoreAccess>();
+  const changed = new Map<string, AccessRecord>();
   const audit: AuditRecord[] = [];
   const deadLetters: DeadLetter[] = [];
   let outdated = 0;
@@ -59,24 +58,13 @@ export async function applyAccess(
     const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
     try {
       const change = readAccessChange(message);
-      if (isPassedBy && givesRights(change)) {
-        outdated += 1;
-        continue;
-      }
-      if (change.kind === 'access_key') {
-        const key = await applyKeyChange(collections.keys, environment, change, { session });
-        if (key === null) outdated += 1;
-        else {
-          keys.set(key._id, key);
-          audit.push(keyRecord(change, key));
-        }
-      } else {
-        const store = await applyStoreChange(collections, environment, change, session);
-        if (store === null) outdated += 1;
-        else {
-          stores.set(store._id, store);
-          audit.push(storeRecord(change, store));
-        }
+      const isLeftOut = isPassedBy && givesRights(change);
+      const record = isLeftOut ? null : await applyChange(collections, environment, change, session);
+      if (record === null) outdated += 1;
+      else {
+        // Publishers choose the ids of keys.
+        changed.set(`${isKey(record) ? 'key' : 'store'} ${record._id}`, record);
+        audit.push(auditRecord(change, record));
       }
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
@@ -86,22 +74,26 @@ export async function applyAccess(
   }
   await writeAudit(control, session, audit);
   await writeDeadLetters(control, session, deadLetters, limits);
-  return { keys: [...keys.values()], stores: [...stores.values()], outdated, deadLetters };
+  return { changed: [...changed.values()], outdated, deadLetters };
 }
 
-type StoreChange = Exclude<AccessChange, AccessKeyChange>;
+type AccessRecord = AccessKey | StoreAccess;
 
-/** @returns the store's record as it is now if it changed, else `null`. */
-function applyStoreChange(
+export function isKey(record: AccessRecord): record is AccessKey {
+  return 'secret_hashes' in record;
+}
+
+/** @returns the key's or store's record as it is now if it changed, else `null`. */
+function applyChange(
   collections: ControlCollections,
   environment: string,
-  change: StoreChange,
+  change: AccessChange,
   session: ClientSession,
-): Promise<StoreAccess | null> {
-  if (change.kind === 'store_access') {
-    return applyStoreStatus(collections.stores, environment, change, 'access', { session });
-  }
-  if (change.kind === 'store_quota') return applyQuota(collections.stores, environment, change, { session });
+): Promise<AccessRecord | null> {
+  const { keys, stores } = collections;
+  if (change.kind === 'access_key') return applyKeyChange(keys, environment, change, { session });
+  if (change.kind === 'store_access') return applyStoreStatus(stores, environment, change, 'access', { session });
+  if (change.kind === 'store_quota') return applyQuota(stores, environment, change, { session });
   const topic = changesTopic(environment);
   const ends = change.ends.map((end) => ({ topic, ...end, until: end.end }));
   return applyErasure(collections, environment, { ...change, ends }, session);
@@ -115,36 +107,26 @@ function givesRights(change: AccessChange): boolean {
 /** Publishers choose these texts and can make them long. */
 const MAX_TEXT = 200;
 
-export function keyRecord(change: AccessKeyChange, key: AccessKey): AuditRecord {
-  const { status, scopes, sequence, environment, store_id } = key;
+function auditRecord(change: AccessChange, record: AccessRecord): AuditRecord {
+  const { environment, store_id } = record;
+  const { sequence } = isKey(record) ? record : change;
   return {
-    ...recordOf(change),
-    action: 'event.access_key',
-    environment,
-    store_id,
-    client_id: key._id,
-    details: { status, scopes, secrets: validSecrets(key).length, sequence, event_id: cut(change.eventId) },
-  };
-}
-
-export function storeRecord(change: StoreChange, { environment, store_id }: StoreAccess): AuditRecord {
-  return {
-    ...recordOf(change),
+    _id: new ObjectId(),
+    at: new Date(),
+    actor: cut(change.source),
+    phase: 'applied',
     action: `event.${change.kind}`,
     environment,
     store_id,
-    details: { ...detailsOf(change), sequence: change.sequence, event_id: cut(change.eventId) },
+    ...(isKey(record) ? { client_id: record._id } : {}),
+    details: { ...detailsOf(change, record), sequence, event_id: cut(change.eventId) },
   };
 }
 
-function detailsOf(change: StoreChange): AuditDetails {
-  if (change.kind === 'store_access') return { status: change.status };
+function detailsOf(change: AccessChange, record: AccessRecord): AuditDetails {
+  if (isKey(record)) return { status: record.status, scopes: record.scopes, secrets: validSecrets(record).length };
   if (change.kind === 'store_quota') return { ...change.quota };
-  return { erased_at: change.at.toISOString() };
-}
-
-function recordOf({ source }: { source: string }): Pick<AuditRecord, '_id' | 'at' | 'actor' | 'phase'> {
-  return { _id: new ObjectId(), at: new Date(), actor: cut(source), phase: 'applied' };
+  return change.kind === 'store_erasure' ? { erased_at: change.at.toISOString() } : { status: change.status };
 }
 
 function cut(text: string): string {
