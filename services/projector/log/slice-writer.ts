@@ -23,8 +23,8 @@ export class SliceWriter {
   /** After how many of the failures in turn the database answered: those were no outage. */
   #answered = 0;
   #events: number;
-  /** The message that was last a slice by itself, and how often it failed for no fault of a server. */
-  #single = { offset: -1, attempts: 0 };
+  /** What became of the message that was last a slice by itself; `attempts` are those that failed for no fault of a server. */
+  #single = { offset: -1, failures: 0, attempts: 0 };
 
   constructor(options: SliceWriterOptions) {
     this.#options = options;
@@ -61,6 +61,7 @@ export class SliceWriter {
         const facts = { offset: claim.position, events: length, ...failures, error: describeError(error) };
         logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
       }
+      this.#single.failures += 1;
       if (!unavailable) this.#single.attempts += 1;
       this.#events = Math.max(1, Math.floor(length / 2));
       return isWriteConflict(error) ? 'conflict' : 'failed';
@@ -70,8 +71,8 @@ export class SliceWriter {
   /** Whether a slice has a single message that failed too often, or that failed and that an operator decided to skip. */
   async #shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
-    if (this.#single.offset !== offset) this.#single = { offset, attempts: 0 };
-    if (message === undefined || offset === -1 || !this.#failing.isFailing) return false;
+    if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
+    if (message === undefined || offset === -1 || this.#single.failures === 0) return false;
     if (this.#single.attempts >= MAX_ATTEMPTS) return true;
     const { digest } = identityOf(message);
     return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
