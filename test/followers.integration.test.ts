@@ -9,6 +9,7 @@ import { type Changes, Follower } from '#test/follower.ts';
 import { generationDb } from '#test/generations.ts';
 import { eventually } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
+import { withAdmin } from '#test/topics.ts';
 import { AdversarialStream, type StreamChange } from '../deploy/testing/adversarial-stream.ts';
 import { encodeChange, letterOf } from '../deploy/testing/retried-letter.ts';
 import { runCommand } from './services/admin/run-command.ts';
@@ -154,11 +155,8 @@ describe('followers', () => {
   });
 
   it('have it after the topic was given partitions', async () => {
-    const admin = installation().kafka.admin();
-    await admin.connect();
-    const topic = changesTopic(installation().environment);
-    await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] });
-    await admin.disconnect();
+    const topicPartitions = [{ topic: changesTopic(installation().environment), count: 4 }];
+    await withAdmin(installation().kafka, (admin) => admin.createPartitions({ topicPartitions }));
     await publish(stream.next(40), 3);
     await publish(stream.next(40));
     await expectRight();

@@ -7,6 +7,7 @@ import { eventually } from './helpers/installation.ts';
 import { order, type OwnServers, startOwnServers } from './helpers/own-servers.ts';
 import { caughtUp, readModels } from './helpers/read-models.ts';
 import { startService } from './helpers/service-process.ts';
+import { withAdmin } from './helpers/topics.ts';
 import { runCommand, runJson } from './services/admin/run-command.ts';
 
 const KILLED = new URL('helpers/killed-adopting.ts', import.meta.url).pathname;
@@ -21,10 +22,7 @@ afterAll(() => servers?.close());
 async function foundOn(environment: string): Promise<string[]> {
   const { common, own, service } = servers;
   const { kafkaOf, databases, config } = service.installation;
-  const admin = kafkaOf(changesTopic(environment)).admin();
-  await admin.connect();
-  const topics = await admin.listTopics();
-  await admin.disconnect();
+  const topics = await withAdmin(kafkaOf(changesTopic(environment)), (admin) => admin.listTopics());
   const found = await databases.clientOf(environment).db().admin().listDatabases({ nameOnly: true });
   return [...topics, ...found.databases.map(({ name }) => name.replace(config.namePrefix, '*'))]
     .filter((name) => name.startsWith('*') || name.endsWith(common) || name.endsWith(own))

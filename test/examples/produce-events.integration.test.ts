@@ -11,6 +11,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
+import { endsOf } from '#test/topics.ts';
 
 const run = promisify(execFile);
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/produce-events');
@@ -79,14 +80,8 @@ interface Changes {
 /** How many messages each partition has got. */
 async function messages(): Promise<number[]> {
   const { kafka, environment } = service.installation;
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    const offsets = await admin.fetchTopicOffsets(changesTopic(environment));
-    return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => Number(high));
-  } finally {
-    await admin.disconnect();
-  }
+  const ends = await endsOf(kafka, changesTopic(environment));
+  return [...ends].toSorted(([a], [b]) => a - b).map(([, end]) => end);
 }
 
 async function programOf(language: Language, { skip }: TestContext): Promise<Program> {

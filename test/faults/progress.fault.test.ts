@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogLine, ServiceProcess } from '#test/service-process.ts';
+import { Random } from '../../deploy/testing/random.ts';
 import { SESSION_TIMEOUT_MS, startTrial, type Trial } from './trial.ts';
 
 const PROJECTORS = 3;
@@ -28,7 +29,7 @@ describe('projectors that are killed and frozen again and again on a busy machin
   });
 
   it('apply something of every partition again and again, each event once', async () => {
-    const random = randomNumbers(20);
+    const random = new Random(20);
     const started: ServiceProcess[] = [];
     /** Those that are awake and have partitions, or soon will. */
     const awake: ServiceProcess[] = [];
@@ -53,8 +54,8 @@ describe('projectors that are killed and frozen again and again on a busy machin
     const moving = watchMoves(trial, over.signal);
     for (let fault = 0; fault < FAULTS; fault += 1) {
       while (awake.length === 0) await sleep(50);
-      await sleep(BETWEEN_MS.least + random() * (BETWEEN_MS.most - BETWEEN_MS.least));
-      const [victim] = awake.splice(Math.floor(random() * awake.length), 1);
+      await sleep(BETWEEN_MS.least + random.next() * (BETWEEN_MS.most - BETWEEN_MS.least));
+      const [victim] = awake.splice(random.below(awake.length), 1);
       faultsAt.push(performance.now());
       if (victim === undefined) throw new Error('one is awake');
       if (fault % 2 === 0) {
@@ -96,15 +97,6 @@ async function freeze(service: ServiceProcess): Promise<void> {
   service.kill('SIGSTOP');
   await sleep(2 * SESSION_TIMEOUT_MS);
   service.kill('SIGCONT');
-}
-
-/** Numbers from 0 to below 1, in the same order in every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
 }
 
 function isFirstSlice({ msg, topic }: LogLine): boolean {

@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
-import { useFolder } from '#test/folder.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
+import { releaseBefore, whyNoReleaseBefore } from './release-before.ts';
 import { words } from '#test/words.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
@@ -26,11 +25,10 @@ type Release = 'before' | 'this';
 
 describe.skipIf(absent !== undefined)('the release before and this one on the same servers', () => {
   let installation: Installation;
-  const folder = useFolder();
   const running = new Set<ServiceProcess>();
   const apis = {} as Record<Release, ApiClient>;
 
-  const fileOf = (release: Release, file: string) => (release === 'before' ? join(folder, file) : file);
+  const fileOf = (release: Release, file: string) => (release === 'before' ? join(releaseBefore(), file) : file);
   const start = async (release: Release, name: 'projector' | 'query') => {
     const started = startService(name, installation.env, 'info', fileOf(release, `services/${name}/main.ts`));
     running.add(started);
@@ -84,7 +82,6 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
 
   let projectorBefore: ServiceProcess;
   beforeAll(async () => {
-    extractReleaseBefore(folder);
     installation = await createInstallation();
     ({ started: projectorBefore } = await start('before', 'projector'));
     for (const release of ['before', 'this'] as const) {

@@ -1,5 +1,8 @@
 /** The release before this one, as the history of the repository has it. */
 import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheFolder } from '#local/stack/fetch.ts';
 
 /** Its last commit. */
 export const RELEASE_BEFORE = 'c04d304';
@@ -16,8 +19,26 @@ export function whyNoReleaseBefore(): string | undefined {
   }
 }
 
-/** Puts it into `folder`, with the packages of its own lockfile: this release may have dropped some of them. */
-export function extractReleaseBefore(folder: string): void {
+/** Where it lies: in the cache, with the packages of its own lockfile, since this release may have dropped some of them. */
+export function releaseBefore(): string {
+  const cache = cacheFolder(process.env);
+  const folder = join(cache, `release-${RELEASE_BEFORE}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(cache, { recursive: true });
+  const staging = mkdtempSync(join(cache, '.extracting-'));
+  try {
+    extractInto(staging);
+    renameSync(staging, folder);
+  } catch (error) {
+    // Another process may have been quicker.
+    if (!existsSync(folder)) throw error;
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+function extractInto(folder: string): void {
   const files = 'services shared package.json package-lock.json tsconfig.json docs';
   execFileSync('sh', ['-c', `git archive ${RELEASE_BEFORE} ${files} | tar -x -C "$1"`, 'sh', folder]);
   const options = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];

@@ -1,5 +1,5 @@
 /** docs/upgrading.md, step by step, on what the release before stored: no request fails, and no follower misses anything. */
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -9,7 +9,7 @@ import { createInstallation, eventually, type Installation } from '#test/install
 import { caughtUp } from '#test/read-models.ts';
 import { type ServiceProcess, startService, killAll } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { extractReleaseBefore, whyNoReleaseBefore } from './release-before.ts';
+import { releaseBefore, whyNoReleaseBefore } from './release-before.ts';
 import { Traffic } from './traffic.ts';
 
 type Release = 'before' | 'this' | 'next';
@@ -34,21 +34,18 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   const started: ServiceProcess[] = [];
 
   /** The release after this one is this one with a raised version of its documents. */
-  function makeReleases(): void {
-    const [before, next] = [join(folder, 'before'), join(folder, 'next')];
-    mkdirSync(before);
-    extractReleaseBefore(before);
+  function makeNextRelease(): void {
     for (const path of ['services', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
-      cpSync(path, join(next, path), { recursive: true });
+      cpSync(path, join(folder, path), { recursive: true });
     }
-    const file = join(next, 'shared/read-models/generation.ts');
+    const file = join(folder, 'shared/read-models/generation.ts');
     const raised = `PROJECTION_VERSION = ${PROJECTION_VERSION + 1};`;
     writeFileSync(file, readFileSync(file, 'utf8').replace(/PROJECTION_VERSION = \d+;/, raised));
-    symlinkSync(join(process.cwd(), 'node_modules'), join(next, 'node_modules'));
+    symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   }
 
-  const fileOf = (release: Release, file: string) =>
-    join(release === 'this' ? process.cwd() : join(folder, release), file);
+  const folders = { before: releaseBefore, this: () => process.cwd(), next: () => folder };
+  const fileOf = (release: Release, file: string) => join(folders[release](), file);
 
   /** Starts a service and awaits that it listens. */
   async function start(release: Release, name: Name, settings: Record<string, string> = {}): Promise<Running> {
@@ -115,7 +112,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   }
 
   beforeAll(async () => {
-    makeReleases();
+    makeNextRelease();
     installation = await createInstallation();
     const { environment } = installation;
     const projector = await start('before', 'projector');

@@ -16,6 +16,7 @@ import { type RunningApp, startApp } from '#test/query-service.ts';
 import { question, recordIds } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { ChangesFollowers } from './changes-followers.ts';
 import { DisturbedProjectors, type Faults } from './disturbance.ts';
@@ -223,16 +224,10 @@ class Episode {
   }
 
   async #growTopic(): Promise<void> {
-    const admin = this.#installation.kafka.admin();
-    await admin.connect();
-    try {
-      await admin.createPartitions({
-        topicPartitions: [{ topic: changesTopic(this.#installation.environment), count: PARTITIONS + 3 }],
-      });
-    } finally {
-      await admin.disconnect();
-    }
-    await untilPartitions(this.#installation, changesTopic(this.#installation.environment), PARTITIONS + 3);
+    const topic = changesTopic(this.#installation.environment);
+    const topicPartitions = [{ topic, count: PARTITIONS + 3 }];
+    await withAdmin(this.#installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
+    await untilPartitions(this.#installation, topic, PARTITIONS + 3);
     this.#tally.topicsGrown += 1;
   }
 

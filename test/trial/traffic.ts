@@ -2,7 +2,6 @@
  * Sends messages as outsiders do: plainly, in transactions among others that are aborted, idempotently, and in record batches that are made
  * byte by byte. What is to be applied comes in its order; what is to be a dead letter is noted.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import zlib from 'node:zlib';
 import kafkajs, { type Message, type Producer } from 'kafkajs';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
@@ -10,9 +9,10 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { pack } from '#test/codecs.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import type { Chance } from '#local/simulator/random.ts';
-import type { Installation, RawMessage } from '#test/installation.ts';
+import { eventually, type Installation, type RawMessage } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
+import { withAdmin } from '#test/topics.ts';
 import { poison } from './poison.ts';
 
 /** How often each kind of traffic was sent. */
@@ -45,10 +45,7 @@ export class Traffic {
   /** Connects producers, which know the topic's partitions as they are now. */
   async open(): Promise<void> {
     const { kafka } = this.#installation;
-    const admin = kafka.admin();
-    await admin.connect();
-    const { topics } = await admin.fetchTopicMetadata({ topics: [this.#topic] });
-    await admin.disconnect();
+    const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: [this.#topic] }));
     this.#partitions = topics[0]?.partitions.length ?? 0;
     this.#plain = [createProducer(kafka), kafka.producer({ idempotent: true, maxInFlightRequests: 1 })];
     this.#transactional = Array.from({ length: PRODUCERS }, (_, at) =>
@@ -253,16 +250,12 @@ function decoy(chance: Chance): RawMessage {
 }
 
 /** Waits until a topic has so many partitions for everybody who asks. */
-export async function untilPartitions(installation: Installation, topic: string, count: number): Promise<void> {
-  const admin = installation.kafka.admin();
-  await admin.connect();
-  try {
-    for (;;) {
+export function untilPartitions({ kafka }: Installation, topic: string, count: number): Promise<void> {
+  return withAdmin(kafka, (admin) =>
+    eventually(`${topic} has ${count} partitions`, async () => {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-      if (topics[0]?.partitions.length === count && topics[0].partitions.every(({ leader }) => leader >= 0)) return;
-      await sleep(50);
-    }
-  } finally {
-    await admin.disconnect();
-  }
+      const partitions = topics[0]?.partitions ?? [];
+      return partitions.length === count && partitions.every(({ leader }) => leader >= 0);
+    }),
+  );
 }

@@ -45,12 +45,7 @@ type Ask = (asked: Asked) => Promise<Answered>;
 /** Starts an app with limits, and a client with the name of the test. */
 async function start(
   test: string,
-  {
-    limits = LIMITS,
-    trustedProxies = [] as string[],
-    host = '127.0.0.1',
-    logger = createLogger('query', 'silent'),
-  } = {},
+  { limits = LIMITS, trustedProxies = [] as string[], logger = createLogger('query', 'silent') } = {},
 ): Promise<Ask> {
   const { config } = service.installation;
   const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
@@ -60,7 +55,7 @@ async function start(
     signingKeys: await loadSigningKeys(config.tokens),
   });
   running.push(app);
-  await app.listen({ host, port: 0 });
+  await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as { port: number };
   await service.setKey({ clientId: test, secrets: ['right'] });
   return (asked) => ask(port, asked);
@@ -205,12 +200,6 @@ it('success costs no failure: any number of right secrets at once passes', async
 describe('the address of a client', () => {
   const rotating = (index: number) => `198.51.100.${index}`;
 
-  it('is the peer’s: what somebody untrusted forwards is nobody’s', async () => {
-    const asked = await start('peer', { trustedProxies: ['192.0.2.1', '127.0.5.0/24'] });
-    const found = await statuses(10, (index) => asked({ client: 'peer', forwardedFor: rotating(index) }));
-    expect(found).toEqual(refusedFrom(8, 10));
-  });
-
   it('is what a trusted proxy saw, whatever the client put before it', async () => {
     const asked = await start('proxied', { trustedProxies: ['127.0.5.0/24'] });
     const from = '127.0.5.9';
@@ -226,20 +215,5 @@ describe('the address of a client', () => {
       expect(await asked({ ...right, forwardedFor: other })).toMatchObject({ status: 200 });
     }
     expect(await asked(right)).toMatchObject({ status: 200 });
-  });
-
-  it('is the same at a socket for both families, where an IPv4 peer comes as ::ffff:…', async () => {
-    const trusting = await start('mapped', { trustedProxies: ['127.0.5.0/24'], host: '::' });
-    const attack = await statuses(10, (index) =>
-      trusting({ client: 'mapped', from: '127.0.5.9', forwardedFor: `${rotating(index)}, 203.0.113.5` }),
-    );
-    expect(attack).toEqual(refusedFrom(8, 10));
-    const untrusted = await statuses(10, (index) =>
-      trusting({ client: 'mapped', from: '127.0.6.1', forwardedFor: rotating(index) }),
-    );
-    expect(untrusted).toEqual(refusedFrom(8, 10));
-    const right = { client: 'mapped', secret: 'right' };
-    expect(await trusting({ ...right, from: '127.0.6.1' })).toMatchObject({ status: 429 });
-    expect(await trusting({ ...right, from: '127.0.6.2' })).toMatchObject({ status: 200 });
   });
 });
