@@ -25,8 +25,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a new epoch begins later than behind the last position of the one before it',
     file: 'shared/projection/slice/epochs.ts',
-    replace: 'from: (before?.position ?? 0) + 1 }',
-    by: 'from: Math.max(1, before?.position ?? 0) + 5 }',
+    replace: 'from: (stamp?.position ?? 0) + 1 }',
+    by: 'from: Math.max(1, stamp?.position ?? 0) + 5 }',
     tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {

@@ -97,33 +97,22 @@ function tombstoneIdOf(customer: string): string {
   return tombstoneId('customer', storeId, id);
 }
 
-export interface LetterCensus {
-  letters: number;
-  bytes: number;
-  oldest: Date | null;
-}
-
 const CENSUS_MS = 1_000;
 /** Counting takes a twentieth of the time at most, however many letters there are. */
 export const CENSUS_SHARE = 20;
 
-export async function takeCensus(collection: Collection<DeadLetter>, topic: string): Promise<LetterCensus> {
+export async function takeCensus(
+  collection: Collection<DeadLetter>,
+  topic: string,
+): Promise<{ letters: number; bytes: number; oldest: Date | null }> {
+  const counts = { letters: { $sum: 1 }, bytes: { $sum: '$kept_bytes' }, oldest: { $min: '$dead_at' } };
+  const stages = [
+    { $match: { topic } },
+    { $project: { _id: 0, dead_at: 1, kept_bytes: 1 } },
+    { $group: { _id: null, ...counts } },
+  ];
   const [row] = await collection
-    .aggregate<LetterCensus>(
-      [
-        { $match: { topic } },
-        { $project: { _id: 0, dead_at: 1, kept_bytes: 1 } },
-        {
-          $group: {
-            _id: null,
-            letters: { $sum: 1 },
-            bytes: { $sum: '$kept_bytes' },
-            oldest: { $min: '$dead_at' },
-          },
-        },
-      ],
-      { hint: 'by_age' },
-    )
+    .aggregate<{ letters: number; bytes: number; oldest: Date }>(stages, { hint: 'by_age' })
     .toArray();
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }

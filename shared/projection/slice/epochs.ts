@@ -40,24 +40,19 @@ export class Epochs {
     this.#newEpoch = makeEpoch;
   }
 
-  /** The epoch of the positions that come after a stamp, and whether it begins with them. */
-  after(storeId: string, stamp: Stamp | undefined): { epoch: string; isNew: boolean } {
-    const given = this.#given.get(storeId);
-    const isOurs =
-      given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
-    return isOurs ? { epoch: given.epoch, isNew: false } : { epoch: this.#newEpoch(), isNew: true };
-  }
-
   /** What a stamp is set to by positions that come after it, and what is given by that. */
   fieldsAfter(
     storeId: string,
-    before: Stamp | undefined,
+    stamp: Stamp | undefined,
     { position, positions }: TakenPositions,
   ): { fields: Record<string, unknown>; given: Given } {
-    const { epoch, isNew } = this.after(storeId, before);
+    const given = this.#given.get(storeId);
+    const isOurs =
+      given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
+    const epoch = isOurs ? given.epoch : this.#newEpoch();
     const fields: Record<string, unknown> = { position };
     for (const [entity, last] of Object.entries(positions)) fields[`positions.${entity}`] = last;
-    if (isNew) fields['epochs'] = withEpoch(before?.epochs, { id: epoch, from: (before?.position ?? 0) + 1 });
+    if (!isOurs) fields['epochs'] = withEpoch(stamp?.epochs, { id: epoch, from: (stamp?.position ?? 0) + 1 });
     return { fields, given: { epoch, position } };
   }
 
