@@ -34,7 +34,13 @@ export class Scheduler {
 
   /** Runs something later. Of events of one moment chance takes the next. */
   after(milliseconds: number, host: Host | null, run: () => void): void {
-    this.#events.push({ at: this.now + milliseconds, order: this.#random.next(), host, run });
+    this.#add(milliseconds, host, run);
+  }
+
+  #add(milliseconds: number, host: Host | null, run: () => void): Event {
+    const event = { at: this.now + milliseconds, order: this.#random.next(), host, run };
+    this.#events.push(event);
+    return event;
   }
 
   /** Runs the next event. @returns `false` where there is none before a moment. */
@@ -65,8 +71,8 @@ export class Scheduler {
       sleep: (milliseconds, signal) =>
         new Promise((resolve) => {
           if (signal?.aborted === true) return resolve();
-          this.after(milliseconds, host, resolve);
-          signal?.addEventListener('abort', () => this.after(0, host, resolve), { once: true });
+          const end = this.#add(milliseconds, host, resolve);
+          signal?.addEventListener('abort', () => (end.at = Math.min(end.at, this.now)), { once: true });
         }),
     };
   }

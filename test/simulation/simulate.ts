@@ -1,5 +1,5 @@
 /** Runs one history after the other, and makes the first that breaks a promise as short as it can be. */
-import { ACTIONS_PER_HISTORY, type History, runHistory } from './world.ts';
+import { actionsOf, type History, runHistory } from './world.ts';
 
 export interface Simulated {
   histories: number;
@@ -28,9 +28,7 @@ export async function simulate(
     histories += 1;
     steps += history.steps;
     if (history.violation === null) continue;
-    const { actions, shortest } = isShrunk
-      ? await shrink(history)
-      : { actions: ACTIONS_PER_HISTORY, shortest: history };
+    const { actions, shortest } = isShrunk ? await shrink(history) : { actions: actionsOf(seed), shortest: history };
     const summary = `seed ${seed}, the first ${actions} actions: ${shortest.violation?.message ?? ''}`;
     return { histories, steps, broken: shortest.trace, summary };
   }
@@ -41,7 +39,7 @@ export async function simulate(
 /** The same seed with fewer actions, until fewer break no promise any longer. */
 async function shrink(history: History): Promise<{ actions: number; shortest: History }> {
   let shortest = history;
-  let actions = ACTIONS_PER_HISTORY;
+  let actions = actionsOf(history.seed);
   for (let fewer = actions - 1; fewer > 0; fewer -= fewer > 20 ? 5 : 1) {
     const shorter = await runHistory(history.seed, fewer);
     if (shorter.violation === null) continue;

@@ -14,7 +14,6 @@ import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 import { Server, type Session, type State } from './store.ts';
 
-const PARTITIONS = 2;
 const STORES = ['s1', 's2', 's3'];
 /** How long a projector that says nothing stays in the group. */
 const SESSION_MS = 1_500;
@@ -73,12 +72,16 @@ export interface History {
   violation: Error | null;
 }
 
-export const ACTIONS_PER_HISTORY = 60;
+/** Every third history is short, of one partition: many of those are tried in the time of a long one. */
+const isShort = (seed: number) => seed % 3 === 0;
 
-/** Runs one history. @param actions how many things happen before it gets quiet. */
-export async function runHistory(seed: number, actions = ACTIONS_PER_HISTORY): Promise<History> {
+/** How many things happen before it gets quiet. */
+export const actionsOf = (seed: number) => (isShort(seed) ? 10 : 60);
+
+/** Runs one history, or the beginning of it. */
+export async function runHistory(seed: number, actions = actionsOf(seed)): Promise<History> {
   const undo = [withSmallTrees(3, 3), withSmallErasures(), withFewEpochs(seed % 2 === 0 ? 2 : 64)];
-  const world = new World(seed);
+  const world = new World(seed, isShort(seed) ? 1 : 2);
   let violation: Error | null = null;
   try {
     await world.run(actions);
@@ -125,13 +128,13 @@ class World implements WorldOfProjectors {
   readonly #operator: Host = { name: 'operator', state: 'running' };
   #violation: Violation | null = null;
 
-  constructor(seed: number) {
+  constructor(seed: number, partitions: number) {
     this.random = new Random(seed);
     this.scheduler = new Scheduler(this.random);
     this.#server = new Server(this.scheduler, this.random);
-    this.logs = Array.from({ length: PARTITIONS }, () => new PartitionLog(this.random));
+    this.logs = Array.from({ length: partitions }, () => new PartitionLog(this.random));
     this.#history = this.logs.map(() => []);
-    this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], partitionOf);
+    this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], this.#partitionOf);
     this.#followers = STORES.map((storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3));
     this.#server.onUnknownCommit = (before) => this.#restoreBefore(before);
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
@@ -175,7 +178,7 @@ class World implements WorldOfProjectors {
 
   #act(action: Action): void {
     const { random } = this;
-    const partition = random.below(PARTITIONS);
+    const partition = random.below(this.logs.length);
     const log = this.#logOf(partition);
     switch (action) {
       case 'publish':
@@ -186,12 +189,12 @@ class World implements WorldOfProjectors {
         return;
       case 'poison':
         this.trace(`poison in ${partition}`);
-        return this.#noted(partition, log.append(storeIn(partition), 'no event', this.scheduler.now));
+        return this.#noted(partition, log.append(this.#storeIn(partition), 'no event', this.scheduler.now));
       case 'gap':
         if (random.chance(0.5)) log.appendGap(1 + random.below(3));
         else {
           log.skipOffsets(1 + random.below(3));
-          this.#publish(storeIn(partition));
+          this.#publish(this.#storeIn(partition));
         }
         return this.#wake();
       case 'transaction':
@@ -290,7 +293,7 @@ class World implements WorldOfProjectors {
       id: `${this.scheduler.now}`,
       ...(isDeleted ? {} : { data }),
     });
-    const partition = partitionOf(storeId);
+    const partition = this.#partitionOf(storeId);
     const entry = this.#logOf(partition).append(key, value, this.scheduler.now);
     this.trace(`${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`);
     this.#noted(partition, entry);
@@ -302,7 +305,7 @@ class World implements WorldOfProjectors {
     const { random } = this;
     const log = this.#logOf(partition);
     if (log.isOpen) return;
-    const entries = Array.from({ length: 1 + random.below(4) }, () => this.#publish(storeIn(partition)));
+    const entries = Array.from({ length: 1 + random.below(4) }, () => this.#publish(this.#storeIn(partition)));
     log.openTransaction(entries);
     const isAborted = random.chance(0.5);
     this.scheduler.after(random.below(3_000), null, () => {
@@ -370,7 +373,7 @@ class World implements WorldOfProjectors {
     log.makeAnew();
     this.#history[partition] = [];
     for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
-    for (let count = this.random.below(2 * end); count > 0; count -= 1) this.#publish(storeIn(partition));
+    for (let count = this.random.below(2 * end); count > 0; count -= 1) this.#publish(this.#storeIn(partition));
   }
 
   #running(): Projector[] {
@@ -425,7 +428,7 @@ class World implements WorldOfProjectors {
     if (members.length === 0) return;
     const shares = new Map(members.map((member): [Projector, string[]] => [member, []]));
     for (const generation of this.#generations) {
-      for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      for (let partition = 0; partition < this.logs.length; partition += 1) {
         const key = `${generation}/${partition}`;
         const former = members.find(({ assigned }) => assigned.includes(key));
         const owner = former !== undefined && this.random.chance(0.7) ? former : this.random.pick(members);
@@ -484,9 +487,13 @@ class World implements WorldOfProjectors {
       time: new Date(1_795_176_000_000),
       data: DATA.product,
     });
-    void retryLetter(this.#operator, this.#server.client(this.#operator), LIVE, partitionOf(storeId), event).catch(
-      this.#expectFault,
-    );
+    void retryLetter(
+      this.#operator,
+      this.#server.client(this.#operator),
+      LIVE,
+      this.#partitionOf(storeId),
+      event,
+    ).catch(this.#expectFault);
   }
 
   /** What fails for another reason than that the database does is a mistake, here or there. */
@@ -503,7 +510,7 @@ class World implements WorldOfProjectors {
   #flip(): void {
     if (this.#generations.length === 1 || this.#answering === NEXT) return;
     const { state } = this.#server;
-    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+    for (let partition = 0; partition < this.logs.length; partition += 1) {
       if (this.#positionOf(state, NEXT, partition) < this.#positionOf(state, LIVE, partition)) return;
     }
     this.trace('flip');
@@ -573,7 +580,7 @@ class World implements WorldOfProjectors {
     for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
     await this.#checkTrees();
     for (const follower of this.#followers) {
-      const partition = partitionOf(follower.storeId);
+      const partition = this.#partitionOf(follower.storeId);
       // What only the lost end held was told, and no other generation knows of it.
       if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`))) continue;
       while (!follower.poll(state, this.#answering));
@@ -614,6 +621,12 @@ class World implements WorldOfProjectors {
       .join(', ');
   }
 
+  readonly #partitionOf = (storeId: string) => Number(storeId.slice(1)) % this.logs.length;
+
+  #storeIn(partition: number): string {
+    return STORES.find((storeId) => this.#partitionOf(storeId) === partition) ?? '';
+  }
+
   #logOf(partition: number): PartitionLog {
     const log = this.logs[partition];
     if (log === undefined) throw new Error(`there is no partition ${partition}`);
@@ -624,12 +637,4 @@ class World implements WorldOfProjectors {
 /** The offset behind the last message: gaps behind it are nothing that has to be applied. */
 function lastEnd(history: readonly Entry[] | undefined, end: number): number {
   return Math.min((history?.at(-1)?.to ?? -1) + 1, end);
-}
-
-function partitionOf(storeId: string): number {
-  return Number(storeId.slice(1)) % PARTITIONS;
-}
-
-function storeIn(partition: number): string {
-  return STORES.find((storeId) => partitionOf(storeId) === partition) ?? '';
 }
