@@ -17,7 +17,6 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
-import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -137,60 +136,6 @@ describe('erasing', () => {
     expect(erased).toBeGreaterThan(300);
     expect(erased).toBeLessThan(450);
     expect((await piece(10_000)).isLast).toBe(false);
-  });
-
-  it('gives each record a position of its own, in one epoch, and passes by what came later', async () => {
-    await apply(customer('c1'), ...many(600, (index) => order(`o${index}`, 'c1')), order('n1', 'c2'));
-    await apply(deleted('c1'));
-    await apply(customer('c1'), order('o7', 'c1', { status: 'ready' }), order('new', 'c1'));
-    const kept = await orders()
-      .find({ _id: { $in: ['s1/o7', 's1/new', 's1/n1'] } })
-      .toArray();
-    const { position = 0 } = await stamp();
-    const first = await piece();
-    expect(first).toMatchObject({ isLast: false });
-    expect(first.erased).toBeLessThanOrEqual(200);
-    expect((await stamp()).position).toBe(position + first.erased);
-    while (!(await piece()).isLast);
-    expect(
-      await orders()
-        .find({ _id: { $in: ['s1/o7', 's1/new', 's1/n1'] } })
-        .toArray(),
-    ).toEqual(kept);
-    expect(await named()).toBe(3);
-    const positions = (
-      await orders()
-        .find({ feed_position: { $gt: position } })
-        .toArray()
-    ).map(({ feed_position }) => feed_position);
-    expect(positions.toSorted((a, b) => a - b)).toEqual(many(599, (index) => position + 1 + index));
-    expect(await stamp()).toMatchObject({ position: position + 599, positions: { order: position + 599 } });
-    expect(epochsIn((await stamp()).epochs)).toHaveLength(1);
-  });
-
-  it('begins anew with the next deletion of the same customer', async () => {
-    await apply(customer('c1'), ...many(600, (index) => order(`o${index}`, 'c1')));
-    await apply(deleted('c1'));
-    await piece();
-    await apply(customer('c1'), ...many(10, (index) => order(`o${index}`, 'c1')), order('new', 'c1'));
-    await apply(deleted('c1'));
-    const { position = 0 } = await stamp();
-    expect(await erasures()).toMatchObject([{ _id: 's1/c1', position: position - 1 }]);
-    expect((await erasures())[0]).not.toHaveProperty('done');
-    while (!(await piece()).isLast);
-    expect(await named()).toBe(0);
-  });
-
-  it('erases many letters in pieces, but none that came after a return', async () => {
-    await apply(...many(130, (index) => poison(`p${index}`, 'c1')), order('o1', 'c1'));
-    await apply(deleted('c1'));
-    expect((await letters()).filter(({ erased }) => erased)).toEqual([]);
-    await apply(poison('late', 'c1'));
-    await apply(customer('c1'), poison('back', 'c1'));
-    while (!(await piece()).isLast);
-    const left = (await letters()).filter(({ erased }) => erased !== true);
-    expect(left.map(({ customers }) => customers)).toEqual([['s1/c1']]);
-    expect((await letters()).filter(({ value }) => value !== null)).toEqual(left);
   });
 
   it('keeps nothing of poison that a deletion follows in the same slice, also where the customer is back', async () => {
