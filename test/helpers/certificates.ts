@@ -76,3 +76,22 @@ export async function writeFiles<N extends string>(
   });
   return Object.fromEntries(await Promise.all(paths)) as Record<N, string>;
 }
+
+/** Files for a client of a server: its authority, another one that vouches for nobody, certificates good and expired, and a password. */
+export async function makeClientFiles(folder: string, password: string) {
+  const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
+  const client = await authority.issue('client');
+  const expired = await authority.issue('client', { expired: true });
+  const files = await writeFiles(folder, {
+    ca: authority.cert,
+    otherCa: other.cert,
+    cert: client.cert,
+    key: client.key,
+    both: `${client.cert}\n${client.key}`,
+    expiredCert: expired.cert,
+    expiredKey: expired.key,
+    expiredBoth: `${expired.cert}\n${expired.key}`,
+    password: `${password}\n`,
+  });
+  return { authority, files };
+}

@@ -8,35 +8,23 @@ import { createKafka } from '#shared/kafka/client.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useFolder } from '#test/folder.ts';
-import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
+import { makeClientFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureBroker, startSecureBroker, USER } from './kafka.ts';
 
 const OTHERS = { MONGODB_URI: 'mongodb://127.0.0.1', REDIS_URL: 'redis://127.0.0.1' };
 
 describe('Kafka by TLS', () => {
   const folder = useFolder();
-  let authority: Authority;
   let broker: SecureBroker;
-  let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'expiredCert' | 'expiredKey' | 'password', string>;
+  let files: Awaited<ReturnType<typeof makeClientFiles>>['files'];
   let tokens: Server;
   beforeAll(async () => {
-    authority = await makeAuthority('authority');
-    const other = await makeAuthority('other');
-    const client = await authority.issue('client');
-    const expired = await authority.issue('client', { expired: true });
-    files = await writeFiles(folder, {
-      ca: authority.cert,
-      otherCa: other.cert,
-      cert: client.cert,
-      key: client.key,
-      expiredCert: expired.cert,
-      expiredKey: expired.key,
-      password: `${PASSWORD}\n`,
-    });
+    const made = await makeClientFiles(folder, PASSWORD);
+    files = made.files;
     tokens = createServer(answerWithToken);
     tokens.listen(0, '127.0.0.1');
     await once(tokens, 'listening');
-    broker = await startSecureBroker(authority);
+    broker = await startSecureBroker(made.authority);
   });
   afterAll(async () => {
     await broker?.close();

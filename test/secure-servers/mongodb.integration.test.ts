@@ -3,7 +3,7 @@ import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
 import { useFolder } from '#test/folder.ts';
-import { makeAuthority, writeFiles } from '#test/certificates.ts';
+import { makeClientFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureMongod, startSecureMongod, USER } from './mongodb.ts';
 
 const OTHERS = {
@@ -15,20 +15,11 @@ const OTHERS = {
 describe('MongoDB by TLS', () => {
   const folder = useFolder();
   let mongod: SecureMongod;
-  let files: Record<'ca' | 'otherCa' | 'client' | 'expired' | 'password', string>;
+  let files: Awaited<ReturnType<typeof makeClientFiles>>['files'];
   beforeAll(async () => {
-    const authority = await makeAuthority('authority');
-    const other = await makeAuthority('other');
-    const client = await authority.issue('client');
-    const expired = await authority.issue('client', { expired: true });
-    files = await writeFiles(folder, {
-      ca: authority.cert,
-      otherCa: other.cert,
-      client: `${client.cert}\n${client.key}`,
-      expired: `${expired.cert}\n${expired.key}`,
-      password: `${PASSWORD}\n`,
-    });
-    mongod = await startSecureMongod(authority, 'O=client,CN=client');
+    const made = await makeClientFiles(folder, PASSWORD);
+    files = made.files;
+    mongod = await startSecureMongod(made.authority, 'O=client,CN=client');
   });
   afterAll(async () => {
     await mongod?.close();
@@ -69,7 +60,7 @@ describe('MongoDB by TLS', () => {
   });
 
   it('takes a certificate', async () => {
-    expect(await meet({ MONGODB_TLS_CERT_KEY_FILE: files.client }, BY_CERTIFICATE)).toBe('O=client,CN=client');
+    expect(await meet({ MONGODB_TLS_CERT_KEY_FILE: files.both }, BY_CERTIFICATE)).toBe('O=client,CN=client');
   });
 
   it.each([
@@ -82,7 +73,7 @@ describe('MongoDB by TLS', () => {
     ],
     [
       'an expired certificate',
-      () => meet({ MONGODB_TLS_CERT_KEY_FILE: files.expired }, BY_CERTIFICATE),
+      () => meet({ MONGODB_TLS_CERT_KEY_FILE: files.expiredBoth }, BY_CERTIFICATE),
       /certificate|closed|ECONNRESET/i,
     ],
   ])('tells %s', async (_case, meeting, told) => {

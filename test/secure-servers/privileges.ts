@@ -11,6 +11,7 @@ import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
 import { CLUSTER_SETTINGS, formCluster } from '#local/stack/redis/redis.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { withAdmin } from '#test/topics.ts';
 import { startSecureBroker } from './kafka.ts';
 import * as mongod from './mongodb.ts';
 
@@ -127,19 +128,10 @@ async function startKafka({ authority, folder, ca, size }: Workplace): Promise<R
     size,
   );
   const acl = await grantedByScript(folder);
-  await asAdministrator(broker.inside, (admin) => admin.createAcls({ acl }));
+  const inside = new Kafka({ brokers: broker.inside.split(','), logLevel: kafkajs.logLevel.NOTHING });
+  await withAdmin(inside, (admin) => admin.createAcls({ acl }));
   const env = { KAFKA_BROKERS: broker.passwords, KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: ca };
   return { env, ports: [], close: broker.close };
-}
-
-async function asAdministrator(brokers: string, work: (admin: kafkajs.Admin) => Promise<unknown>): Promise<void> {
-  const admin = new Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING }).admin();
-  await admin.connect();
-  try {
-    await work(admin);
-  } finally {
-    await admin.disconnect();
-  }
 }
 
 /** Runs kafka.sh with a tool that tells what it was asked for, since the real one does not come with the broker's jars. */

@@ -3,7 +3,7 @@ import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { createRedis } from '#shared/redis.ts';
 import { useFolder } from '#test/folder.ts';
-import { makeAuthority, writeFiles } from '#test/certificates.ts';
+import { makeClientFiles } from '#test/certificates.ts';
 import { PASSWORD, type SecureRedis, startSecureRedis, USER } from './redis.ts';
 
 const OTHERS = {
@@ -15,19 +15,11 @@ const OTHERS = {
 describe('Redis by TLS', () => {
   const folder = useFolder();
   let redis: SecureRedis;
-  let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'password', string>;
+  let files: Awaited<ReturnType<typeof makeClientFiles>>['files'];
   beforeAll(async () => {
-    const authority = await makeAuthority('authority');
-    const other = await makeAuthority('other');
-    const client = await authority.issue('client');
-    files = await writeFiles(folder, {
-      ca: authority.cert,
-      otherCa: other.cert,
-      cert: client.cert,
-      key: client.key,
-      password: `${PASSWORD}\n`,
-    });
-    redis = await startSecureRedis(authority);
+    const made = await makeClientFiles(folder, PASSWORD);
+    files = made.files;
+    redis = await startSecureRedis(made.authority);
   });
   afterAll(async () => {
     await redis?.close();
