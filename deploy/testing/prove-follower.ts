@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startGuard } from '#local/stack/process.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { AdversarialStream } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import { ClientProcess } from './client-process.ts';
@@ -17,17 +18,7 @@ import { retryAsLetter } from './retried-letter.ts';
 import { startWithServices, type WithServices } from './start.ts';
 
 const ADMIN = join(import.meta.dirname, '../../services/admin/main.ts');
-const KINDS: readonly Api.Kind[] = [
-  'store',
-  'order',
-  'customer',
-  'review',
-  'campaign',
-  'coupon',
-  'category',
-  'product',
-  'option-group',
-];
+const KINDS = ENTITY_NAMES.map((entity) => entity.replace('_', '-')) as Api.Kind[];
 /** The changes are published in so many pieces, between which the client can take them in. */
 const PIECES = 12;
 const PAUSE_MS = 300;

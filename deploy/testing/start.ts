@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Service } from '#local/start/service.ts';
+import { startServices } from '#local/start/service.ts';
 import { prepareSigningKey } from '#local/start/files.ts';
-import { type Guard, startGuard } from '#local/stack/process.ts';
+import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
@@ -63,7 +63,9 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
     await makeTopics(settings, partitions, cleanup);
     const guard = startGuard();
     cleanup.defer(() => guard.close());
-    const { url, services } = await startServices({ settings, folder, guard, log, cleanup });
+    const logs = join(folder, 'logs');
+    await mkdir(logs, { recursive: true });
+    const { url, services } = await startServices({ env: { ...process.env, ...settings }, logs, guard, log }, cleanup);
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
     await api.publish(fixtures);
@@ -77,32 +79,6 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
       .catch((left: unknown) => log(`not all that was made is removed: ${describeError(left)}`));
     throw error;
   }
-}
-
-interface Services {
-  settings: Record<string, string>;
-  folder: string;
-  guard: Guard;
-  log: (line: string) => void;
-  cleanup: AsyncDisposableStack;
-}
-
-/** Starts both services. @returns them, and where the API is. */
-async function startServices({ settings, folder, guard, log, cleanup }: Services): Promise<{
-  url: string;
-  services: Record<'projector' | 'query', Service>;
-}> {
-  const logs = join(folder, 'logs');
-  await mkdir(logs, { recursive: true });
-  const env = { ...process.env, ...settings };
-  const projector = new Service({ name: 'projector', env, logs, guard, log });
-  const query = new Service({ name: 'query', env, logs, guard, log });
-  cleanup.defer(async () => {
-    await Promise.all([projector.stop(), query.stop()]);
-  });
-  const [{ url }] = await Promise.all([query.start(), projector.start()]);
-  if (url === null) throw new Error('the query service does not say where it listens');
-  return { url, services: { projector, query } };
 }
 
 async function makeTopics(

@@ -30,15 +30,8 @@ export interface AuditedResult<T> {
 
 /**
  * Runs work that changes access. Nothing is changed when the first record cannot be written; when the last one
- * cannot, the change stays, the command says so, and the audit shows a change whose end is unknown.
- *
- * Every command that changes access goes through here:
- *
- *     await audited(servers, { action: 'quota.set', store_id, environment, details: { requests } }, async () => {
- *       const result = await setQuota(…);
- *       return { result, details: { before: result.before } };
- *     });
- *
+ * cannot, the change stays, the command says so, and the audit shows a change whose end is unknown. Every command that changes access
+ * goes through here.
  * @returns what the work answered.
  * @throws what the work throws, after it was recorded as failed with its message.
  */

@@ -28,7 +28,7 @@ type Close = () => Promise<unknown>;
 /** The servers; what waits for one throws `environment_unavailable`, `not_authorized`, or `config_invalid` without its address. */
 export class Servers {
   readonly config: Config;
-  readonly kafkas: PerKafka<KafkaServers>;
+  readonly kafkas: PerKafka<ReturnType<typeof kafkaServers>>;
   readonly #origin: string;
   readonly #closing: Close[] = [];
   readonly #reached = new Map<MongoClient, () => Promise<unknown>>();
@@ -37,7 +37,7 @@ export class Servers {
     this.config = config;
     this.#origin = origin;
     const clientId = `${config.namePrefix}.admin`;
-    this.kafkas = new PerKafka(config, (one) => new KafkaServers(one, clientId, this.#connect));
+    this.kafkas = new PerKafka(config, (one) => kafkaServers(one, clientId, this.#connect));
   }
 
   /** The databases, once MongoDB is reached, and that of an environment. */
@@ -65,7 +65,7 @@ export class Servers {
     return findLiveGeneration(await this.databases(environment), environment);
   }
 
-  kafkaOf(topic: string): KafkaServers {
+  kafkaOf(topic: string) {
     return this.kafkas.of(topic);
   }
 
@@ -170,44 +170,28 @@ function reasonOf(error: unknown): string {
 /** Connects to a server; what is put into `closing` is done in the end. */
 type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
 
-class KafkaServers {
-  readonly #config: Config['kafka'];
-  readonly #kafka: ReturnType<typeof createKafka>;
-  readonly #connect: Connect;
-
-  constructor(config: Pick<Config, 'kafka'>, clientId: string, connect: Connect) {
-    this.#config = config.kafka;
-    this.#kafka = createKafka(config, clientId, createLogger('admin', 'silent'));
-    this.#connect = connect;
-  }
-
-  readonly admin = once(() => this.#reach(() => this.#kafka.admin({ retry: { retries: 4 } })));
-
-  readonly producer = once(() => this.#reach(() => createProducer(this.#kafka)));
-
-  /** A consumer that has connected and not joined its group yet. */
-  consumer(groupId: string, options: Omit<ConsumerConfig, 'groupId'>) {
-    const usual = {
-      allowAutoTopicCreation: false,
-      sessionTimeout: 60_000,
-      maxWaitTimeInMs: 100,
-      readUncommitted: false,
-    };
-    return this.#reach(() => this.#kafka.consumer({ groupId, ...usual, ...options }));
-  }
-
-  async #reach<C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> {
-    const { brokers } = this.#config;
+function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string, connect: Connect) {
+  const { brokers } = config;
+  const kafka = createKafka({ kafka: config }, clientId, createLogger('admin', 'silent'));
+  const reach = <C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> => {
     demandAddress('KAFKA_BROKERS', brokers);
-    return this.#connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
+    return connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
       // kafkajs would try for seconds, and hide why.
-      await firstToAnswer(brokers, kafkaSecurity(this.#config).ssl);
+      await firstToAnswer(brokers, kafkaSecurity(config).ssl);
       const client = create();
       closing.push(() => client.disconnect());
       await client.connect();
       return client;
     });
-  }
+  };
+  const usual = { allowAutoTopicCreation: false, sessionTimeout: 60_000, maxWaitTimeInMs: 100, readUncommitted: false };
+  return {
+    admin: once(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
+    producer: once(() => reach(() => createProducer(kafka))),
+    /** A consumer that has connected and not joined its group yet. */
+    consumer: (groupId: string, options: Omit<ConsumerConfig, 'groupId'>) =>
+      reach(() => kafka.consumer({ groupId, ...usual, ...options })),
+  };
 }
 
 /** The part of a running local stack's file (rule R15.1) that commands need. */

@@ -1,5 +1,5 @@
 // What all parts of the stack share: their interface, the data folder, which one stack owns at a time, and waiting for a server to serve.
-import type { Guard, Command, PartExit } from './process.ts';
+import { type Guard, type Command, type PartExit, statOf } from './process.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -75,22 +75,29 @@ export interface PartDefinition {
   checkAddress(address: string): Promise<void>;
   locateProgram(context: StartContext): Promise<LocatedProgram>;
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /** Resolves with the address when our server at this host, or our cluster of several, serves its clients; gives up on `signal`. */
+  /**
+   * Resolves with the address when our server at this host, or our cluster of several, serves its clients: their ports take connections
+   * by then. Gives up on `signal`.
+   */
   awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
 const PAUSE_MS = 50;
 
-/** Tries until it works, the signal aborts, or the time is up: then with the reason of the last failure. */
-export async function retryUntil<T>(limitMs: number, signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
-  const limit = Date.now() + limitMs;
+/** How long a server may take to serve, and one that is given to answer. */
+const START_LIMIT_MS = 60_000;
+export const CHECK_LIMIT_MS = 5_000;
+
+/** Tries until it works, the signal aborts, or the time to start is up: then with the reason of the last failure. */
+export async function retryUntil<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+  const limit = Date.now() + START_LIMIT_MS;
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (signal.aborted) throw error;
       if (Date.now() > limit) {
-        throw new Error(`not ready after ${limitMs / 1000} s: ${reasonOf(error)}`, { cause: error });
+        throw new Error(`not ready after ${START_LIMIT_MS / 1000} s: ${reasonOf(error)}`, { cause: error });
       }
     }
     await sleep(PAUSE_MS);
@@ -98,8 +105,8 @@ export async function retryUntil<T>(limitMs: number, signal: AbortSignal, attemp
 }
 
 /** Resolves once something accepts connections there: far cheaper to try than a client with its own retries. */
-export function awaitPort(host: string, port: number, limitMs: number, signal: AbortSignal): Promise<void> {
-  return retryUntil(limitMs, signal, async () => {
+export function awaitPort(host: string, port: number, signal: AbortSignal): Promise<void> {
+  return retryUntil(signal, async () => {
     const socket = connect({ host, port, timeout: 2_000 });
     socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
     await once(socket, 'connect');
@@ -208,12 +215,6 @@ function isRunning(known: ProcessIdentity): boolean {
 
 /** On Linux the start time distinguishes a process from a later one with its id; other systems have the id alone. */
 function identify(pid: number): ProcessIdentity {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold blanks; the start time is the 20th field behind it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { pid, started: fields[0] === 'Z' ? 'ended' : (fields[19] ?? '') };
-  } catch {
-    return { pid, started: '' };
-  }
+  const { state, started = '' } = statOf(pid);
+  return { pid, started: state === 'Z' ? 'ended' : started };
 }

@@ -121,6 +121,18 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** What `/proc` says of a process; nothing where there is no such process, or no `/proc`. */
+export function statOf(pid: number): { state?: string; parent?: string; started?: string } {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in parentheses may hold blanks.
+    const [state = '', parent = '', ...more] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, parent, started: more[17] ?? '' };
+  } catch {
+    return {};
+  }
+}
+
 const TAIL_BYTES = 16 * 1024;
 
 export function lastLines(file: string, count = 12): string[] {

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
+  awaitPort,
   reasonOf,
   StackError,
   type LocatedProgram,
@@ -202,8 +203,11 @@ export async function readyOrExited(
 ): Promise<string> {
   const waiting = new AbortController();
   const died = exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
+  const serving = Promise.all(ports.map((port) => awaitPort(host, port, waiting.signal))).then(() =>
+    part.awaitReady(host, ports, waiting.signal),
+  );
   try {
-    return await Promise.race([part.awaitReady(host, ports, waiting.signal), died]);
+    return await Promise.race([serving, died]);
   } finally {
     waiting.abort();
   }

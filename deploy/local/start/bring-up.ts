@@ -15,7 +15,7 @@ import { type HistoryProgress, showLive } from './figures.ts';
 import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
 import { demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
 import type { Screen } from './screen.ts';
-import { Service } from './service.ts';
+import { startServices } from './service.ts';
 import { settle } from './settle.ts';
 
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
@@ -45,7 +45,7 @@ export interface System {
 }
 
 export async function bringUp(context: BringUp): Promise<System> {
-  const { options, stack, screen, cleanup, stopping } = context;
+  const { options, stack, guard, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
   const admin = kafka.admin();
   await admin.connect();
@@ -85,10 +85,18 @@ export async function bringUp(context: BringUp): Promise<System> {
   const env = serviceEnvironment(context, signingKeysFile);
   const databases = Databases.of(readConfig(env), (one) => createReaderClient(one, 'local-start'));
   cleanup.defer(() => databases.close());
-  const [{ queryUrl, operationsUrls }] = await Promise.all([
-    startServices(context, env, { databases, history }),
-    publish(),
-  ]);
+  const serve = async () => {
+    const demanded = demandedPort(options);
+    const logs = join(options.folder, 'logs');
+    screen.live(['starting the projector and the query service …']);
+    const ports = demanded === null ? [USUAL_PORT, 0] : [demanded];
+    const { url, operations } = await startServices({ env, logs, guard, log: screen.line }, cleanup, ports);
+    const sources = { ...operations, databases, environments: ENVIRONMENTS };
+    const showing = showLive(screen, sources, { stores: options.stores, history }, stopping);
+    cleanup.defer(() => showing);
+    return { query_url: url, operations_urls: Object.values(operations) };
+  };
+  const [urls] = await Promise.all([serve(), publish()]);
   for (const environment of ENVIRONMENTS) {
     await settle({ admin, databases, environment }, HISTORY_LIMIT_MS, stopping);
   }
@@ -96,8 +104,7 @@ export async function bringUp(context: BringUp): Promise<System> {
 
   const prefix = process.env['NAME_PREFIX'] ?? DEFAULT_PREFIX;
   const file: StackFile = {
-    query_url: queryUrl,
-    operations_urls: operationsUrls,
+    ...urls,
     kafka_brokers: stack.kafkaBrokers,
     mongodb_uri: stack.mongodbUri,
     redis_url: stack.redisUrl,
@@ -106,40 +113,6 @@ export async function bringUp(context: BringUp): Promise<System> {
     ...(prefix === DEFAULT_PREFIX ? {} : { name_prefix: prefix }),
   };
   return { file, simulator };
-}
-
-async function startServices(
-  { options, screen, guard, cleanup, stopping }: BringUp,
-  env: NodeJS.ProcessEnv,
-  { databases, history }: { databases: Databases; history: HistoryProgress },
-): Promise<{ queryUrl: string; operationsUrls: string[] }> {
-  const logs = join(options.folder, 'logs');
-  const make = (name: 'projector' | 'query', queryPort = '0') =>
-    new Service({ name, env: { ...env, QUERY_PORT: queryPort }, logs, guard, log: screen.line });
-  const projector = make('projector');
-  const demanded = demandedPort(options);
-  let query = make('query', String(demanded ?? USUAL_PORT));
-  cleanup.defer(async () => {
-    await Promise.all([projector.stop(), query.stop()]);
-  });
-  screen.live(['starting the projector and the query service …']);
-  const startQuery = () =>
-    query.start().catch((error: unknown) => {
-      if (demanded !== null || !reasonOf(error).includes('EADDRINUSE')) throw error;
-      query = make('query');
-      return query.start();
-    });
-  const [ofProjector, ofQuery] = await Promise.all([projector.start(), startQuery()]);
-  const sources = { projector: ofProjector.operations, query: ofQuery.operations };
-  const showing = showLive(
-    screen,
-    { ...sources, databases, environments: ENVIRONMENTS },
-    { stores: options.stores, history },
-    stopping,
-  );
-  cleanup.defer(() => showing);
-  if (ofQuery.url === null) throw new StackError('the query service does not say where it listens');
-  return { queryUrl: ofQuery.url, operationsUrls: [ofQuery.operations, ofProjector.operations] };
 }
 
 /** The services' environment variables. Operations ports are free ones: two installations may run on one machine. */

@@ -8,7 +8,7 @@ import { reasonOf, StackError } from '#local/stack/part.ts';
 import { pause } from '#shared/waiting.ts';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 
-export interface ServiceOptions {
+interface ServiceOptions {
   name: 'projector' | 'query';
   env: NodeJS.ProcessEnv;
   /** Its output goes to `<name>.log` there. */
@@ -19,7 +19,7 @@ export interface ServiceOptions {
 }
 
 /** What a service says of itself once it is ready. */
-export interface ReadyLine {
+interface ReadyLine {
   /** Where its clients reach it; a projector has none. */
   url: string | null;
   operations: string;
@@ -32,7 +32,7 @@ const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 10_000;
 const POLL_MS = 40;
 
-export class Service {
+class Service {
   readonly #options: ServiceOptions;
   readonly #logFile: string;
   readonly #stopping = new AbortController();
@@ -115,6 +115,32 @@ export class Service {
   }
 }
 
+/**
+ * Starts the projector and the query service, which `cleanup` ends.
+ * @param ports where the API may listen: it does at the first one that is free.
+ */
+export async function startServices(
+  options: Omit<ServiceOptions, 'name'>,
+  cleanup: AsyncDisposableStack,
+  ports: readonly number[] = [0],
+) {
+  const make = (name: ServiceOptions['name'], port = 0) =>
+    new Service({ ...options, name, env: { ...options.env, QUERY_PORT: String(port) } });
+  const services = { projector: make('projector'), query: make('query', ports[0]) };
+  cleanup.defer(async () => {
+    await Promise.all([services.projector.stop(), services.query.stop()]);
+  });
+  const startQuery = (others: readonly number[]): Promise<ReadyLine> =>
+    services.query.start().catch((error: unknown) => {
+      if (others.length === 0 || !reasonOf(error).includes('EADDRINUSE')) throw error;
+      services.query = make('query', others[0]);
+      return startQuery(others.slice(1));
+    });
+  const [projector, query] = await Promise.all([services.projector.start(), startQuery(ports.slice(1))]);
+  if (query.url === null) throw new StackError('the query service does not say where it listens');
+  return { services, url: query.url, operations: { query: query.operations, projector: projector.operations } };
+}
+
 /** Waits for the line in what is appended to `file` from `offset` on. Rejects when `signal` aborts. */
 async function awaitReadyLine(file: string, offset: number, signal: AbortSignal): Promise<ReadyLine> {
   for (;;) {
@@ -128,7 +154,7 @@ async function awaitReadyLine(file: string, offset: number, signal: AbortSignal)
 }
 
 /** Only the line at the end of a service's start names the operations address beside a message that says so. */
-export function readReadyLine(line: string): ReadyLine | null {
+function readReadyLine(line: string): ReadyLine | null {
   if (!line.includes('"operations"')) return null;
   try {
     const { operations, url } = JSON.parse(line) as Record<string, unknown>;

@@ -1,6 +1,5 @@
 /** When to stop: on a signal, or when npm, which would pass signals on, is itself gone. */
-
-import { readFileSync } from 'node:fs';
+import { statOf } from '#local/stack/process.ts';
 import { type Stack, type StackOptions, startStack } from '#local/stack/stack.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -37,24 +36,13 @@ export function stopRequested(): Promise<StopRequest> {
 function watchNpm(gone: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
-  const grandparent = parentOf(parent);
+  const { parent: grandparent } = statOf(parent);
   const timer = setInterval(() => {
-    if (process.ppid === parent && parentOf(parent) === grandparent) return;
+    if (process.ppid === parent && statOf(parent).parent === grandparent) return;
     clearInterval(timer);
     gone();
   }, PARENT_POLL_MS);
   timer.unref();
-}
-
-/** The parent of another process; `undefined` where there is no `/proc`. */
-function parentOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold blanks; state and parent follow it.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
-  } catch {
-    return undefined;
-  }
 }
 
 /** Starts the servers. Asked to stop meanwhile, the process just ends, and so does all that it had begun. */

@@ -119,14 +119,14 @@ async function endsWithMessages(
 }
 
 /** Has the log applied from its beginning: its checkpoints go, and projectors find that out. @returns how many partitions had one. */
-export async function replayAccess(servers: Servers, environment: string): Promise<number> {
+export async function replayAccess(servers: Servers, environment: string) {
   const control = await servers.control();
   const topic = accessTopic(environment);
   // Nothing is removed while Kafka cannot be reached: what would be applied then?
   await servers.logBounds(topic);
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
-  return removed.deletedCount;
+  return { partitions: removed.deletedCount };
 }
 
 /** Finds the erasures that mean another log than the present one, before that is applied from its beginning, and tells the operator. */

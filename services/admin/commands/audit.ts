@@ -5,7 +5,7 @@ import { AUDIT_ACTIONS, type AuditDetails, type AuditRecord, auditIn } from '#sh
 import { parseInstant } from '#shared/events/instant.ts';
 import { withServers } from '../servers.ts';
 import { clientId as readClientId, command, duration, limitOption, storeOption } from '../options.ts';
-import { printable, printFirst } from '../output/print.ts';
+import { printable, printRows, remarkMore } from '../output/print.ts';
 
 export const auditCommand = () =>
   command('audit', 'Show who changed access, and when')
@@ -31,19 +31,16 @@ export const auditCommand = () =>
           // Nothing says how it ended: the command was killed, or MongoDB was away.
           return ends.find((end) => end.began?.equals(began._id)) ?? null;
         };
-        printFirst(
-          flags.limit,
-          found,
-          (newest) => newest.toReversed().map((began) => toJson(began, endOf(began))),
-          [
-            ['AT', ({ at }) => at.toISOString()],
-            ['ACTOR', ({ actor }) => printable(actor), 'fills'],
-            ['ACTION', 'action'],
-            ['ABOUT', (change) => printable(aboutInWords(change)), 'fills'],
-            ['OUTCOME', ({ outcome, result }) => printable(outcomeInWords(outcome, result)), 'fills'],
-          ],
-          'nothing',
-        );
+        const newest = found.slice(0, flags.limit).toReversed();
+        const rows = newest.map((began) => toJson(began, endOf(began)));
+        printRows(rows, 'nothing', [
+          ['AT', ({ at }) => at.toISOString()],
+          ['ACTOR', ({ actor }) => printable(actor), 'fills'],
+          ['ACTION', 'action'],
+          ['ABOUT', (change) => printable(aboutInWords(change)), 'fills'],
+          ['OUTCOME', ({ outcome, result }) => printable(outcomeInWords(outcome, result)), 'fills'],
+        ]);
+        remarkMore(found, flags.limit);
       }),
     );
 

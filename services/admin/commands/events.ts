@@ -20,7 +20,7 @@ function list(): void {
     entity,
     required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
-  printRows(found, [
+  printRows(found, null, [
     ['ENTITY', 'entity'],
     ['REQUIRED', ({ required }) => required.join(' '), 'fills'],
   ]);

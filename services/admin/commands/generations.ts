@@ -77,10 +77,8 @@ export const listCommand = () =>
     .addOption(environmentOption('only that environment'))
     .action((flags) =>
       withServers(async (servers) => {
-        const generations: GenerationRow[] = [];
-        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-          generations.push(...(await listGenerations(servers, environment)));
-        }
+        const environments = chooseEnvironments(servers.config, flags.environment);
+        const generations = (await Promise.all(environments.map((name) => listGenerations(servers, name)))).flat();
         const table = tableOf(generations, [
           ['ENVIRONMENT', 'environment'],
           ['NUMBER', 'number', 'right'],
@@ -93,8 +91,6 @@ export const listCommand = () =>
         printResult({ generations }, table);
       }),
     );
-
-type GenerationRow = Awaited<ReturnType<typeof listGenerations>>[number];
 
 async function listGenerations(servers: Servers, environment: string) {
   const known = await servers.generations(environment);

@@ -1,5 +1,4 @@
 /** `quota`: how many requests a store may make, where that differs from the configuration. */
-import { type StoreAccess } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
@@ -12,7 +11,7 @@ import {
   storeOption,
   wholeNumber,
 } from '../options.ts';
-import { printFacts, printFirst, remark } from '../output/print.ts';
+import { printFacts, printRows, remark, remarkMore } from '../output/print.ts';
 
 export const setCommand = () =>
   command('set', 'Give a store a quota of its own, at once')
@@ -66,8 +65,6 @@ export async function setQuota(
   return changed;
 }
 
-type StoreQuota = Pick<StoreAccess, 'store_id' | 'environment' | 'quota'>;
-
 export const showCommand = () =>
   command('show', 'Show the stores that have a quota of their own')
     .addOption(storeOption('this store, whatever its quota'))
@@ -81,27 +78,22 @@ export const showCommand = () =>
         const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
         const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
         const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
-        const ofStore = (id: string) =>
-          environments.map(
-            (name): StoreQuota =>
-              known.find(({ environment }) => environment === name) ?? { store_id: id, environment: name },
-          );
-        printFirst(
-          flags.limit,
-          store_id === undefined ? known : ofStore(store_id),
-          (first) =>
-            first.map(({ store_id, environment, quota }) => ({
-              store_id,
-              environment,
-              quota: toJson(quota),
-            })),
-          [
-            ['STORE', 'store_id'],
-            ['ENVIRONMENT', 'environment'],
-            ['QUOTA', ({ quota }) => inWords(quota)],
-          ],
-          'no store has a quota of its own',
-        );
+        const quotaIn = (name: string) => known.find(({ environment }) => environment === name)?.quota;
+        const row = (id: string, environment: string, quota?: OwnQuota) => ({
+          store_id: id,
+          environment,
+          quota: toJson(quota),
+        });
+        const rows =
+          store_id === undefined
+            ? known.map((one) => row(one.store_id, one.environment, one.quota))
+            : environments.map((name) => row(store_id, name, quotaIn(name)));
+        printRows(rows.slice(0, limit), 'no store has a quota of its own', [
+          ['STORE', 'store_id'],
+          ['ENVIRONMENT', 'environment'],
+          ['QUOTA', ({ quota }) => inWords(quota)],
+        ]);
+        remarkMore(rows, limit);
       }),
     );
 

@@ -1,9 +1,8 @@
 /** `sessions list`: the sessions of a store that are live, which Redis alone knows; `sessions revoke` ends one before its time. */
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import type { Collection } from 'mongodb';
 import { text as readText } from 'node:stream/consumers';
 import type { RevokedSession } from '#shared/access/access-keys.ts';
-import { redisKeys, endRevokedSession, noteRevocation, type RevokedSessionId } from '#shared/access/grants.ts';
+import { redisKeys, endRevokedSession, noteRevocation } from '#shared/access/grants.ts';
 import { commandInvalid, unavailable } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
@@ -23,7 +22,7 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import { markFailed, printFacts, printFirst, remark } from '../output/print.ts';
+import { markFailed, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
 import { formatDuration } from '../output/terminal.ts';
 
 export const listCommand = () =>
@@ -48,17 +47,13 @@ export const listCommand = () =>
           }
           if (found.length > limit) break;
         }
-        printFirst(
-          flags.limit,
-          found,
-          (first) => first.toSorted((a, b) => b.seconds_left - a.seconds_left),
-          [
-            ['SESSION', 'session_id'],
-            ['CLIENT_ID', 'client_id'],
-            ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000), 'right'],
-          ],
-          'no sessions',
-        );
+        const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
+        printRows(rows, 'no sessions', [
+          ['SESSION', 'session_id'],
+          ['CLIENT_ID', 'client_id'],
+          ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000), 'right'],
+        ]);
+        remarkMore(found, limit);
       }),
     );
 
@@ -77,31 +72,28 @@ export const revokeCommand = () =>
       const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
       await withServers(async (servers) => {
         servers.demandAll();
-        chooseEnvironment(servers.config, session.environment);
-        if (session.expiresAt.getTime() <= Date.now()) {
-          remark('note: the token has expired already');
-        }
-        const { revokedSessions } = await servers.access();
-        const { id: session_id, environment, storeId: store_id, clientId: client_id } = session;
+        const { _id: session_id, environment, store_id, client_id, expires_at } = session;
+        chooseEnvironment(servers.config, environment);
+        if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
         const about = { environment, store_id, client_id, session_id };
         const work = { action: 'sessions.revoke', ...about, details: {} } as const;
-        const revoked = { _id: session_id, environment, store_id, client_id };
-        const { before, live } = await audited(servers, work, async () => {
+        const { was_live, revoked_before } = await audited(servers, work, async () => {
           const wasLive = await isLiveNow(servers, session);
-          const noted = await noteRevocation(revokedSessions, revoked, session.expiresAt);
-          const ended = (await endNow(servers, revokedSessions, revoked)) || wasLive;
-          const details = { was_live: ended, revoked_before: noted };
-          return { result: { before: noted, live: ended }, details };
+          const { revokedSessions } = await servers.access();
+          const noted = await noteRevocation(revokedSessions, session, expires_at);
+          const result = { was_live: (await endNow(servers, session)) || wasLive, revoked_before: noted };
+          return { result, details: result };
         });
-        if (live === false && !before && session.expiresAt.getTime() > Date.now()) {
+        if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
           markFailed();
           remark(
             `store-data: the revocation is noted, but no such session was live for store ${store_id} in ${environment}: it has expired, or these are not its store and environment`,
           );
         }
         const facts = { store: store_id, environment, client_id };
-        const json = { session_id, ...facts, was_live: live, revoked_before: before };
-        const status = before && !live ? 'was revoked before' : live === false ? 'was not live' : 'revoked';
+        const json = { session_id, ...facts, was_live, revoked_before };
+        const status =
+          revoked_before && !was_live ? 'was revoked before' : was_live === false ? 'was not live' : 'revoked';
         printFacts(json, [['session', session_id], ...Object.entries(facts), ['status', status]]);
       });
     });
@@ -116,20 +108,16 @@ interface Flags {
  * Whether the session is live, to be asked before its revocation is noted: from then on a service may end it before this
  * command does. `null` where Redis does not say so quickly, for which no revocation waits.
  */
-async function isLiveNow(servers: Servers, { id, environment, storeId }: SessionOfToken): Promise<boolean | null> {
-  const key = redisKeys(servers.config.namePrefix, environment, storeId).session(id);
+async function isLiveNow(servers: Servers, { _id, environment, store_id }: Session): Promise<boolean | null> {
+  const key = redisKeys(servers.config.namePrefix, environment, store_id).session(_id);
   const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
 /** @returns whether the session was live. @throws {StoreDataError} `environment_unavailable`, saying what is in effect all the same. */
-async function endNow(
-  servers: Servers,
-  revokedSessions: Collection<RevokedSession>,
-  session: RevokedSessionId,
-): Promise<boolean> {
+async function endNow(servers: Servers, session: Session): Promise<boolean> {
   try {
-    const redis = await servers.redis();
+    const [redis, { revokedSessions }] = [await servers.redis(), await servers.access()];
     return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);
   } catch (error) {
     throw unavailable(
@@ -139,7 +127,7 @@ async function endNow(
   }
 }
 
-async function sessionFromInput(id: string | undefined, flags: Flags): Promise<SessionOfToken> {
+async function sessionFromInput(id: string | undefined, flags: Flags): Promise<Session> {
   const given = [id, flags.store, flags.environment, flags.client];
   if (given.some((one) => one !== undefined)) {
     throw new WrongUsage('--token tells everything: give no session id, --store, --environment or --client');
@@ -147,16 +135,16 @@ async function sessionFromInput(id: string | undefined, flags: Flags): Promise<S
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
   if (session === null) throw commandInvalid('standard input is no access token of ours');
-  return { ...session, expiresAt: new Date(Math.min(Number(session.expiresAt), Number(latestExpiry()))) };
+  return { ...session, expires_at: new Date(Math.min(Number(session.expires_at), Number(latestExpiry()))) };
 }
 
-function sessionFromFlags(id: string | undefined, { store, environment, client }: Flags): SessionOfToken {
-  if (id === undefined) throw new WrongUsage('give a session id, or --token and the token on standard input');
-  if (!SESSION_ID_PATTERN.test(id)) throw new WrongUsage('a session id is 32 hexadecimal digits');
+function sessionFromFlags(_id: string | undefined, { store, environment, client }: Flags): Session {
+  if (_id === undefined) throw new WrongUsage('give a session id, or --token and the token on standard input');
+  if (!SESSION_ID_PATTERN.test(_id)) throw new WrongUsage('a session id is 32 hexadecimal digits');
   if (store === undefined || environment === undefined || client === undefined) {
     throw new WrongUsage('a session id needs --store, --environment and --client');
   }
-  return { id, storeId: store, environment, clientId: client, expiresAt: latestExpiry() };
+  return { _id, store_id: store, environment, client_id: client, expires_at: latestExpiry() };
 }
 
 /** A token issued this instant, with the longest lifetime, would expire then. */
@@ -164,26 +152,20 @@ function latestExpiry(): Date {
   return new Date(Date.now() + MAX_LIFETIME_MS);
 }
 
-export interface SessionOfToken {
-  id: string;
-  environment: string;
-  storeId: string;
-  clientId: string;
-  expiresAt: Date;
-}
+type Session = Omit<RevokedSession, 'revoked_at' | 'publish_pending'>;
 
-export const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
+const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
 
 /** The session of a token; `null` when it is no access token of ours. */
-export function sessionOfToken(token: string): SessionOfToken | null {
+export function sessionOfToken(token: string): Session | null {
   try {
     if (decodeProtectedHeader(token).typ !== 'at+jwt') return null;
-    const { jti, exp, client_id: clientId, store_id: storeId, environment } = decodeJwt(token);
-    if (typeof jti !== 'string' || !SESSION_ID_PATTERN.test(jti)) return null;
+    const { jti: _id, exp, client_id, store_id, environment } = decodeJwt(token);
+    if (typeof _id !== 'string' || !SESSION_ID_PATTERN.test(_id)) return null;
     if (typeof exp !== 'number' || typeof environment !== 'string') return null;
-    if (typeof clientId !== 'string' || !CLIENT_ID_PATTERN.test(clientId)) return null;
-    if (typeof storeId !== 'string' || !isId(storeId)) return null;
-    return { id: jti, environment, storeId, clientId, expiresAt: new Date(exp * 1_000) };
+    if (typeof client_id !== 'string' || !CLIENT_ID_PATTERN.test(client_id)) return null;
+    if (typeof store_id !== 'string' || !isId(store_id)) return null;
+    return { _id, environment, store_id, client_id, expires_at: new Date(exp * 1_000) };
   } catch {
     // The cause would quote the token.
     return null;

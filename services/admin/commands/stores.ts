@@ -23,7 +23,7 @@ import {
   storeId as readStoreId,
   waitOption,
 } from '../options.ts';
-import { type Facts, markFailed, printable, printFacts, printFirst, remark } from '../output/print.ts';
+import { type Facts, markFailed, printable, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { measureLag } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
@@ -35,24 +35,19 @@ export const listCommand = () =>
     .addOption(limitOption(100))
     .action((flags) =>
       withServers(async (servers) => {
-        const found: Awaited<ReturnType<typeof storesOf>> = [];
-        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-          found.push(...(await storesOf(servers, environment, {}, flags.limit + 1)));
-        }
-        printFirst(
-          flags.limit,
-          found,
-          (first) => first.map(({ row }) => row),
-          [
-            ['STORE', 'store_id'],
-            ['ENVIRONMENT', 'environment'],
-            ['STATUS', ({ blocked }) => (blocked ? 'blocked' : 'active')],
-            ['KEYS', 'active_keys', 'right'],
-            ['QUOTA', ({ quota }) => inWords(quota), 'fills'],
-            ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
-          ],
-          'no stores',
-        );
+        const environments = chooseEnvironments(servers.config, flags.environment);
+        const ofEach = environments.map((name) => storesOf(servers, name, {}, flags.limit + 1));
+        const found = (await Promise.all(ofEach)).flat();
+        const rows = found.slice(0, flags.limit).map(({ row }) => row);
+        printRows(rows, 'no stores', [
+          ['STORE', 'store_id'],
+          ['ENVIRONMENT', 'environment'],
+          ['STATUS', ({ blocked }) => (blocked ? 'blocked' : 'active')],
+          ['KEYS', 'active_keys', 'right'],
+          ['QUOTA', ({ quota }) => inWords(quota), 'fills'],
+          ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
+        ]);
+        remarkMore(found, flags.limit);
       }),
     );
 

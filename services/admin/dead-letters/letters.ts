@@ -7,20 +7,14 @@ import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { Config } from '#shared/config.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
-import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { chooseEnvironments, WrongUsage } from '../options.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
+import { chooseEnvironments, command, environmentOption, WrongUsage } from '../options.ts';
 import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Servers } from '../servers.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
 import { inSnapshot } from '../transaction.ts';
-
-interface SelectionFlags {
-  environment?: string | undefined;
-  reason?: RejectionReason | undefined;
-  all?: true | undefined;
-}
 
 export type LetterSummary = Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>;
 
@@ -35,7 +29,7 @@ export function letterId(text: string): string {
   return text;
 }
 
-export function letterIds(text: string, before: readonly string[] = []): string[] {
+function letterIds(text: string, before: readonly string[] = []): string[] {
   return [...new Set([...before, letterId(text)])];
 }
 
@@ -44,6 +38,16 @@ export function letterReason(text: string): RejectionReason {
   if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
   return found;
 }
+
+/** A command that does something with the letters that it is told. */
+export const selectionCommand = (verb: string, description: string) =>
+  command(verb, description)
+    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
+    .option('--reason <reason>', `${verb} those of one reason`, letterReason)
+    .option('--all', `${verb} all`)
+    .addOption(environmentOption('with --reason or --all: only those of an environment'));
+
+type SelectionFlags = ReturnType<ReturnType<typeof selectionCommand>['opts']>;
 
 /** @throws {WrongUsage} unless exactly one of ids, `--reason` and `--all` is given. */
 export function checkSelection(ids: readonly string[], { reason, all, environment }: SelectionFlags): void {
@@ -118,9 +122,8 @@ export async function deadLetterSources(
   const control = await servers.control();
   const sources: DeadLetterSource[] = [];
   for (const environment of environmentsOf(servers.config, ids, given)) {
-    const letters = control.collection<DeadLetter>(DEAD_LETTERS);
     const topic = accessTopic(environment);
-    sources.push({ environment, kind: 'access', topic, db: control, letters, obstacle: null });
+    sources.push({ environment, kind: 'access', topic, db: control, letters: lettersIn(control), obstacle: null });
     const live = await servers.liveGeneration(environment);
     if (live !== null) sources.push(changesSource(environment, live));
   }
@@ -146,8 +149,7 @@ function changesSource(environment: string, { db, marker }: Generation): DeadLet
     version === PROJECTION_VERSION
       ? null
       : `its read models were made with projection version ${version}, this release has ${PROJECTION_VERSION}`;
-  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
-  return { environment, kind: 'changes', topic: changesTopic(environment), db, letters, obstacle };
+  return { environment, kind: 'changes', topic: changesTopic(environment), db, letters: lettersIn(db), obstacle };
 }
 
 /** Reads letters of a source as they may be shown: letters and erasures come from one snapshot. */
@@ -157,7 +159,7 @@ export async function readShown<L extends Letter>(
 ): Promise<L[]> {
   const db = forSnapshots(source.db);
   return inSnapshot(db.client, async (session) => {
-    const letters = await read({ ...source, db, letters: db.collection(DEAD_LETTERS) }, session);
+    const letters = await read({ ...source, db, letters: lettersIn(db) }, session);
     return withoutErasedLetters(db, letters, session);
   });
 }

@@ -1,48 +1,75 @@
 /**
- * Retrying dead letters: the projector's own code, with the same guard against old versions, in a transaction
- * that also removes what was applied. The stamps that it writes turn a race with a running projector into a
- * conflict, and then it is done again.
+ * `dead-letters retry` applies what could not be applied before, after a release or a key that was missing: by the projector's own code,
+ * with the same guard against old versions, in a transaction that also removes what was applied. The stamps that it writes turn a race
+ * with a running projector into a conflict, and then it is done again.
  */
 import type { ClientSession } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
+import { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
-import { applyChanges } from '#shared/projection/pipeline/apply.ts';
-import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { eraseLetters } from '#shared/projection/erasure/erase.ts';
+import { applyChanges } from '#shared/projection/pipeline/apply.ts';
+import { Epochs } from '#shared/projection/slice/epochs.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import type { Servers } from '../servers.ts';
+import { isJson, markFailed, printable, printResult, remark } from '../output/print.ts';
+import { type Servers, withServers } from '../servers.ts';
 import { inTransaction } from '../transaction.ts';
 import {
-  findSummaries,
+  checkSelection,
   type DeadLetterSource,
+  deadLetterSources,
+  findSummaries,
   letterFilter,
   type LetterSelection,
   type LetterSummary,
   otherSources,
+  selectionCommand,
   withoutErasedLetters,
 } from './letters.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
 import { messagesOf, toMessage } from './messages.ts';
 
-interface Stayed {
-  id: string;
-  reason: string;
-  detail: string;
-}
+export const retryCommand = () =>
+  selectionCommand('retry', 'Apply dead letters').action(async (ids, flags) => {
+    checkSelection(ids, flags);
+    await withServers(async (servers) => {
+      const all = emptyResult();
+      const missing = new Set(ids);
+      const selection = { ids, reason: flags.reason };
+      for (const source of await deadLetterSources(servers, ids, flags.environment)) {
+        for await (const { slice, result } of retryLetters(servers, source, selection)) {
+          for (const { _id } of slice) missing.delete(_id);
+          all.applied += result.applied;
+          all.outdated += result.outdated;
+          all.stayed.push(...result.stayed);
+          all.gone.push(...result.gone);
+          const said = isJson() ? [] : result.stayed;
+          for (const { id, reason, detail } of said) remark(`${id}: ${reason}: ${printable(detail)}`);
+        }
+      }
+      for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
+      printResult(
+        { ...all, missing: [...missing] },
+        `applied ${all.applied}, outdated ${all.outdated}, still dead ${all.stayed.length}`,
+      );
+      if (all.stayed.length > 0 || missing.size > 0) markFailed();
+    });
+  });
 
-export interface RetryResult {
-  applied: number;
+const emptyResult = () => ({
+  applied: 0,
   /** Removed without effect: something as new was applied before. */
-  outdated: number;
-  stayed: Stayed[];
+  outdated: 0,
+  stayed: [] as { id: string; reason: string; detail: string }[],
   /** Removed by somebody else meanwhile. */
-  gone: string[];
-}
+  gone: [] as string[],
+});
+
+type RetryResult = ReturnType<typeof emptyResult>;
 
 interface Retrying {
   servers: Servers;
@@ -52,23 +79,32 @@ interface Retrying {
   epochs: Map<string, Epochs>;
 }
 
-/** Retries what a selection has in a source, in the order of its log: slice by slice, each with its letters' ids. */
-export async function* retryLetters(
+/** One slice of a source that is retried. */
+interface Attempt {
+  servers: Servers;
+  source: DeadLetterSource;
+  epochs: Epochs;
+  /** Messages that their letters do not keep, by the letters' ids. */
+  fetched: ReadonlyMap<string, readonly LogMessage[]>;
+  result: RetryResult;
+}
+
+/** Retries what a selection has in a source, in the order of its log, slice by slice. */
+async function* retryLetters(
   servers: Servers,
   source: DeadLetterSource,
   selection: LetterSelection,
-): AsyncGenerator<{ ids: string[]; result: RetryResult }> {
+): AsyncGenerator<{ slice: LetterSummary[]; result: RetryResult }> {
   const retrying: Retrying = { servers, reader: null, epochs: new Map() };
   try {
     for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
-      const ids = slice.map(({ _id }) => _id);
       const result = await retrySlice(retrying, source, slice);
       // Generations that are not live shall have the same effect, so that going over to one of them loses nothing.
       for (const other of await otherSources(servers, source)) {
-        const found = findSummaries(other, letterFilter(other, { ids }));
+        const found = findSummaries(other, letterFilter(other, { ids: slice.map(({ _id }) => _id) }));
         for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
       }
-      yield { ids, result };
+      yield { slice, result };
     }
   } finally {
     await retrying.reader?.close();
@@ -80,57 +116,53 @@ async function retrySlice(
   source: DeadLetterSource,
   slice: readonly LetterSummary[],
 ): Promise<RetryResult> {
-  if (source.obstacle !== null) return stuck(slice, source.obstacle);
+  const result = emptyResult();
+  const stay = ({ _id: id, reason }: LetterSummary, detail: string) => result.stayed.push({ id, reason, detail });
+  if (source.obstacle !== null) {
+    for (const letter of slice) stay(letter, source.obstacle);
+    return result;
+  }
   const cut = slice.filter((letter) => letter.cut);
   if (cut.length > 0) retrying.reader ??= await LogReader.open(retrying.servers, source.topic);
-  const fetched: FetchedMessages = retrying.reader ? await messagesOf(retrying.reader, cut) : new Map();
-  const lost = new Set(cut.filter(({ _id }) => !fetched.has(_id)));
-  const givenUp = [...lost].map((letter) => {
-    const what = letter.gathered === undefined ? 'its message is not kept' : 'its batch still cannot be read';
-    const have = letter.gathered === undefined ? 'and' : 'or';
-    return stuck([letter], `${what}, ${have} Kafka does not have it any longer`);
-  });
-  const present = slice.filter((letter) => !lost.has(letter)).map(({ _id }) => _id);
-  const result = addUp([...givenUp, await apply(retrying, source, present, fetched)]);
-  const order = new Map(slice.map(({ _id }, index) => [_id, index]));
-  result.stayed.sort((a, b) => (order.get(a.id) ?? 0) - (order.get(b.id) ?? 0));
+  const fetched = retrying.reader === null ? new Map() : await messagesOf(retrying.reader, cut);
+  const present = new Set(slice.map(({ _id }) => _id));
+  for (const letter of cut) {
+    if (fetched.has(letter._id)) continue;
+    present.delete(letter._id);
+    const isBatch = letter.gathered !== undefined;
+    const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
+    stay(letter, `${what} Kafka does not have it any longer`);
+  }
+  const { databaseName } = source.db;
+  const epochs = retrying.epochs.get(databaseName) ?? new Epochs();
+  retrying.epochs.set(databaseName, epochs);
+  await apply({ servers: retrying.servers, source, epochs, fetched, result }, [...present]);
+  // Letters of what a batch held are not in the slice: they stay in their own order.
+  const order = slice.map(({ _id }) => _id);
+  const placeOf = ({ id }: { id: string }) => Math.max(0, order.indexOf(id));
+  result.stayed.sort((a, b) => placeOf(a) - placeOf(b));
   return result;
 }
 
 /** @param ids letters of one partition. */
-async function apply(
-  retrying: Retrying,
-  source: DeadLetterSource,
-  ids: readonly string[],
-  fetched: FetchedMessages,
-): Promise<RetryResult> {
-  const [first] = ids;
-  if (first === undefined) return addUp([]);
+async function apply(attempt: Attempt, ids: readonly string[]): Promise<void> {
+  const [first, ...more] = ids;
+  if (first === undefined) return;
   try {
-    return await applyTogether(retrying, source, ids, fetched);
+    await applyTogether(attempt, ids);
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    if (ids.length === 1) {
-      return { ...addUp([]), stayed: [{ id: first, reason: 'failed', detail: describeError(error) }] };
-    }
     // A transaction can be too large, and one letter must not hold up the others.
-    const alone: RetryResult[] = [];
-    for (const id of ids) alone.push(await apply(retrying, source, [id], fetched));
-    return addUp(alone);
+    if (more.length > 0) for (const id of ids) await apply(attempt, [id]);
+    else attempt.result.stayed.push({ id: first, reason: 'failed', detail: describeError(error) });
   }
 }
 
-async function applyTogether(
-  { servers, epochs: known }: Retrying,
-  source: DeadLetterSource,
-  ids: readonly string[],
-  fetched: FetchedMessages,
-): Promise<RetryResult> {
+async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<void> {
+  const { servers, source, epochs, fetched, result } = attempt;
   const { kind, environment, db, topic, letters } = source;
-  const epochs = known.get(db.databaseName) ?? new Epochs();
-  known.set(db.databaseName, epochs);
   const findErased = findErasedIn(await servers.control(), environment);
-  const { result, access, given } = await inTransaction(db.client, async (session) => {
+  const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
     const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
     const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
@@ -138,32 +170,27 @@ async function applyTogether(
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
     const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
     const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
-    const { deadLetters = [] } = changes ?? access ?? {};
-    await confirmLetters(source, session, found, deadLetters);
-    const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
-    const present = new Set(found.map(({ _id }) => _id));
-    const result: RetryResult = {
-      applied: messages.length - deadLetters.length - outdated,
-      outdated,
-      stayed: deadLetters.map(({ _id, reason, detail }) => ({ id: _id, reason, detail })),
-      gone: ids.filter((id) => !present.has(id)),
-    };
-    return { result, access, given: changes?.given };
+    const { deadLetters: dead = [] } = changes ?? access ?? {};
+    await confirmLetters(source, session, found, dead);
+    return { found, messages, dead, changes, access };
   });
-  if (given !== undefined) epochs.committed(given);
+  const { found, messages, dead, changes, access } = done;
+  if (changes !== undefined) epochs.committed(changes.given);
+  const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
+  const present = new Set(found.map(({ _id }) => _id));
+  result.applied += messages.length - dead.length - outdated;
+  result.outdated += outdated;
+  result.stayed.push(...dead.map(({ _id: id, reason, detail }) => ({ id, reason, detail })));
+  result.gone.push(...ids.filter((id) => !present.has(id)));
   try {
-    const { namePrefix } = servers.config;
     for (const record of access?.changed ?? []) {
-      await publishAccess(await servers.redis(), namePrefix, await servers.access(), record);
+      await publishAccess(await servers.redis(), servers.config.namePrefix, await servers.access(), record);
     }
   } catch (error) {
     // Where Redis is away the records stay marked, and the projector publishes them.
     if (!isUnavailable(error)) throw error;
   }
-  return result;
 }
-
-type FetchedMessages = ReadonlyMap<string, readonly LogMessage[]>;
 
 /**
  * Removes the letters whose messages were applied. Those that stay were written anew, with the reason of today; when they died and what
@@ -187,20 +214,6 @@ async function confirmLetters(
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
 }
 
-export function addUp(results: readonly RetryResult[]): RetryResult {
-  return {
-    applied: results.reduce((sum, { applied }) => sum + applied, 0),
-    outdated: results.reduce((sum, { outdated }) => sum + outdated, 0),
-    stayed: results.flatMap(({ stayed }) => stayed),
-    gone: results.flatMap(({ gone }) => gone),
-  };
-}
-
-/** The result for letters that need not even be tried. */
-function stuck(letters: readonly LetterSummary[], detail: string): RetryResult {
-  return { ...addUp([]), stayed: letters.map(({ _id, reason }) => ({ id: _id, reason, detail })) };
-}
-
 const SLICE_LETTERS = 100;
 const SLICE_BYTES = 4_194_304;
 
@@ -219,8 +232,7 @@ export async function* letterSlices(letters: AsyncIterable<LetterSummary>): Asyn
         bytes + letter.value_bytes <= SLICE_BYTES);
     if (!fits) {
       yield slice;
-      slice = [];
-      bytes = 0;
+      [slice, bytes] = [[], 0];
     }
     slice.push(letter);
     bytes += letter.value_bytes;

@@ -97,19 +97,12 @@ export function tableOf<R>(
   return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
 }
 
-export function printRows<R>(rows: readonly R[], columns: readonly Column<R>[], none?: string): void {
-  printResult(rows, rows.length === 0 && none !== undefined ? none : tableOf(rows, columns));
+/** @param none what is said where there are no rows; `null` where there always are some. */
+export function printRows<R>(rows: readonly R[], none: string | null, columns: readonly Column<R>[]): void {
+  printResult(rows, none !== null && rows.length === 0 ? none : tableOf(rows, columns));
 }
 
-/** Writes as many rows as `--limit` says, and remarks where there are more. @param none what is said where there are no rows. */
-export function printFirst<F, R>(
-  limit: number,
-  found: readonly F[],
-  toRows: (first: F[]) => R[],
-  columns: readonly Column<R>[],
-  none: string,
-): void {
-  printRows(toRows(found.slice(0, limit)), columns, none);
+export function remarkMore(found: readonly unknown[], limit: number): void {
   if (found.length > limit) remark(`there are more than ${limit}: --limit shows more`);
 }
 

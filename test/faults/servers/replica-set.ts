@@ -43,7 +43,7 @@ async function startOnce(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
   };
   const primary = () => findPrimary(servers);
   const ports = servers.map(({ port }) => port);
-  const whole = () => formReplicaSet('127.0.0.1', ports, READY_MS, new AbortController().signal);
+  const whole = () => formReplicaSet('127.0.0.1', ports, new AbortController().signal);
   try {
     await startAll(servers, whole);
   } catch (error) {

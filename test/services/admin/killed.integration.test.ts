@@ -63,9 +63,9 @@ it('a command that was killed has revoked the session', async () => {
   proxy.freeze();
   const command = startCommand(env, ['sessions', 'revoke', '--token']);
   command.process.stdin.end(token);
-  const { id } = sessionOfToken(token) ?? { id: '' };
+  const { _id } = sessionOfToken(token) ?? { _id: '' };
   await eventually('MongoDB has it', async () => {
-    return (await control().revokedSessions.findOne({ _id: id })) !== null;
+    return (await control().revokedSessions.findOne({ _id })) !== null;
   });
   command.process.kill('SIGKILL');
   await command.result;

@@ -24,7 +24,7 @@ describe('the session of a token', () => {
   });
 
   it('is none of another kind of token, nor of anything else', async () => {
-    expect(sessionOfToken(await foreignToken(good))).toMatchObject({ id: sessionId, clientId: 'c' });
+    expect(sessionOfToken(await foreignToken(good))).toMatchObject({ _id: sessionId, client_id: 'c' });
     expect(sessionOfToken(await foreignToken(good, 'JWT'))).toBeNull();
     for (const text of ['', 'a', 'a.b.c', '{}']) expect(sessionOfToken(text)).toBeNull();
   });

@@ -219,8 +219,8 @@ it('what could not reach Redis counts before anybody is let in again, while no p
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/in MongoDB and stays, but: Redis cannot be reached at .* no request is let in/);
   }
-  const { id } = sessionOfToken(tokens['session']) ?? { id: '' };
-  expect(await control.revokedSessions.findOne({ _id: id })).toMatchObject({ publish_pending: true });
+  const { _id } = sessionOfToken(tokens['session']) ?? { _id: '' };
+  expect(await control.revokedSessions.findOne({ _id })).toMatchObject({ publish_pending: true });
 
   const seen = new Set<number>();
   const state = { going: true };

@@ -1,6 +1,5 @@
 // Kafka as a part of the stack: a broker that is its own controller, or three with three copies; its settings, and how it is had as a
-// program: a Java that
-// runs it, its jars by Maven, its storage formatted once, then kafka.Kafka.
+// program: a Java that runs it, its jars by Maven, its storage formatted once, then kafka.Kafka.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,15 +10,13 @@ import {
   type LocatedProgram,
   type PartDefinition,
   type StartContext,
-  awaitPort,
+  CHECK_LIMIT_MS,
   retryUntil,
   StackError,
 } from '../part.ts';
 import { type Command, lastLines, startGuarded } from '../process.ts';
 import { findInstalled, findOnPath } from '../program.ts';
 
-const START_LIMIT_MS = 60_000;
-const CHECK_LIMIT_MS = 5_000;
 /** Nothing else listens inside the container. */
 const CONTAINER_DATA = '/var/lib/kafka/data';
 
@@ -30,9 +27,7 @@ export const kafkaPart: PartDefinition = {
   portCount: 2,
   clusterSize: 3,
   locateProgram: (context) => locateBroker(context),
-
-  checkAddress: (address) =>
-    withAdmin(address.split(','), CHECK_LIMIT_MS, async (admin) => void (await admin.listTopics())),
+  checkAddress: (address) => withAdmin(address.split(','), async (admin) => void (await admin.listTopics())),
 
   planContainer([port = 0, controllerPort = 0], host) {
     const listeners = { bind: '0.0.0.0', advertised: host, port, controllerPort };
@@ -49,9 +44,8 @@ export const kafkaPart: PartDefinition = {
   },
 
   async awaitReady(host, ports, signal) {
-    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
     const brokers = ports.map((port) => `${host}:${port}`);
-    await retryUntil(START_LIMIT_MS, signal, () => withAdmin(brokers, CHECK_LIMIT_MS, serve));
+    await retryUntil(signal, () => withAdmin(brokers, serve));
     return brokers.join(',');
   },
 };
@@ -64,10 +58,10 @@ async function serve(admin: Admin): Promise<void> {
   await admin.describeGroups(['readiness']);
 }
 
-async function withAdmin(brokers: string[], limitMs: number, use: (admin: Admin) => Promise<void>): Promise<void> {
+async function withAdmin(brokers: string[], use: (admin: Admin) => Promise<void>): Promise<void> {
   const kafka = createQuietKafka('local-stack', brokers, {
-    connectionTimeout: limitMs,
-    requestTimeout: limitMs,
+    connectionTimeout: CHECK_LIMIT_MS,
+    requestTimeout: CHECK_LIMIT_MS,
     // One try for each of the brokers.
     retry: { retries: brokers.length - 1, initialRetryTime: 50 },
   });

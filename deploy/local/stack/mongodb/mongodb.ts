@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import {
-  awaitPort,
+  CHECK_LIMIT_MS,
   reasonOf,
   retryUntil,
   StackError,
@@ -13,9 +13,6 @@ import {
 } from '../part.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
 import { askVersion, findInstalled, findOnPath } from '../program.ts';
-
-const START_LIMIT_MS = 60_000;
-const CHECK_LIMIT_MS = 5_000;
 
 export const mongodbPart: PartDefinition = {
   name: 'mongodb',
@@ -47,8 +44,7 @@ export const mongodbPart: PartDefinition = {
   }),
 
   async awaitReady(host, ports, signal) {
-    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
-    await formReplicaSet(host, ports, START_LIMIT_MS, signal);
+    await formReplicaSet(host, ports, signal);
     // A member is known by its loopback address, so where it is reached by another one the client must not look it up.
     const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
     return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
@@ -112,12 +108,7 @@ export const REPLICA_SET = 'rs0';
 const ALREADY_INITIALIZED = 23;
 
 /** Resolves when one of the members at this host is primary and the others follow. The data of one alone may be kept. */
-export async function formReplicaSet(
-  host: string,
-  ports: readonly number[],
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<void> {
+export async function formReplicaSet(host: string, ports: readonly number[], signal: AbortSignal): Promise<void> {
   const [first = 0] = ports;
   // Under their own loopback addresses, which is right inside a container too.
   const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
@@ -126,8 +117,8 @@ export async function formReplicaSet(
       // Kept data has its configuration already, under the ports that it was first served on.
       if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
     });
-  await retryUntil(limitMs, signal, () => withAdmin(host, first, initiate));
-  await retryUntil(limitMs, signal, async () => {
+  await retryUntil(signal, () => withAdmin(host, first, initiate));
+  await retryUntil(signal, async () => {
     const hello = (admin: Db) => admin.command({ hello: 1 });
     const states = await Promise.all(ports.map((port) => withAdmin(host, port, hello)));
     if (!states.some((one) => one['isWritablePrimary'])) throw new Error('none has become primary');

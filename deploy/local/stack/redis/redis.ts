@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { readRedisAddress } from '#shared/address.ts';
 import { ensurePackage, programOfWheel } from '../fetch.ts';
-import { type LocatedProgram, type PartDefinition, type StartContext, awaitPort, retryUntil } from '../part.ts';
+import { type LocatedProgram, type PartDefinition, type StartContext, CHECK_LIMIT_MS, retryUntil } from '../part.ts';
 import { findInstalled, findOnPath } from '../program.ts';
 
-const START_LIMIT_MS = 30_000;
-const CHECK_LIMIT_MS = 5_000;
 const CONTAINER_DATA = '/data';
 
 export const redisPart: PartDefinition = {
@@ -37,9 +35,8 @@ export const redisPart: PartDefinition = {
 
   async awaitReady(host, ports, signal) {
     const [address = '', ...others] = ports.map((port) => `redis://${host}:${port}`);
-    await Promise.all(ports.map((port) => awaitPort(host, port, START_LIMIT_MS, signal)));
     // While it loads kept data it refuses every command, PING too.
-    await retryUntil(START_LIMIT_MS, signal, () => ping(address));
+    await retryUntil(signal, () => ping(address));
     return others.length === 0 ? address : formCluster(ports, signal);
   },
 };
@@ -101,8 +98,6 @@ export const CLUSTER_SLOTS = [
   [10_923, 16_383],
 ] as const;
 
-const LIMIT_MS = 60_000;
-
 /** Resolves with its address, as `REDIS_URL` takes it, when it serves: the servers of the first three ports are its masters. */
 export async function formCluster(
   ports: readonly number[],
@@ -113,7 +108,7 @@ export async function formCluster(
   const [masters, replicas] = [nodes.slice(0, 3), nodes.slice(3)];
   const until = async (some: readonly Redis[], what: string, check: (node: Redis) => Promise<boolean>) => {
     for (const node of some) {
-      await retryUntil(LIMIT_MS, signal, async () => {
+      await retryUntil(signal, async () => {
         if (!(await check(node))) throw new Error(what);
       });
     }

@@ -29,7 +29,7 @@ import {
   storeOption,
   waitOption,
 } from '../../options.ts';
-import { printFacts, printFirst, remark } from '../../output/print.ts';
+import { printFacts, printRows, remark, remarkMore } from '../../output/print.ts';
 import { formatAge } from '../../output/terminal.ts';
 
 export const listCommand = () =>
@@ -49,20 +49,16 @@ export const listCommand = () =>
         const sort = { environment: 1, store_id: 1, _id: 1 } as const;
         const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
         const last = await readLastTokens(servers, found);
-        printFirst(
-          flags.limit,
-          found,
-          (first) => first.map((key) => toJson(key, last)),
-          [
-            ['CLIENT_ID', 'client_id'],
-            ['STORE', 'store_id'],
-            ['ENVIRONMENT', 'environment'],
-            ['STATUS', 'status'],
-            ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
-            ['LAST TOKEN', ({ last_token_at: at }) => (at === null ? 'unknown' : `${formatAge(at)} ago`)],
-          ],
-          'no keys',
-        );
+        const rows = found.slice(0, flags.limit).map((key) => toJson(key, last));
+        printRows(rows, 'no keys', [
+          ['CLIENT_ID', 'client_id'],
+          ['STORE', 'store_id'],
+          ['ENVIRONMENT', 'environment'],
+          ['STATUS', 'status'],
+          ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
+          ['LAST TOKEN', ({ last_token_at: at }) => (at === null ? 'unknown' : `${formatAge(at)} ago`)],
+        ]);
+        remarkMore(found, flags.limit);
       }),
     );
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lastToSkip } from '#admin/commands/dead-letters/decide.ts';
+import { lastToSkip } from '#admin/dead-letters/decide.ts';
 import type { UnreadableBatch } from '#shared/kafka/message.ts';
 
 const batch = (from: number, to: number | null): UnreadableBatch => ({

@@ -2,7 +2,7 @@
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { type Servers, withServers } from '../../servers.ts';
+import { type Servers, withServers } from '../servers.ts';
 import {
   countLetters,
   deadLetterSources,
@@ -12,9 +12,9 @@ import {
   letterId,
   letterReason,
   readShown,
-} from '../../dead-letters/letters.ts';
-import { describeLetter, letterJson, messagesOf, toBuffer, withMessage } from '../../dead-letters/messages.ts';
-import { command, environmentOption, limitOption, WrongUsage } from '../../options.ts';
+} from './letters.ts';
+import { describeLetter, letterJson, messagesOf, toBuffer, withMessage } from './messages.ts';
+import { command, environmentOption, limitOption, WrongUsage } from '../options.ts';
 import {
   isJson,
   print,
@@ -25,8 +25,8 @@ import {
   renderFacts,
   shortened,
   tableOf,
-} from '../../output/print.ts';
-import { formatAge } from '../../output/terminal.ts';
+} from '../output/print.ts';
+import { formatAge } from '../output/terminal.ts';
 
 export const listCommand = () =>
   command('list', 'List dead letters in the order of their log')
@@ -37,7 +37,7 @@ export const listCommand = () =>
       withServers(async (servers) => {
         const sources = await deadLetterSources(servers, [], flags.environment);
         const selection = { reason: flags.reason };
-        const rows: (ReturnType<typeof letterJson> & About)[] = [];
+        const rows: Row[] = [];
         for (const source of sources) {
           const limit = flags.limit - rows.length;
           if (limit <= 0) break;
@@ -51,15 +51,15 @@ export const listCommand = () =>
             return summaries;
           });
           for (const letter of found) {
-            const known = (letter.erased ? undefined : about.get(letter._id)) ?? UNKNOWN;
-            rows.push({ ...letterJson(letter), ...known });
+            const known = letter.erased ? undefined : about.get(letter._id);
+            rows.push({ ...letterJson(letter), ...(known ?? { entity: null, subject: null }) });
           }
         }
         const count = await countLetters(sources, selection);
         const table = tableOf(rows, [
           ['ID', 'id'],
           ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
-          ['REASON', (row) => `${row.reason}${together(row)}: ${printable(row.detail)}`, 'fills'],
+          ['REASON', reasonInWords, 'fills'],
           ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
         ]);
         const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
@@ -70,8 +70,10 @@ export const listCommand = () =>
       }),
     );
 
-function together({ gathered }: ReturnType<typeof letterJson>): string {
-  return gathered === null ? '' : `, ${gathered.count} together`;
+type Row = ReturnType<typeof letterJson> & About;
+
+function reasonInWords({ reason, gathered, detail }: Row): string {
+  return `${reason}${gathered === null ? '' : `, ${gathered.count} together`}: ${printable(detail)}`;
 }
 
 /** Letters hold up to a mebibyte each. */
@@ -82,8 +84,6 @@ interface About {
   entity: string | null;
   subject: string | null;
 }
-
-const UNKNOWN: About = { entity: null, subject: null };
 
 function aboutOf(letter: DeadLetter): About {
   const { type = '', subject = null } = describeLetter(letter).attributes;

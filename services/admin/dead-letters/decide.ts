@@ -1,14 +1,19 @@
 /**
- * `dead-letters retry` applies what could not be applied before, after a release or a key that was missing; `drop` forgets it for good;
- * `skip` lets a partition continue behind a damaged record batch, or a message that fails.
+ * `dead-letters drop` forgets what could not be applied for good; `skip` lets a partition continue behind a damaged record batch, or a
+ * message that fails.
  */
 import { inBatches } from '#shared/waiting.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { damagedBatch, type LogMessage, offsetsInWords, type UnreadableBatch } from '#shared/kafka/message.ts';
 import { decisionsIn, decisionToDrop, noteSkip, type Skipped } from '#shared/projection/dead-letters/decisions.ts';
 import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.ts';
-import { audited } from '../../audit.ts';
+import { audited } from '../audit.ts';
+import { command, wholeNumber, WrongUsage } from '../options.ts';
+import { markFailed, printResult, remark } from '../output/print.ts';
+import { askFor, checkCanAsk } from '../output/terminal.ts';
+import { type Servers, withServers } from '../servers.ts';
 import {
   checkSelection,
   countLetters,
@@ -17,50 +22,10 @@ import {
   describeCount,
   findSummaries,
   letterFilter,
-  letterIds,
-  letterReason,
   type LetterSelection,
   otherSources,
-} from '../../dead-letters/letters.ts';
-import { addUp, retryLetters, type RetryResult } from '../../dead-letters/retry.ts';
-import { command, environmentOption, wholeNumber, WrongUsage } from '../../options.ts';
-import { isJson, markFailed, printable, printResult, remark } from '../../output/print.ts';
-import { askFor, checkCanAsk } from '../../output/terminal.ts';
-import { type Servers, withServers } from '../../servers.ts';
-
-function selectionCommand(verb: string, description: string) {
-  return command(verb, description)
-    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
-    .option('--reason <reason>', `${verb} those of one reason`, letterReason)
-    .option('--all', `${verb} all`)
-    .addOption(environmentOption('with --reason or --all: only those of an environment'));
-}
-
-export const retryCommand = () =>
-  selectionCommand('retry', 'Apply dead letters').action(async (ids, flags) => {
-    checkSelection(ids, flags);
-    await withServers(async (servers) => {
-      const results: RetryResult[] = [];
-      const missing = new Set(ids);
-      const sources = await deadLetterSources(servers, ids, flags.environment);
-      const selection = { ids, reason: flags.reason };
-      for (const source of sources) {
-        for await (const { ids: tried, result } of retryLetters(servers, source, selection)) {
-          for (const id of tried) missing.delete(id);
-          results.push(result);
-          const said = isJson() ? [] : result.stayed;
-          for (const { id, reason, detail } of said) remark(`${id}: ${reason}: ${printable(detail)}`);
-        }
-      }
-      for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
-      const { applied, outdated, stayed, gone } = addUp(results);
-      printResult(
-        { applied, outdated, stayed, gone, missing: [...missing] },
-        `applied ${applied}, outdated ${outdated}, still dead ${stayed.length}`,
-      );
-      if (stayed.length > 0 || missing.size > 0) markFailed();
-    });
-  });
+  selectionCommand,
+} from './letters.ts';
 
 export const dropCommand = () =>
   selectionCommand('drop', 'Remove dead letters for good')
@@ -72,7 +37,8 @@ export const dropCommand = () =>
         const sources = await deadLetterSources(servers, ids, flags.environment);
         // Letters that come while the operator answers the question were not part of it.
         const until = new Date();
-        const count = await countLetters(sources, { ids, reason: flags.reason, until });
+        const selection = { ids, reason: flags.reason, until };
+        const count = await countLetters(sources, selection);
         if (ids.length > count.letters) {
           remark(`store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`);
           markFailed();
@@ -81,9 +47,7 @@ export const dropCommand = () =>
           await askFor(flags, `Drop ${describeCount(count)} for good?`, 'nothing was dropped');
         }
         let dropped = 0;
-        for (const source of sources) {
-          dropped += await dropLetters(servers, source, { ids, reason: flags.reason, until });
-        }
+        for (const source of sources) dropped += await dropLetters(servers, source, selection);
         printResult({ dropped }, `dropped ${dropped}`);
       });
     });
@@ -122,9 +86,12 @@ export const skipCommand = () =>
       await withServers(async (servers) => {
         const { topic, partition } = flags;
         const environment = environmentOf(servers, topic);
-        const { what, logEnd } = await findSkippable(servers, environment, flags);
-        const to = lastToSkip(what, flags.to, logEnd);
-        if (to !== what.to) await checkCannotBeRead(servers, { topic, partition, offset: to });
+        const { what, to } = await servers.readLog(topic, async (reader) => {
+          const found = await findSkippable(servers, environment, reader, flags);
+          const last = lastToSkip(found, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
+          if (last !== found.to) await checkCannotBeRead(reader, { topic, partition, offset: last });
+          return { what: found, to: last };
+        });
         const { from, reason, detail } = what;
         const count = to - from + 1;
         const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
@@ -157,61 +124,63 @@ interface Place {
 type Skippable = Skipped & Pick<UnreadableBatch, 'to'>;
 
 /**
- * The batch at an offset, or the message if a partition waits at it, and where the partition's log ends.
+ * The batch at an offset, or the message if a partition waits at it.
  * @throws {StoreDataError} `command_invalid` when neither lies there, `history_lost` when nothing lies there.
  */
 async function findSkippable(
   servers: Servers,
   environment: string,
+  reader: LogReader,
   place: Place,
-): Promise<{ what: Skippable; logEnd: number }> {
-  const { messages, logEnd } = await readAt(servers, place);
+): Promise<Skippable> {
+  const messages = await readAt(reader, place);
   const batch = messages.map(damagedBatch).find((found) => found !== undefined);
-  if (batch !== undefined) return { what: batch, logEnd };
+  if (batch !== undefined) return batch;
   const message = messages.find(({ offset }) => Number(offset) === place.offset);
-  if (message === undefined || !(await isWaitedFor(servers, environment, place))) throw nobodyWaits(place);
+  if (message === undefined || !(await isWaitedFor(servers, environment, reader, place))) throw nobodyWaits(place);
   const { offset, digest } = identityOf(message);
-  const detail = 'a partition waits at this message';
-  return { what: { from: offset, to: offset, digest, reason: 'projection_failed', detail }, logEnd };
+  return {
+    from: offset,
+    to: offset,
+    digest,
+    reason: 'projection_failed',
+    detail: 'a partition waits at this message',
+  };
 }
+
+/** How far before a message its partition may wait: what lies between are markers of transactions at most. */
+const MAX_GAP = 1_000;
 
 /** Whether a checkpoint stands before the message at an offset: in any generation, or in the control database. */
 async function isWaitedFor(
   servers: Servers,
   environment: string,
+  reader: LogReader,
   { topic, partition, offset }: Place,
 ): Promise<boolean> {
   const generations = await servers.generations(environment);
   for (const db of [await servers.control(), ...generations.map((one) => one.db)]) {
     const position = (await readPositions(db, topic)).get(partition) ?? Infinity;
-    // Between them lie markers of transactions at most.
     if (position > offset || offset - position > MAX_GAP) continue;
-    const { messages } = await readAt(servers, { topic, partition, offset: position }, offset + 1);
-    if (Number(messages[0]?.offset) === offset) return true;
+    const [first] = await readAt(reader, { topic, partition, offset: position }, offset + 1);
+    if (Number(first?.offset) === offset) return true;
   }
   return false;
 }
 
 /** Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then. */
-async function checkCannotBeRead(servers: Servers, place: Place): Promise<void> {
-  const { messages } = await readAt(servers, place);
-  const found = messages.find(({ offset }) => Number(offset) === place.offset);
+async function checkCannotBeRead(reader: LogReader, place: Place): Promise<void> {
+  const found = (await readAt(reader, place)).find(({ offset }) => Number(offset) === place.offset);
   if (found !== undefined && damagedBatch(found) === undefined) throw nobodyWaits(place);
 }
 
-/** How far before a message its partition may wait: what lies between is no message. */
-const MAX_GAP = 1_000;
-
 /** What the broker has at one offset, or from there up to, but without, another. */
-function readAt(servers: Servers, { topic, partition, offset }: Place, to = offset + 1) {
-  return servers.readLog(topic, async (reader) => {
-    const logEnd = (await reader.bounds()).get(partition)?.end ?? 0;
-    const messages: LogMessage[] = [];
-    await reader.read({ partition, from: offset, to }, (read) => {
-      messages.push(...read);
-    });
-    return { messages, logEnd };
+async function readAt(reader: LogReader, { partition, offset: from }: Place, to = from + 1): Promise<LogMessage[]> {
+  const messages: LogMessage[] = [];
+  await reader.read({ partition, from, to }, (read) => {
+    messages.push(...read);
   });
+  return messages;
 }
 
 function nobodyWaits({ topic, partition, offset }: Place): StoreDataError {
