@@ -61,13 +61,13 @@ export class AdversarialStream {
     const changes: StreamChange[] = [];
     while (changes.length < count) {
       const change = this.#make();
-      if (this.#happens(10)) {
+      if (this.#random.chance(0.1)) {
         const about = change.data === undefined ? change.about : 'late';
-        this.#held.push({ change: { ...change, about }, after: this.#below(MAX_DELAY) });
+        this.#held.push({ change: { ...change, about }, after: this.#random.below(MAX_DELAY) });
       } else {
         changes.push(change);
       }
-      if (this.#happens(3)) changes.push(change);
+      if (this.#random.chance(0.03)) changes.push(change);
       changes.push(...this.#released());
     }
     for (const change of changes) this.note(change);
@@ -101,7 +101,7 @@ export class AdversarialStream {
   #make(): StreamChange {
     const entity = this.#random.pick(this.#sources);
     const change = this.#envelope(entity, this.#subject(entity));
-    const deletes = this.#happens(entity === 'customer' ? 25 : 12);
+    const deletes = this.#random.chance(entity === 'customer' ? 0.25 : 0.12);
     if (deletes) return { ...change, about: 'a deletion' };
     const { about, ...dates } = this.#dates(change.time);
     return { ...change, about, data: { ...this.#state(entity, change.sequence), ...dates } };
@@ -117,11 +117,11 @@ export class AdversarialStream {
   #subject(entity: EntityName): string {
     if (entity === 'store') return this.#storeId;
     const { records } = ENTITIES[entity];
-    if (entity !== 'order') return `${entity}-${this.#below(records)}`;
+    if (entity !== 'order') return `${entity}-${this.#random.below(records)}`;
     // As often a new one as an older one that changes again, or comes back.
-    if (this.#happens(50)) this.#orders += 1;
-    const isRecent = this.#happens(70);
-    return `order-${isRecent ? this.#orders - this.#below(Math.min(this.#orders, 20)) : this.#below(this.#orders)}`;
+    if (this.#random.chance(0.5)) this.#orders += 1;
+    const isRecent = this.#random.chance(0.7);
+    return `order-${isRecent ? this.#orders - this.#random.below(Math.min(this.#orders, 20)) : this.#random.below(this.#orders)}`;
   }
 
   #dates(time: Date): { about: Adversity; updated_at?: string } {
@@ -140,16 +140,16 @@ export class AdversarialStream {
   /** A state that names its version where a person would see it. */
   #state(entity: EntityName, version: number): object {
     const name = `v${version}`;
-    const created = new Date(FIRST_DAY + this.#below(1_000) * 500).toISOString();
-    const active = this.#happens(75);
-    const customer = `customer-${this.#below(ENTITIES.customer.records)}`;
+    const created = new Date(FIRST_DAY + this.#random.below(1_000) * 500).toISOString();
+    const active = this.#random.chance(0.75);
+    const customer = `customer-${this.#random.below(ENTITIES.customer.records)}`;
     const states: Record<EntityName, () => object> = {
       store: () => ({ name, timezone_offset: this.#random.pick(OFFSETS) }),
       customer: () => ({ name, phone: '+55 11 98765-4321', document: '123.456.789-09' }),
       order: () => ({
         ...this.#order(),
         display_id: name,
-        customer: this.#happens(80) ? { id: customer, name: 'Maria', phone: '11 9', document: '1' } : null,
+        customer: this.#random.chance(0.8) ? { id: customer, name: 'Maria', phone: '11 9', document: '1' } : null,
       }),
       review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
       campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
@@ -160,14 +160,14 @@ export class AdversarialStream {
         discount_value: '5.00',
         active,
       }),
-      category: () => ({ name, position: this.#below(3), active }),
+      category: () => ({ name, position: this.#random.below(3), active }),
       product: () => ({
         name,
         price: '39.90',
-        position: this.#below(3),
+        position: this.#random.below(3),
         active,
-        category_id: this.#orNone(`category-${this.#below(14)}`),
-        option_group_ids: [`option_group-${this.#below(12)}`, `option_group-${this.#below(14)}`],
+        category_id: this.#orNone(`category-${this.#random.below(14)}`),
+        option_group_ids: [`option_group-${this.#random.below(12)}`, `option_group-${this.#random.below(14)}`],
       }),
       option_group: () => ({
         name,
@@ -175,7 +175,7 @@ export class AdversarialStream {
         max: 2,
         options: [
           { id: 'a', name: 'Catupiry', price: '5.00', active, position: 2 },
-          { id: 'b', name: 'Cheddar', price: '4.00', position: this.#below(4) },
+          { id: 'b', name: 'Cheddar', price: '4.00', position: this.#random.below(4) },
         ],
       }),
     };
@@ -183,8 +183,8 @@ export class AdversarialStream {
   }
 
   #order(): object {
-    const created = new Date(FIRST_DAY + this.#orders * 1_000 + this.#below(3) * 250).toISOString();
-    const total = `${1 + this.#below(500)}.00`;
+    const created = new Date(FIRST_DAY + this.#orders * 1_000 + this.#random.below(3) * 250).toISOString();
+    const total = `${1 + this.#random.below(500)}.00`;
     return {
       display_id: `v${this.#sequence}`,
       status: this.#random.pick(ORDER_STATUSES),
@@ -198,15 +198,6 @@ export class AdversarialStream {
   }
 
   #orNone(id: string): string | null {
-    return this.#happens(85) ? id : null;
-  }
-
-  #below(limit: number): number {
-    return this.#random.below(limit);
-  }
-
-  /** Whether something happens that does so in `percent` of a hundred cases. */
-  #happens(percent: number): boolean {
-    return this.#random.chance(percent / 100);
+    return this.#random.chance(0.85) ? id : null;
   }
 }

@@ -105,13 +105,8 @@ async function publishAll(proof: Proof, changes: number, log: (line: string) => 
   }
 }
 
-interface Disturbance {
-  name: string;
-  cause: (proof: Proof) => Promise<void>;
-}
-
 /** What is done to the client or the API, by the number of the piece that is published meanwhile. */
-const DISTURBANCES: Partial<Record<number, Disturbance>> = {
+const DISTURBANCES: Partial<Record<number, { name: string; cause: (proof: Proof) => Promise<unknown> }>> = {
   2: { name: 'the client is killed and started', cause: restartClient },
   3: { name: 'the projector is killed', cause: async ({ crash }) => crash?.('projector') },
   4: { name: 'a rebuild, and the flip to it', cause: ({ api }) => operate(api, 'rebuild', '--share', '100') },
@@ -131,7 +126,7 @@ async function restartClient({ client }: Proof): Promise<void> {
 /** Afterwards there is one generation again, so that an API can be used for another proof. */
 async function rollBack({ api }: Proof): Promise<void> {
   await operate(api, 'rollback', '--force');
-  const { stdout } = await runOperator(api, ['generations', 'list', '--json']);
+  const { stdout } = await operate(api, 'generations', 'list', '--json');
   const { generations } = JSON.parse(stdout) as { generations: { number: number; state: string }[] };
   const left = generations.find(({ state }) => state !== 'live');
   if (left !== undefined) await operate(api, 'generations', 'drop', String(left.number), '--yes');
@@ -147,11 +142,7 @@ async function retryLetters({ api, stream }: Proof): Promise<void> {
   }
 }
 
-async function operate(api: Api.StoreData, ...args: string[]): Promise<void> {
-  await runOperator(api, args);
-}
-
-function runOperator({ connection }: Api.StoreData, args: string[]) {
+function operate({ connection }: Api.StoreData, ...args: string[]) {
   return run(process.execPath, [ADMIN, ...args], { env: { ...process.env, ...connection.settings } });
 }
 

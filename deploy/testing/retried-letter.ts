@@ -18,7 +18,7 @@ const FIRST_OFFSET = 1_000_000;
 export async function retryAsLetter(
   { environment, settings }: Api.Connection,
   change: StreamChange,
-  retry: (letterId: string) => Promise<void>,
+  retry: (letterId: string) => Promise<unknown>,
 ): Promise<void> {
   const config = readConfig({ ...process.env, ...settings });
   const mongodb = createWriterClient(config, 'store-data-testing');

@@ -127,22 +127,14 @@ const RECORDS_BATCH = 200;
 /** What differs: which side lacks the record, or whether versions or the contents of one version are different. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
 
-interface Scanned {
-  expected: number;
-  actual: number;
-  /** Records whose whole content was compared. */
-  sampled: number;
-  differing: string[];
-}
-
 /** @param stride the whole content is compared of one record in so many. @param offset for which bodies are compared. */
 export async function scanRange(
   expected: Side,
   actual: Side,
   range: Range,
   { stride, offset }: { stride: number; offset: string },
-): Promise<Scanned> {
-  const result: Scanned = { expected: 0, actual: 0, sampled: 0, differing: [] };
+) {
+  const result = { expected: 0, actual: 0, sampled: 0, differing: [] as string[] };
   const sample: Wanted[] = [];
   const compareSample = async () => {
     for await (const { record, one, other } of readContents(expected, actual, range.collection, sample)) {

@@ -81,6 +81,7 @@ export async function startContainer(
   const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);
   const volume = `store-data-${stackName}-${part.name}`;
   const { dockerode } = engine.container;
+  const host = hostOf(engine);
   // Most often it does not exist.
   if (!context.keepData)
     await dockerode
@@ -88,14 +89,27 @@ export async function startContainer(
       .remove()
       .catch(() => undefined);
   return onFreePorts(part, context, async (_folder, ports) => {
-    const kept = context.keepData ? volume : undefined;
-    const container = await createContainer(part, engine, image, ports, kept, context.folder.path);
+    const plan = part.planContainer(ports, host, context.keepData);
+    const port = `${ports[0]}/tcp`;
+    const container = await dockerode.createContainer({
+      Image: image,
+      Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
+      ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
+      ...(plan.workingFolder === undefined ? {} : { WorkingDir: plan.workingFolder }),
+      Labels: { 'store-data.stack': context.folder.path, 'store-data.part': part.name },
+      ExposedPorts: { [port]: {} },
+      HostConfig: {
+        // An engine on another machine is not reached through this one's loopback interface.
+        PortBindings: { [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }] },
+        ...(context.keepData ? { Binds: [`${volume}:${plan.dataPath}`] } : {}),
+      },
+    });
     await context.guard.hold('container', container.id);
     try {
       await container.start();
       await copyLog(engine, container, logFile);
       const exited = container.wait().then(({ StatusCode: exitCode }) => ({ exitCode, signal: null }));
-      const address = await readyOrExited(part, hostOf(engine), ports.slice(0, 1), exited);
+      const address = await readyOrExited(part, host, ports.slice(0, 1), exited);
       const stop = async () => {
         if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
         await removeContainer(container, context);
@@ -105,32 +119,6 @@ export async function startContainer(
       await removeContainer(container, context);
       throw error;
     }
-  });
-}
-
-async function createContainer(
-  part: PartDefinition,
-  engine: Engine,
-  image: string,
-  ports: readonly number[],
-  volume: string | undefined,
-  folder: string,
-): Promise<Container> {
-  const host = hostOf(engine);
-  const plan = part.planContainer(ports, host, volume !== undefined);
-  const port = `${ports[0]}/tcp`;
-  return engine.container.dockerode.createContainer({
-    Image: image,
-    Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
-    ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
-    ...(plan.workingFolder === undefined ? {} : { WorkingDir: plan.workingFolder }),
-    Labels: { 'store-data.stack': folder, 'store-data.part': part.name },
-    ExposedPorts: { [port]: {} },
-    HostConfig: {
-      // An engine on another machine is not reached through this one's loopback interface.
-      PortBindings: { [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }] },
-      ...(volume === undefined ? {} : { Binds: [`${volume}:${plan.dataPath}`] }),
-    },
   });
 }
 

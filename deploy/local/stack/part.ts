@@ -11,9 +11,11 @@ import { join, resolve } from 'node:path';
 export type ImageVariable = 'NODE_IMAGE' | 'KAFKA_IMAGE' | 'MONGO_IMAGE' | 'REDIS_IMAGE' | 'PROXY_IMAGE';
 
 /** An address from the environment, a container, or a program of this machine or of a package registry. */
-export type PartSource = 'address' | 'container' | 'program';
+export const SOURCES = ['address', 'container', 'program'] as const;
+export type PartSource = (typeof SOURCES)[number];
 
-export type Topology = 'single' | 'cluster';
+export const TOPOLOGIES = ['single', 'cluster'] as const;
+export type Topology = (typeof TOPOLOGIES)[number];
 
 /** A server that answers, or a cluster of them, and how to end it. */
 export interface RunningPart {

@@ -14,7 +14,7 @@ import {
   type RunningPart,
   type StartContext,
 } from './part.ts';
-import { type Command, lastLines, type PartExit, startGuarded } from './process.ts';
+import { lastLines, type PartExit, startGuarded } from './process.ts';
 
 export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
@@ -125,14 +125,23 @@ export function startProgram(
   return onFreePorts(part, context, async (folder, ports) => {
     // Each attempt is judged by its own output.
     writeFileSync(logFile, '');
-    const commands = await prepareAll(part, program, { folder, ports, logFile });
+    const members = Array.from({ length: ports.length / part.portCount }, (_, index) =>
+      ports.slice(index * part.portCount, (index + 1) * part.portCount),
+    );
+    const prepared = members.map((own, index) => {
+      if (members.length === 1) return program.prepare(folder, own, logFile);
+      const home = join(folder, String(index + 1));
+      mkdirSync(home);
+      return program.prepare(home, own, logFile, { index, ports: members });
+    });
+    const commands = await Promise.all(prepared);
     const held = await Promise.all(commands.map((command) => startGuarded(context.guard, command, logFile)));
     const exited = Promise.race(held.map((one) => one.exited));
     const stop = async (graceMs: number) => {
       await Promise.all(held.map((one) => one.stop(graceMs)));
     };
     try {
-      const clientPorts = ports.filter((_, index) => index % part.portCount === 0);
+      const clientPorts = members.map(([port = 0]) => port);
       const address = await readyOrExited(part, HOST, clientPorts, exited);
       return {
         address,
@@ -146,24 +155,6 @@ export function startProgram(
       throw error;
     }
   });
-}
-
-async function prepareAll(
-  { portCount }: PartDefinition,
-  program: LocatedProgram,
-  { folder, ports, logFile }: { folder: string; ports: readonly number[]; logFile: string },
-): Promise<Command[]> {
-  if (ports.length === portCount) return [await program.prepare(folder, ports, logFile)];
-  const members = Array.from({ length: ports.length / portCount }, (_, index) =>
-    ports.slice(index * portCount, (index + 1) * portCount),
-  );
-  return Promise.all(
-    members.map((own, index) => {
-      const home = join(folder, String(index + 1));
-      mkdirSync(home);
-      return program.prepare(home, own, logFile, { index, ports: members });
-    }),
-  );
 }
 
 /**

@@ -7,6 +7,8 @@ import {
   reasonOf,
   type PartDefinition,
   type PartSource,
+  SOURCES,
+  TOPOLOGIES,
   type RunningPart,
   type StartContext,
   type Topology,
@@ -22,13 +24,10 @@ import { describeExit, startProgram } from './program.ts';
 import { redisPart } from './redis/redis.ts';
 import { readAddress, shownAddress } from '#shared/address.ts';
 
-export interface StackAddresses {
+export interface Stack {
   kafkaBrokers: string[];
   mongodbUri: string;
   redisUrl: string;
-}
-
-export interface Stack extends StackAddresses {
   sources: PartSource[];
   /** The process ids of the parts that are programs, of a cluster those of all its servers: for tests of faults. */
   pids: Readonly<Record<PartName, readonly number[]>>;
@@ -188,8 +187,6 @@ function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make());
 }
 
-const SOURCES: readonly PartSource[] = ['address', 'container', 'program'];
-
 function wordOf<T extends string>(name: string, wanted: string | undefined, words: readonly T[]): T | undefined {
   if (wanted === undefined || wanted === '') return undefined;
   const word = words.find((known) => known === wanted);
@@ -200,8 +197,6 @@ function wordOf<T extends string>(name: string, wanted: string | undefined, word
 export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
   return wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
 }
-
-const TOPOLOGIES: readonly Topology[] = ['single', 'cluster'];
 
 export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
   return wordOf('the topology (STACK_TOPOLOGY)', asked ?? env['STACK_TOPOLOGY'], TOPOLOGIES) ?? 'single';

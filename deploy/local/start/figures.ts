@@ -40,22 +40,17 @@ function sum(values: Iterable<number>): number {
   return Iterator.from(values).reduce((all, value) => all + value, 0);
 }
 
-export interface ProjectorFigures {
-  applied: number;
-  deadLetters: number;
-  /** Messages that are not applied yet; `null` while the projector has no partitions. */
-  lag: number | null;
-  /** Seconds from events to their commits. */
-  freshness: Histogram;
-}
+export type ProjectorFigures = ReturnType<typeof projectorFigures>;
 
-function projectorFigures(samples: readonly Sample[]): ProjectorFigures {
+function projectorFigures(samples: readonly Sample[]) {
   const valuesOf = (name: string) => samples.filter((one) => one.name === name).map(({ value }) => value);
   const lags = valuesOf('store_data_partition_lag');
   return {
     applied: sum(valuesOf('store_data_events_applied_total')),
     deadLetters: sum(valuesOf('store_data_dead_letters_total')),
+    /** Messages that are not applied yet; `null` while the projector has no partitions. */
     lag: lags.length === 0 ? null : sum(lags),
+    /** Seconds from events to their commits. */
     freshness: histogramOf(samples, 'store_data_freshness_seconds'),
   };
 }
@@ -115,12 +110,7 @@ async function countOrders(databases: Databases, environments: readonly string[]
 }
 
 /** Figures of one moment; `null` for what does not answer. */
-export interface Moment {
-  projector: ProjectorFigures | null;
-  /** Durations of answers in seconds, as the query service counts them. */
-  answers: Histogram | null;
-  orders: ReadonlyMap<OrderStatus, number> | null;
-}
+export type Moment = Awaited<ReturnType<typeof readMoment>>;
 
 interface Sources {
   projector: string;
@@ -130,7 +120,7 @@ interface Sources {
 }
 
 /** What is measured now; before the history is visible, of the projector alone. */
-async function readMoment({ projector, query, databases, environments }: Sources, isVisible: boolean): Promise<Moment> {
+async function readMoment({ projector, query, databases, environments }: Sources, isVisible: boolean) {
   const [ofProjector, ofQuery, orders] = await Promise.all([
     scrape(projector),
     isVisible ? scrape(query) : null,
@@ -138,6 +128,7 @@ async function readMoment({ projector, query, databases, environments }: Sources
   ]);
   return {
     projector: ofProjector && projectorFigures(ofProjector),
+    /** Durations of answers in seconds, as the query service counts them. */
     answers: ofQuery && histogramOf(ofQuery, 'store_data_request_seconds'),
     orders,
   };

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { startGuard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
-import { bringUp } from './bring-up.ts';
+import { bringUp, type BringUp } from './bring-up.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { startStackOrExit, type StopRequest, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
@@ -43,14 +43,9 @@ async function requireFreePort(port: number | null): Promise<void> {
   server.close();
 }
 
-interface Life {
-  options: StartOptions;
-  screen: Screen;
-  stack: Stack;
+interface Life extends Omit<BringUp, 'guard' | 'stopping'> {
   began: number;
   stop: Promise<StopRequest>;
-  /** Ends what was begun, last first. */
-  cleanup: AsyncDisposableStack;
   stopping: AbortController;
 }
 

@@ -77,7 +77,7 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
     // What has no record and no environment does not exist, and `compose` says so.
     const topic = accessTopic(about.environment ?? '');
     const { written, sequence, ...result } = await writeChange(servers, topic, subject, change);
-    if (written !== null) await complete(servers, subject, written, result.state);
+    if (written !== null) await complete(servers, subject.name, written, result.state);
     const shown = subject.audited(result.state);
     return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
   });
@@ -120,12 +120,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
 }
 
 /** Brings what MongoDB has to Redis and to the log; the failure of one does not keep back the other. */
-async function complete(
-  servers: Servers,
-  { name }: { name: string },
-  record: AccessRecord,
-  state: object,
-): Promise<void> {
+async function complete(servers: Servers, name: string, record: AccessRecord, state: object): Promise<void> {
   const failures: string[] = [];
   try {
     const { namePrefix } = servers.config;

@@ -21,7 +21,7 @@ import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 
 /** An event of an erasure names each partition: of these fewer go together. */
 const EVENTS_BATCH = 50;
@@ -148,16 +148,7 @@ export async function remarkOtherErasures(
   }
 }
 
-interface AccessEvent {
-  entity: AccessEntity;
-  /** A change where it is absent. */
-  action?: 'deleted';
-  storeId: string;
-  subject: string;
-  sequence: number;
-  /** Absent in a deletion. */
-  data?: object;
-}
+type AccessEvent = Omit<EventToEncode, 'source'> & { entity: AccessEntity };
 
 const SOURCE = '/store-data/admin';
 

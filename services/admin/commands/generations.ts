@@ -8,7 +8,7 @@ import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
-import { dropGeneration, flip, type Flipped, groupsOf } from '../generations/flip.ts';
+import { dropGeneration, flip, groupsOf } from '../generations/flip.ts';
 import { beginRebuild, building, catchUp } from '../generations/rebuild.ts';
 import {
   chooseEnvironments,
@@ -61,6 +61,8 @@ export const rebuildCommand = () =>
         }
       }),
     );
+
+type Flipped = Awaited<ReturnType<typeof flip>>;
 
 function outcome(environment: string, number: number, flipped: Flipped | null, wait: boolean): string {
   if (flipped !== null) {

@@ -121,7 +121,15 @@ async function run(servers: Servers, environment: string, file: string): Promise
   );
   clearInterval(timer);
   progress.clear();
-  report(counts, stored !== null, performance.now() - startedAt, environment);
+  const elapsedMs = performance.now() - startedAt;
+  const { sent, rejected, outdated, blank, bytes } = counts;
+  const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
+  const seconds = Math.round(elapsedMs) / 1_000;
+  const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
+  printResult(
+    { environment, sent, rejected, outdated: stored === null ? null : outdated, blank, bytes, seconds },
+    `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
+  );
   const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
   const stopped = (why: string) =>
     `stopped after line ${counts.doneUpToLine}${why}; the rest begins with ${next} (an event sent twice changes nothing)`;
@@ -130,7 +138,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
     throw new StoreDataError(said.code, stopped(`: ${said.message}`), { cause });
   }
   if (stopping.aborted) remark(stopped(''));
-  if (stopping.aborted || counts.rejected > 0) markFailed();
+  if (stopping.aborted || rejected > 0) markFailed();
 }
 
 /** Sends messages to the Kafka that has their topic. It is checked before its first message: our user may be allowed no other. */
@@ -149,21 +157,6 @@ function senderOf(servers: Servers) {
       throw new StoreDataError('not_authorized', `${refusal}; sent to ${topic}`, { cause: error });
     });
   };
-}
-
-function report(
-  { sent, rejected, outdated, blank, bytes }: Counts,
-  isStoredKnown: boolean,
-  elapsedMs: number,
-  environment: string,
-): void {
-  const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
-  const seconds = Math.round(elapsedMs) / 1_000;
-  const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
-  printResult(
-    { environment, sent, rejected, outdated: isStoredKnown ? outdated : null, blank, bytes, seconds },
-    `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
-  );
 }
 
 const CHUNK_BYTES = 262_144;

@@ -30,13 +30,7 @@ export const resetCommand = () =>
     .addOption(oneEnvironmentOption())
     .action((flags) => change(flags, null));
 
-interface ChangeFlags {
-  store: string;
-  environment?: string | undefined;
-  json?: true | undefined;
-}
-
-async function change(flags: ChangeFlags, quota: OwnQuota): Promise<void> {
+async function change(flags: { store: string; environment?: string | undefined }, quota: OwnQuota): Promise<void> {
   const { store } = flags;
   await inEnvironment(flags, async (servers, environment) => {
     await remarkUnknownStore(servers, environment, store);

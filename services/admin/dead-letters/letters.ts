@@ -185,18 +185,9 @@ export async function withoutErasedLetters<L extends Letter>(
   });
 }
 
-/** Letters in some sources, and the messages: one letter may stand for a batch. */
-interface LetterCount {
-  letters: number;
-  total: number;
-  byReason: Record<string, number>;
-}
-
-export async function countLetters(
-  sources: readonly DeadLetterSource[],
-  selection: LetterSelection,
-): Promise<LetterCount> {
-  const result: LetterCount = { letters: 0, total: 0, byReason: {} };
+/** How many letters there are in some sources, and how many messages: one letter may stand for a batch. */
+export async function countLetters(sources: readonly DeadLetterSource[], selection: LetterSelection) {
+  const result = { letters: 0, total: 0, byReason: {} as Record<string, number> };
   const count = { $sum: { $ifNull: ['$gathered.count', 1] } };
   for (const source of sources) {
     const groups = source.letters.aggregate<{ _id: string; count: number; letters: number }>([
@@ -214,7 +205,7 @@ export async function countLetters(
 }
 
 /** `3 dead letters (2 malformed, 1 too_large)` */
-export function describeCount({ total, byReason }: LetterCount): string {
+export function describeCount({ total, byReason }: Awaited<ReturnType<typeof countLetters>>): string {
   if (total === 0) return 'no dead letters';
   const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`);
   return `${total} dead letter${total === 1 ? '' : 's'} (${reasons.join(', ')})`;

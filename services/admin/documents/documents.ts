@@ -125,7 +125,7 @@ export function asyncApiDocument(): Json {
     operations,
     components: {
       securitySchemes,
-      messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message.body])),
+      messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message])),
       schemas: {
         'structured-headers': skeleton.structuredHeaders,
         'binary-headers': binaryHeaders(),
@@ -136,12 +136,7 @@ export function asyncApiDocument(): Json {
   };
 }
 
-interface Message {
-  name: string;
-  body: Json;
-}
-
-function messagesOf(entity: EntityName | AccessEntity, action: 'changed' | 'deleted', subject = ENTITY_ID): Message[] {
+function messagesOf(entity: EntityName | AccessEntity, action: 'changed' | 'deleted', subject = ENTITY_ID) {
   const type = `store-data.${entity}.${action}`;
   const isDeleted = action === 'deleted';
   const summary = isDeleted ? `One ${entity} is gone.` : `The whole state of one ${entity}.`;
@@ -179,9 +174,8 @@ function messagesOf(entity: EntityName | AccessEntity, action: 'changed' | 'dele
   ];
 }
 
-function message(name: string, body: Json): Message {
-  const bindings = { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } };
-  return { name, body: { name, ...body, bindings } };
+function message(name: string, body: Json) {
+  return { name, ...body, bindings: { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } } };
 }
 
 function envelope(type: string, subject: Json, data: Json | undefined): Json {
@@ -212,7 +206,7 @@ function binaryHeaders(): Json {
   };
 }
 
-function channel(topic: string, description: string, messages: readonly Message[]): Json {
+function channel(topic: string, description: string, messages: readonly { name: string }[]): Json {
   return {
     address: `${topic}.{environment}`,
     description,

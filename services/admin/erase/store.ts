@@ -31,14 +31,9 @@ import {
 /** Of no message of the store is anything applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
 
-export interface GenerationCounts {
-  generation: number;
-  documents: Counts;
-}
-
 export async function countHoldings(servers: Servers, store: StoreOf) {
   const topic = changesTopic(store.environment);
-  const generations: GenerationCounts[] = [];
+  const generations = [];
   for (const { number, db } of await generationsOf(servers, store)) {
     const documents = await countDocuments(db, topic, store.store_id);
     generations.push({ generation: number, documents });
@@ -46,7 +41,8 @@ export async function countHoldings(servers: Servers, store: StoreOf) {
   return { access: await countAccess(servers, store), generations };
 }
 
-export async function eraseStore(servers: Servers, store: StoreOf): Promise<GenerationCounts[]> {
+/** @returns how much there was in each generation. */
+export async function eraseStore(servers: Servers, store: StoreOf) {
   const { environment, store_id } = store;
   // Without one of these nothing is begun.
   await servers.redis();
@@ -65,7 +61,7 @@ export async function eraseStore(servers: Servers, store: StoreOf): Promise<Gene
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
 
-  const removed: GenerationCounts[] = [];
+  const removed = [];
   for (const { number, db } of await generationsOf(servers, store)) {
     await afterSlicesUnderWay(db, topic);
     const passes: Counts[] = [];

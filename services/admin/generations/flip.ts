@@ -28,11 +28,6 @@ const REACHED_POLL_MS = 20;
 /** How long the other may take to reach the positions of the live one. */
 const PATIENCE_MS = 15_000;
 
-export interface Flipped {
-  from: number;
-  to: number;
-}
-
 /**
  * Makes a generation live; the one that was live continues to be projected.
  * @param patienceMs how long it waits until the other has everything; `null` does not wait.
@@ -44,7 +39,7 @@ export async function flip(
   environment: string,
   to: number,
   patienceMs: number | null = PATIENCE_MS,
-): Promise<Flipped> {
+): Promise<{ from: number; to: number }> {
   const generations = await servers.generations(environment);
   const next = generations.find(({ number }) => number === to);
   const live = generations.find(({ state }) => state === 'live');

@@ -2,7 +2,7 @@
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
-import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { ProducerMessage } from '#shared/kafka/client.ts';
@@ -38,12 +38,7 @@ interface PublishOptions {
 }
 
 /** Which record an event changes, and to which version. */
-export interface RecordVersion {
-  entity: EntityName;
-  storeId: string;
-  id: string;
-  sequence: number;
-}
+export type RecordVersion = Pick<ReturnType<typeof readChange>, 'entity' | 'storeId' | 'id' | 'sequence'>;
 
 /** By `<entity>/<store>/<id>`, the `sequence` that is stored of some records, that of a deletion included. */
 export type StoredSequences = (records: readonly RecordVersion[]) => Promise<ReadonlyMap<string, number>>;

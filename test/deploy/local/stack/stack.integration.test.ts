@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findEngine } from '#local/stack/container.ts';
-import { type Stack, type StackAddresses, startStack } from '#local/stack/stack.ts';
+import { type Stack, startStack } from '#local/stack/stack.ts';
 import { awaitGone, environmentWithoutAddresses } from './processes.ts';
 import { testableSources } from './sources.ts';
 import { useFolder } from '#test/folder.ts';
@@ -145,7 +145,7 @@ test('a folder that cannot keep programs is named with the variable that gives a
 
 const TOPIC = 'stack-test';
 
-function connectKafka({ kafkaBrokers }: StackAddresses): kafkajs.Kafka {
+function connectKafka({ kafkaBrokers }: Stack): kafkajs.Kafka {
   return new kafkajs.Kafka({ brokers: kafkaBrokers, logLevel: kafkajs.logLevel.NOTHING });
 }
 
@@ -189,7 +189,7 @@ async function countMessages(stack: Stack): Promise<string | undefined> {
 }
 
 /** Inserts a document in a transaction; answers how many there are. */
-async function transact({ mongodbUri }: StackAddresses): Promise<number> {
+async function transact({ mongodbUri }: Stack): Promise<number> {
   await using client = new MongoClient(mongodbUri);
   const documents = client.db('stack-test').collection('documents');
   await client.withSession((session) => session.withTransaction(() => documents.insertOne({}, { session })));
@@ -198,7 +198,7 @@ async function transact({ mongodbUri }: StackAddresses): Promise<number> {
   return count;
 }
 
-async function setAndGet({ redisUrl }: StackAddresses): Promise<unknown[]> {
+async function setAndGet({ redisUrl }: Stack): Promise<unknown[]> {
   const redis = new Redis(redisUrl);
   await redis.set('stack-test', 'value');
   const [, policy] = await redis.config('GET', 'maxmemory-policy');
@@ -207,14 +207,14 @@ async function setAndGet({ redisUrl }: StackAddresses): Promise<unknown[]> {
   return [value, policy];
 }
 
-async function getOnly({ redisUrl }: StackAddresses): Promise<string | null> {
+async function getOnly({ redisUrl }: Stack): Promise<string | null> {
   const redis = new Redis(redisUrl);
   const value = await redis.get('stack-test');
   redis.disconnect();
   return value;
 }
 
-async function shutDownRedis({ redisUrl }: StackAddresses): Promise<void> {
+async function shutDownRedis({ redisUrl }: Stack): Promise<void> {
   const redis = new Redis(redisUrl, { retryStrategy: () => null });
   redis.on('error', () => undefined);
   // There is no answer to this one: the connection closes.
