@@ -51,8 +51,7 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
     if (reviewed !== null) yield reviewed;
   }
 
-  yield* coupons(origin, used);
-  yield* campaigns(origin, customers.length);
+  yield* offers(origin, used, customers.length);
 }
 
 /** An instant of the past days at which the store was open, most likely in the middle of its hours. */
@@ -73,31 +72,26 @@ function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStor
 /** Before any of them begins. */
 const CREATED_DAY = -100;
 
-/** The store's coupons; `used` says how often each has been named by an order. */
-export function coupons({ store, now }: Origin, used: ReadonlyMap<string, number>): SimulatedEvent[] {
+/** The store's coupons and campaigns. @param used how often each coupon has been named by an order. */
+export function* offers({ store, now }: Origin, used: ReadonlyMap<string, number>, customers: number) {
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
-  return COUPONS.map(({ id, days: { from, to }, ...terms }) => {
-    const created_at = day(CREATED_DAY);
-    return eventOf(store, 'coupon', id, {
+  const created_at = day(CREATED_DAY);
+  const times = { created_at, updated_at: created_at };
+  for (const { id, days, ...terms } of COUPONS) {
+    yield eventOf(store, 'coupon', id, {
       ...terms,
-      active: to === null || to > 0,
-      starts_at: day(from),
-      ends_at: to === null ? null : day(to),
+      active: days.to === null || days.to > 0,
+      starts_at: day(days.from),
+      ends_at: days.to === null ? null : day(days.to),
       usage_count: (terms.usage_count ?? 0) + (used.get(id) ?? 0),
       order_types: (terms.order_types ?? []).filter((type) => store.cuisine.indoor || type !== 'indoor'),
-      created_at,
-      updated_at: created_at,
+      ...times,
     });
-  });
-}
-
-export function campaigns({ store, now }: Origin, customers: number): SimulatedEvent[] {
-  const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
-  return CAMPAIGNS.map(({ days, message, ...terms }, index) => {
-    const created_at = day(CREATED_DAY);
+  }
+  for (const [index, { days, message, ...terms }] of CAMPAIGNS.entries()) {
     const hasBegun = terms.status === 'running' || terms.status === 'finished';
     const sent = hasBegun ? percentOf(customers, 40 + 5 * index) : 0;
-    return eventOf(store, 'campaign', `m${index + 1}`, {
+    yield eventOf(store, 'campaign', `m${index + 1}`, {
       ...terms,
       starts_at: days === null ? null : day(days.from),
       ends_at: days === null ? null : day(days.to),
@@ -105,8 +99,7 @@ export function campaigns({ store, now }: Origin, customers: number): SimulatedE
       sent_count: sent,
       delivered_count: percentOf(sent, 95),
       converted_count: percentOf(sent, 12),
-      created_at,
-      updated_at: created_at,
+      ...times,
     });
-  });
+  }
 }

@@ -3,7 +3,7 @@
  * customers and orders that are deleted.
  */
 import { regularCustomer, type SimulatedStore } from '#local/simulator/store.ts';
-import { campaigns } from '#local/simulator/history.ts';
+import { offers } from '#local/simulator/history.ts';
 import type { EventToEncode } from '#shared/events/encode.ts';
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
@@ -30,7 +30,9 @@ const STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as c
 /** Each makes the event of one store in one round; rounds of a store go up by one. */
 const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | null)[] = [
   (store, round, { seed, environment, now, history }) => {
-    const { entity, storeId, subject, data } = at(campaigns({ seed, environment, store, now }, history), round);
+    const all = [...offers({ seed, environment, store, now }, new Map(), history)];
+    const campaigns = all.filter(({ entity }) => entity === 'campaign');
+    const { entity, storeId, subject, data } = at(campaigns, round);
     const changed = { ...data, status: at(STATUSES, round), updated_at: new Date() };
     return { entity, storeId, subject, sequence: Date.now(), data: changed };
   },
