@@ -2,7 +2,7 @@
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { type Places, settle } from '#local/start/settle.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
-import { allEnded } from '#shared/waiting.ts';
+import { allEnded, inBatches } from '#shared/waiting.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
@@ -39,9 +39,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   const nextSequence = risingSequence();
 
   const send = async (topic: string, messages: EncodedMessage[]) => {
-    for (let start = 0; start < messages.length; start += MESSAGES_TOGETHER) {
-      await producer.send({ topic, messages: messages.slice(start, start + MESSAGES_TOGETHER) });
-    }
+    for await (const some of inBatches(messages, MESSAGES_TOGETHER)) await producer.send({ topic, messages: some });
     await settle(places, SETTLE_LIMIT_MS);
   };
   const setKey = async (key: Api.Key, status: 'active' | 'revoked') => {

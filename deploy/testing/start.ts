@@ -8,10 +8,10 @@ import { startServices } from '#local/start/service.ts';
 import { prepareSigningKey } from '#local/start/files.ts';
 import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
-import { readConfig } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createKafka } from '#shared/kafka/client.ts';
+import { askKafka, createKafka } from '#shared/kafka/client.ts';
 import { createTopics } from '#shared/kafka/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -60,7 +60,7 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
       OPERATIONS_PORT: '0',
       LOG_LEVEL: 'info',
     };
-    await makeTopics(settings, partitions, cleanup);
+    await makeTopics(readConfig({ ...process.env, ...settings }), partitions, cleanup);
     const guard = startGuard();
     cleanup.defer(() => guard.close());
     const logs = join(folder, 'logs');
@@ -81,35 +81,39 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
   }
 }
 
-async function makeTopics(
-  settings: Record<string, string>,
-  partitions: number,
-  cleanup: AsyncDisposableStack,
-): Promise<void> {
-  await using servers = await reach(settings);
-  // Before they are made: the answer to their creation may be lost.
-  cleanup.defer(() => removeFromKafka(settings));
-  cleanup.defer(() => removeDatabases(settings));
-  await createTopics(servers.admin, servers.topics, {
-    partitions,
-    config: { 'max.message.bytes': String(MAX_MESSAGE_BYTES) },
+async function makeTopics(config: Config, partitions: number, cleanup: AsyncDisposableStack): Promise<void> {
+  await askKafka(kafkaOf(config), async (admin) => {
+    // Before they are made: the answer to their creation may be lost.
+    cleanup.defer(() => removeFromKafka(config));
+    cleanup.defer(() => removeDatabases(config));
+    const settings = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
+    await createTopics(admin, topicsOf(config), { partitions, config: settings });
   });
 }
 
+function kafkaOf(config: Config) {
+  return createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
+}
+
+function topicsOf({ environments }: Config): string[] {
+  return environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+}
+
 /** Removes topics and groups from servers that existed before; keys in Redis expire by themselves. */
-async function removeFromKafka(settings: Record<string, string>): Promise<void> {
-  await using servers = await reach(settings);
-  const { admin, topics, config } = servers;
-  await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
-  for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
-    const { groups } = await admin.listGroups();
-    const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
-    if (own.length === 0) return;
-    // A projector that was killed belongs to its group until its session is over.
-    await admin.deleteGroups(own).catch((error: unknown) => {
-      if (performance.now() > end) throw error;
-    });
-  }
+async function removeFromKafka(config: Config): Promise<void> {
+  await askKafka(kafkaOf(config), async (admin) => {
+    const topics = topicsOf(config);
+    await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
+    for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
+      const { groups } = await admin.listGroups();
+      const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
+      if (own.length === 0) return;
+      // A projector that was killed belongs to its group until its session is over.
+      await admin.deleteGroups(own).catch((error: unknown) => {
+        if (performance.now() > end) throw error;
+      });
+    }
+  });
 }
 
 function unlessUnknownTopic(error: Error): void {
@@ -118,8 +122,7 @@ function unlessUnknownTopic(error: Error): void {
   if (!isUnknown) throw error;
 }
 
-async function removeDatabases(settings: Record<string, string>): Promise<void> {
-  const config = readConfig({ ...process.env, ...settings });
+async function removeDatabases(config: Config): Promise<void> {
   const mongodb = createWriterClient(config, 'store-data-testing');
   try {
     const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
@@ -128,13 +131,4 @@ async function removeDatabases(settings: Record<string, string>): Promise<void> 
   } finally {
     await mongodb.close();
   }
-}
-
-async function reach(settings: Record<string, string>) {
-  const config = readConfig({ ...process.env, ...settings });
-  const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
-  const admin = kafka.admin({ retry: { retries: 4 } });
-  await admin.connect();
-  const topics = config.environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-  return { config, admin, topics, [Symbol.asyncDispose]: () => admin.disconnect() };
 }

@@ -23,6 +23,9 @@ export const oneEnvironmentOption = () => environmentOption('environment; needed
 
 export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);
 
+export const storeCommand = (name: string, description: string) =>
+  command(name, description).argument('<store>', 'the store', storeId).addOption(oneEnvironmentOption());
+
 export const scopesOption = <const F extends string>(flags: F, meaning: string) =>
   new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
 

@@ -22,6 +22,7 @@ import { verifyCommand } from './commands/verify.ts';
 import { dropCommand, skipCommand } from './dead-letters/decide.ts';
 import { retryCommand } from './dead-letters/retry.ts';
 import * as letters from './dead-letters/show.ts';
+import { eraseCommand } from './erase/store.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output/print.ts';
@@ -64,7 +65,7 @@ export function createProgram(): CommandUnknownOpts {
       stores.showCommand(),
       ...stores.statusCommands(),
       stores.exportCommand(),
-      stores.eraseCommand(),
+      eraseCommand(),
     ]),
     group('quota', 'Give stores a quota of their own', [quota.setCommand(), quota.resetCommand(), quota.showCommand()]),
     group('sessions', 'Look at issued tokens; end them before their time', [

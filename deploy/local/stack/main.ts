@@ -2,17 +2,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command } from '@commander-js/extra-typings';
 import { startStackOrExit, stopRequested } from '../start/signals.ts';
 import { StackError } from './part.ts';
 import type { Stack } from './stack.ts';
-
-interface Flags {
-  json?: true;
-  data?: string;
-  keep?: true;
-  topology?: string;
-}
 
 const command = new Command('npm run -s stack --')
   .description('Starts Kafka, MongoDB and Redis, prints how to reach them, and ends them on Ctrl-C or SIGTERM.')
@@ -20,22 +13,23 @@ const command = new Command('npm run -s stack --')
   .option('--data <folder>', 'folder for data and logs (default: a temporary one)')
   .option('--keep', 'keep the data in --data, and begin with what is there')
   .option('--topology <single|cluster>', 'one of each server (default), or a cluster of each: STACK_TOPOLOGY')
-  .action(run);
+  .parse();
 
-await command.parseAsync();
+await run(command.opts());
 
-async function run(flags: Flags): Promise<void> {
-  if (flags.keep === true && flags.data === undefined) command.error('--keep needs --data <folder>');
+async function run({ json, data, keep, topology }: ReturnType<typeof command.opts>): Promise<void> {
+  if (keep && data === undefined) command.error('--keep needs --data <folder>');
   const stop = stopRequested();
-  const dataFolder = flags.data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
-  const { keep: keepData = false, topology } = flags;
+  const dataFolder = data ?? mkdtempSync(join(tmpdir(), 'store-data-stack-'));
   const log = (line: string) => console.error(line);
-  const stack = await startStackOrExit({ dataFolder, keepData, topology, log }, stop).catch((error: unknown) => {
-    if (!(error instanceof StackError)) throw error;
-    console.error(error.message);
-    return process.exit(1);
-  });
-  print(stack, flags.json === true);
+  const stack = await startStackOrExit({ dataFolder, keepData: keep === true, topology, log }, stop).catch(
+    (error: unknown) => {
+      if (!(error instanceof StackError)) throw error;
+      console.error(error.message);
+      return process.exit(1);
+    },
+  );
+  print(stack, json === true);
   const end = await Promise.race([stop, stack.failed]);
   if ('message' in end) {
     console.error(end.message);

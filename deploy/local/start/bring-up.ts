@@ -1,6 +1,6 @@
 /** From three running servers to a system at work: topics, services, keys, simulator; ready when all that was published can be read. */
 import { join } from 'node:path';
-import { createSimulator, type Simulator } from '#local/simulator/simulator.ts';
+import { createSimulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
@@ -39,12 +39,8 @@ export interface BringUp {
   stopping: AbortSignal;
 }
 
-export interface System {
-  file: StackFile;
-  simulator: Simulator;
-}
-
-export async function bringUp(context: BringUp): Promise<System> {
+/** @returns what the file of the stack is to say, and the simulator. */
+export async function bringUp(context: BringUp) {
   const { options, stack, guard, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
   const admin = kafka.admin();

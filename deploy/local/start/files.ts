@@ -11,6 +11,7 @@ import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
+import { inBatches } from '#shared/waiting.ts';
 
 export interface IssuedKey {
   client_id: string;
@@ -109,11 +110,8 @@ export async function publishKeys(kafka: Kafka, keys: readonly IssuedKey[]): Pro
   await producer.connect();
   try {
     for (const [environment, ofEnvironment] of Map.groupBy(keys, (key) => key.environment)) {
-      for (let start = 0; start < ofEnvironment.length; start += KEYS_PER_REQUEST) {
-        await producer.send({
-          topic: accessTopic(environment),
-          messages: ofEnvironment.slice(start, start + KEYS_PER_REQUEST).map(asMessage),
-        });
+      for await (const messages of inBatches(ofEnvironment.map(asMessage), KEYS_PER_REQUEST)) {
+        await producer.send({ topic: accessTopic(environment), messages });
       }
     }
   } finally {

@@ -56,7 +56,7 @@ async function* allEvents(collections: ControlCollections, environment: string):
 
 export async function publishErasure(
   servers: Servers,
-  store: { environment: string; store_id: string },
+  store: Pick<StoreAccess, 'environment' | 'store_id'>,
 ): Promise<void> {
   const { stores } = await servers.access();
   const found = await stores.findOne({ ...store });

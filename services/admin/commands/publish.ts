@@ -10,12 +10,10 @@ import {
   COLLECTIONS,
   documentId,
   documentsWith,
-  type Tombstone,
   tombstoneId,
-  TOMBSTONES,
+  tombstonesIn,
   tombstonesWith,
 } from '#shared/read-models/collections.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { command, environmentOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark } from '../output/print.ts';
 import { formatBytes, formatDuration, ProgressLine, stopSignal } from '../output/terminal.ts';
@@ -212,10 +210,7 @@ async function storedSequencesOf(servers: Servers, environment: string): Promise
     remark(`note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`);
     return null;
   };
-  const generation = await servers
-    .databases(environment)
-    .then((databases) => findLiveGeneration(databases, environment))
-    .catch(unknown);
+  const generation = await servers.liveGeneration(environment).catch(unknown);
   if (generation === null) return null;
   let isKnown = true;
   return async (records) => {
@@ -230,7 +225,7 @@ async function readSequences(db: Db, records: readonly RecordVersion[]): Promise
   const stored = new Map<string, number>();
   const ids = [...new Set(records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id)))];
   const options = { projection: { sequence: 1 }, hint: BY_ID };
-  const tombstones = await db.collection<Tombstone>(TOMBSTONES).find(tombstonesWith(ids), options).toArray();
+  const tombstones = await tombstonesIn(db).find(tombstonesWith(ids), options).toArray();
   for (const { _id, sequence } of tombstones) stored.set(_id, sequence);
   for (const [entity, own] of Map.groupBy(records, (record) => record.entity)) {
     const documents = own.map(({ storeId, id }) => documentId(storeId, id));

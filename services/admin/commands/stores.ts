@@ -1,4 +1,4 @@
-/** `stores`: which there are, who may read them, and what is there; blocking, exporting and erasing one. */
+/** `stores`: which there are, who may read them, and what is there; blocking and exporting one. */
 import { isBlocked, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { notFound } from '#shared/errors.ts';
@@ -11,19 +11,8 @@ import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
-import { audited } from '../audit.ts';
-import { addUp, type Counts } from '../erase/holdings.ts';
-import { countHoldings, eraseStore } from '../erase/store.ts';
-import {
-  chooseEnvironments,
-  command,
-  environmentOption,
-  limitOption,
-  oneEnvironmentOption,
-  storeId as readStoreId,
-  waitOption,
-} from '../options.ts';
-import { type Facts, markFailed, printable, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
+import { chooseEnvironments, command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
+import { markFailed, printable, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { measureLag } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
@@ -52,29 +41,26 @@ export const listCommand = () =>
     );
 
 export const showCommand = () =>
-  command('show', 'Show who may read a store, and how much there is')
-    .argument('<store>', 'the store', readStoreId)
-    .addOption(oneEnvironmentOption())
-    .action((store_id, flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const [found] = await storesOf(servers, environment, { store_id }, 1);
-        if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
-        const counts = await countsOf(servers, environment, store_id);
-        const lag = await lagOf(servers, environment);
-        const { row, access } = found;
-        const { name, active_keys, keys } = row;
-        printFacts({ ...row, counts, environment_lag: lag }, [
-          ['store', store_id],
-          ['environment', environment],
-          ['name', name === null ? '(its record has not arrived)' : printable(name)],
-          ['status', statusInWords(access)],
-          ['quota', inWords(access?.quota)],
-          ['keys', `${active_keys} active of ${keys}`],
-          ...Object.entries(counts),
-          ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
-        ]);
-      }),
-    );
+  storeCommand('show', 'Show who may read a store, and how much there is').action((store_id, flags) =>
+    inEnvironment(flags, async (servers, environment) => {
+      const [found] = await storesOf(servers, environment, { store_id }, 1);
+      if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
+      const counts = await countsOf(servers, environment, store_id);
+      const lag = await lagOf(servers, environment);
+      const { row, access } = found;
+      const { name, active_keys, keys } = row;
+      printFacts({ ...row, counts, environment_lag: lag }, [
+        ['store', store_id],
+        ['environment', environment],
+        ['name', name === null ? '(its record has not arrived)' : printable(name)],
+        ['status', statusInWords(access)],
+        ['quota', inWords(access?.quota)],
+        ['keys', `${active_keys} active of ${keys}`],
+        ...Object.entries(counts),
+        ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
+      ]);
+    }),
+  );
 
 /** By id. What one source does not know another one may. */
 async function storesOf(servers: Servers, environment: string, filter: { store_id?: string }, limit: number) {
@@ -148,9 +134,6 @@ function statusInWords(access: StoreAccess | null): string {
   return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
 }
 
-const storeCommand = (name: string, description: string) =>
-  command(name, description).argument('<store>', 'the store', readStoreId).addOption(oneEnvironmentOption());
-
 const STATUS_COMMANDS = [
   ['block', 'blocked', 'Let no key of a store in'],
   ['unblock', 'active', 'Let the keys of a store in again'],
@@ -184,40 +167,6 @@ export const statusCommands = () =>
         }),
       ),
   );
-
-export const eraseCommand = () =>
-  storeCommand('erase', 'Remove everything that is stored of a store, for good')
-    .option('-y, --yes', 'do it; without it nothing is changed, and what there is is counted')
-    .action((store_id, flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const store = { environment, store_id };
-        await remarkUnknownStore(servers, environment, store_id);
-        const { access, generations: stored } = await countHoldings(servers, store);
-        let generations = stored;
-        const erased = flags.yes === true;
-        if (erased) {
-          const about = { action: 'stores.erase', ...store, details: {} } as const;
-          generations = await audited(servers, about, async () => {
-            const result = await eraseStore(servers, store);
-            const counts = Object.values(addUp(result.map((one) => one.documents)));
-            const documents = counts.reduce((sum, count) => sum + count, 0);
-            return { result, details: { documents, generations: result.length } };
-          });
-        }
-        printFacts({ ...store, erased, access, generations }, [
-          ['store', store_id],
-          ['environment', environment],
-          ['status', erased ? 'erased' : 'nothing is changed'],
-          ...countsInWords('', access),
-          ...generations.flatMap(({ generation, documents }) => countsInWords(`g${generation} `, documents)),
-        ]);
-        if (!erased) remark('note: give --yes to erase it, and stop whoever publishes its changes before');
-      }),
-    );
-
-function countsInWords(prefix: string, counts: Counts): Facts {
-  return Object.entries(counts).map(([name, count]) => [`${prefix}${name.replaceAll('_', ' ')}`, count]);
-}
 
 export const exportCommand = () =>
   storeCommand('export', 'Print the events of a store as NDJSON, from the log').action((storeId, flags) =>

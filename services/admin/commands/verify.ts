@@ -25,12 +25,13 @@ import {
   scanRange,
   type Side,
   storesIn,
-} from '../comparison.ts';
+} from '../generations/records.ts';
 import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark, shortened, tableOf } from '../output/print.ts';
 import { ProgressLine, stopSignal } from '../output/terminal.ts';
 import { type Servers, withServers } from '../servers.ts';
-import { deadLetterPlaces, Replay, withPrivateDatabase } from '../replay.ts';
+import { inSnapshot } from '../transaction.ts';
+import { deadLetterPlaces, Replay, withPrivateDatabase } from '../generations/replay.ts';
 import type { Db } from 'mongodb';
 
 interface Result {
@@ -61,12 +62,13 @@ export const verifyCommand = () =>
           const report = (difference: Difference) => result.found.push({ environment, ...difference });
           for (const storeId of [...(await storesIn(db, store))].toSorted()) {
             result.stores += 1;
-            let differences = await verifyInSnapshot(db, storeId);
+            const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
+            let differences = await verify();
             if (differences.length > 0 && flags.repair) {
               remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
               await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
               result.repaired += 1;
-              differences = await verifyInSnapshot(db, storeId);
+              differences = await verify();
             }
             differences.forEach(report);
           }
@@ -92,10 +94,6 @@ async function openGeneration(servers: Servers, environment: string): Promise<Db
     'generation_unsuitable',
     `generation ${number} of ${environment} has projection version ${version}, this release verifies ${PROJECTION_VERSION}`,
   );
-}
-
-async function verifyInSnapshot(db: Db, storeId: string): Promise<Difference[]> {
-  return db.client.withSession({ snapshot: true }, (session) => verifyStore(forSnapshots(db), session, storeId));
 }
 
 /** Counts of all facets would fill the screen; JSON has them whole. */

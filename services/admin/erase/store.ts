@@ -1,5 +1,5 @@
 /**
- * Erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under way brings
+ * `stores erase` erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under way brings
  * anything back; then access goes, then the data of every generation, and at last it is noted, and published, up to where the log is
  * skipped.
  * Run again, it does what is left to do.
@@ -15,8 +15,11 @@ import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
 import { withTransactionKill } from '../transaction.ts';
 import { publishErasure } from '../access/log.ts';
-import { changeAccess, storeSubject } from '../access/change.ts';
-import type { Servers } from '../servers.ts';
+import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
+import { audited } from '../audit.ts';
+import { storeCommand } from '../options.ts';
+import { type Facts, printFacts, remark } from '../output/print.ts';
+import { inEnvironment, type Servers } from '../servers.ts';
 import {
   addUp,
   countAccess,
@@ -28,10 +31,44 @@ import {
   type StoreOf,
 } from './holdings.ts';
 
+export const eraseCommand = () =>
+  storeCommand('erase', 'Remove everything that is stored of a store, for good')
+    .option('-y, --yes', 'do it; without it nothing is changed, and what there is is counted')
+    .action((store_id, flags) =>
+      inEnvironment(flags, async (servers, environment) => {
+        const store = { environment, store_id };
+        await remarkUnknownStore(servers, environment, store_id);
+        const { access, generations: stored } = await countHoldings(servers, store);
+        let generations = stored;
+        const erased = flags.yes === true;
+        if (erased) {
+          const about = { action: 'stores.erase', ...store, details: {} } as const;
+          generations = await audited(servers, about, async () => {
+            const result = await eraseStore(servers, store);
+            const counts = Object.values(addUp(result.map((one) => one.documents)));
+            const documents = counts.reduce((sum, count) => sum + count, 0);
+            return { result, details: { documents, generations: result.length } };
+          });
+        }
+        printFacts({ ...store, erased, access, generations }, [
+          ['store', store_id],
+          ['environment', environment],
+          ['status', erased ? 'erased' : 'nothing is changed'],
+          ...countsInWords('', access),
+          ...generations.flatMap(({ generation, documents }) => countsInWords(`g${generation} `, documents)),
+        ]);
+        if (!erased) remark('note: give --yes to erase it, and stop whoever publishes its changes before');
+      }),
+    );
+
+function countsInWords(prefix: string, counts: Counts): Facts {
+  return Object.entries(counts).map(([name, count]) => [`${prefix}${name.replaceAll('_', ' ')}`, count]);
+}
+
 /** Of no message of the store is anything applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
 
-export async function countHoldings(servers: Servers, store: StoreOf) {
+async function countHoldings(servers: Servers, store: StoreOf) {
   const topic = changesTopic(store.environment);
   const generations = [];
   for (const { number, db } of await generationsOf(servers, store)) {
@@ -42,7 +79,7 @@ export async function countHoldings(servers: Servers, store: StoreOf) {
 }
 
 /** @returns how much there was in each generation. */
-export async function eraseStore(servers: Servers, store: StoreOf) {
+async function eraseStore(servers: Servers, store: StoreOf) {
   const { environment, store_id } = store;
   // Without one of these nothing is begun.
   await servers.redis();

@@ -23,7 +23,7 @@ import {
   scanRange,
   type Side,
   type Wanted,
-} from '../comparison.ts';
+} from './records.ts';
 import { inSnapshot } from '../transaction.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { hasReached, type Positions } from '#shared/kafka/positions.ts';

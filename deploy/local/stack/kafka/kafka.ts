@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Admin, createQuietKafka } from '#shared/kafka/client.ts';
+import { type Admin, askKafka, createQuietKafka } from '#shared/kafka/client.ts';
 import { ensurePackage, fetchJars, fetchWheel, type Package } from '../fetch.ts';
 import {
   type ClusterMember,
@@ -27,7 +27,7 @@ export const kafkaPart: PartDefinition = {
   portCount: 2,
   clusterSize: 3,
   locateProgram: (context) => locateBroker(context),
-  checkAddress: (address) => withAdmin(address.split(','), async (admin) => void (await admin.listTopics())),
+  checkAddress: (address) => ask(address.split(','), async (admin) => void (await admin.listTopics())),
 
   planContainer([port = 0, controllerPort = 0], host) {
     const listeners = { bind: '0.0.0.0', advertised: host, port, controllerPort };
@@ -45,7 +45,7 @@ export const kafkaPart: PartDefinition = {
 
   async awaitReady(host, ports, signal) {
     const brokers = ports.map((port) => `${host}:${port}`);
-    await retryUntil(signal, () => withAdmin(brokers, serve));
+    await retryUntil(signal, () => ask(brokers, serve));
     return brokers.join(',');
   },
 };
@@ -58,20 +58,14 @@ async function serve(admin: Admin): Promise<void> {
   await admin.describeGroups(['readiness']);
 }
 
-async function withAdmin(brokers: string[], use: (admin: Admin) => Promise<void>): Promise<void> {
+function ask(brokers: string[], question: (admin: Admin) => Promise<void>): Promise<void> {
   const kafka = createQuietKafka('local-stack', brokers, {
     connectionTimeout: CHECK_LIMIT_MS,
     requestTimeout: CHECK_LIMIT_MS,
     // One try for each of the brokers.
     retry: { retries: brokers.length - 1, initialRetryTime: 50 },
   });
-  const admin = kafka.admin();
-  try {
-    await admin.connect();
-    await use(admin);
-  } finally {
-    await admin.disconnect();
-  }
+  return askKafka(kafka, question);
 }
 
 export interface BrokerListeners {

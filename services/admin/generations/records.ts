@@ -6,6 +6,7 @@ import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
 import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { inBatches } from '#shared/waiting.ts';
 
 /** The ids of the stores of which anything is stored. @param only this one, if anything is. */
 export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
@@ -182,8 +183,7 @@ export async function* readContents<W extends Wanted>(
   collection: string,
   records: readonly W[],
 ): AsyncGenerator<Contents & { record: W }> {
-  for (let start = 0; start < records.length; start += RECORDS_BATCH) {
-    const part = records.slice(start, start + RECORDS_BATCH);
+  for await (const part of inBatches(records, RECORDS_BATCH)) {
     const ids = part.map(({ id }) => id);
     const ours = await readRecords(expected, collection, ids);
     const theirs = await readRecords(actual, collection, ids);

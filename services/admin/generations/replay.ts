@@ -14,7 +14,7 @@ import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type Slice, sliceLength } from '#shared/projection/slice/slice.ts';
 import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { inTransaction } from './transaction.ts';
+import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
