@@ -1,5 +1,5 @@
 /** How much slower everything is because other processes want the processors as well: bounds of times are for a machine that has one free. */
-import { compute } from '../../deploy/testing/patience.ts';
+import { compute } from '../../deploy/testing/slowness.ts';
 
 const EVERY_MS = 500;
 

@@ -63,12 +63,12 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
   const { keys, revokedSessions } = await servers.access();
   const inRedis = { sessions: 0, token_counts: 0, quota_counts: 0 };
   for await (const { kind, names } of scanStore(servers, store)) inRedis[kind] += names.length;
-  const control = await servers.control();
+  const letters = lettersOf(await servers.control(), accessTopic(store.environment), store.store_id);
   return {
     keys: await keys.countDocuments({ ...store, status: { $ne: 'revoked' } }),
     ...inRedis,
     revoked_sessions: await revokedSessions.countDocuments({ ...store }),
-    dead_letters: await countLetters(control, accessTopic(store.environment), store.store_id),
+    dead_letters: (await Array.fromAsync(letters)).length,
   };
 }
 
@@ -146,7 +146,7 @@ export async function countDocuments(db: Db, topic: string, storeId: string): Pr
   for (const name of COLLECTIONS_OF_STORES) {
     add(counts, name, await db.collection(name).countDocuments(ofStore(name, storeId)));
   }
-  add(counts, DEAD_LETTERS, await countLetters(db, topic, storeId));
+  add(counts, DEAD_LETTERS, (await Array.fromAsync(lettersOf(db, topic, storeId))).length);
   return counts;
 }
 
@@ -164,12 +164,6 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
   }
   await removeLetters(db, topic, storeId, removed);
   return removed;
-}
-
-export async function countLetters(db: Db, topic: string, storeId: string): Promise<number> {
-  let letters = 0;
-  for await (const _id of lettersOf(db, topic, storeId)) letters += 1;
-  return letters;
 }
 
 export async function removeLetters(db: Db, topic: string, storeId: string, removed: Counts): Promise<void> {

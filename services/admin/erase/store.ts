@@ -1,8 +1,7 @@
 /**
- * `stores erase` erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under way brings
- * anything back; then access goes, then the data of every generation, and at last it is noted, and published, up to where the log is
- * skipped.
- * Run again, it does what is left to do.
+ * `stores erase` erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under
+ * way brings anything back; then access goes, then the data of every generation, and at last it is noted, and published, up to where the
+ * log is skipped. Run again, it does what is left to do.
  */
 import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';

@@ -1,21 +1,4 @@
-/** How long to wait for a client. On a machine that has other work, too, only the time counts that it would have taken alone. */
-export class Patience {
-  #leftMs: number;
-
-  constructor(seconds: number) {
-    this.#leftMs = seconds * 1_000;
-  }
-
-  get isOver(): boolean {
-    return this.#leftMs <= 0;
-  }
-
-  /** @param slowness how many times as long computing took meanwhile. */
-  spend(milliseconds: number, slowness: number): void {
-    this.#leftMs -= milliseconds / slowness;
-  }
-}
-
+/** How slow computing is on a machine that has other work, too. */
 const WORK_MS = 20;
 
 /** How many times as long computing takes now as alone, since other processes want the processors as well. */
