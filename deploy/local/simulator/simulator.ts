@@ -5,6 +5,7 @@
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
+import { inBatches } from '#shared/waiting.ts';
 import { asMessage, type SimulatedEvent, eventOf, chanceOf, happens, instant, MINUTE } from './random.ts';
 import { history } from './history.ts';
 import {
@@ -28,9 +29,6 @@ export interface SimulatorOptions {
   ordersPerMinute: number;
   onTrouble: (error: unknown) => void;
 }
-
-/** How much is published; `orders` are those of the events that are orders. */
-export type Published = { events: number; orders: number };
 
 export type Simulator = Awaited<ReturnType<typeof createSimulator>>;
 
@@ -62,17 +60,17 @@ export async function createSimulator(options: SimulatorOptions) {
     stores,
     historyOrders: places.reduce((sum, { orders }) => sum + orders, 0) * stores.length,
 
-    async publishHistory(progress: (published: Published) => void): Promise<void> {
-      const published: Published = { events: 0, orders: 0 };
+    /** @param progress is told how many orders are published. */
+    async publishHistory(progress: (orders: number) => void): Promise<void> {
+      let published = 0;
       const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();
       const lane = async () => {
         for (const { store, environment, orders } of waiting) {
-          const events = [...history({ seed, environment, store, now }, orders)];
-          for (let start = 0; start < events.length && !stopping.signal.aborted; start += EVENTS_PER_BATCH) {
-            const batch = events.slice(start, start + EVENTS_PER_BATCH);
+          const events = history({ seed, environment, store, now }, orders);
+          for await (const batch of inBatches(events, EVENTS_PER_BATCH)) {
+            if (stopping.signal.aborted) return;
             await send(environment, batch);
-            published.events += batch.length;
-            published.orders += batch.filter(({ entity }) => entity === 'order').length;
+            published += batch.filter(({ entity }) => entity === 'order').length;
             progress(published);
           }
         }

@@ -146,15 +146,8 @@ export function dataFolderAt(folder: string) {
 const GUARDIAN_LIMIT_MS = 10_000;
 
 /** A process that may have ended since; `started` distinguishes it from a later one with the same id. */
-interface ProcessIdentity {
-  pid: number;
-  started: string;
-}
-
-interface Owner {
-  owner: ProcessIdentity;
-  guardian: ProcessIdentity;
-}
+type ProcessIdentity = ReturnType<typeof identify>;
+type Owner = Record<'owner' | 'guardian', ProcessIdentity>;
 
 /**
  * Makes the folder and claims it for this process and its guardian. Removing the owner file releases it.
@@ -216,7 +209,7 @@ function isRunning(known: ProcessIdentity): boolean {
 }
 
 /** On Linux the start time distinguishes a process from a later one with its id; other systems have the id alone. */
-function identify(pid: number): ProcessIdentity {
+function identify(pid: number) {
   const { state, started = '' } = statOf(pid);
   return { pid, started: state === 'Z' ? 'ended' : started };
 }

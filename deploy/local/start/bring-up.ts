@@ -73,7 +73,7 @@ export async function bringUp(context: BringUp) {
   const publish = async () => {
     try {
       await publishKeys(kafka, keys);
-      await simulator.publishHistory((published) => Object.assign(history, published));
+      await simulator.publishHistory((orders) => (history.orders = orders));
     } catch (error) {
       throw new StackError(`Kafka does not take events: ${reasonOf(error)}`, { cause: error });
     }
