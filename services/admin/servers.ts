@@ -7,7 +7,7 @@ import { Compile } from 'typebox/compile';
 import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
-import { describeError, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
+import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, type ConsumerConfig, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
@@ -262,7 +262,7 @@ function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { lengt
 
 async function readStackFile(path: string): Promise<Static<typeof StackFile> | null> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (hasCode(error, 'ENOENT')) return null;
     throw new StoreDataError('config_invalid', `${path} cannot be read`, { cause: error });
   });
   if (text === null) return null;

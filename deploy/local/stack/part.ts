@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutCredentials } from '#shared/address.ts';
+import { hasCode } from '#shared/errors.ts';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -178,9 +179,8 @@ function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
     linkSync(draft, ownerFile);
     return true;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     // Somebody's claim, or a guardian removed the folder at this very moment.
-    if (code === 'EEXIST' || code === 'ENOENT') return false;
+    if (hasCode(error, 'EEXIST', 'ENOENT')) return false;
     throw new StackError(
       `the data folder cannot be used (${reasonOf(error)}): npm start -- --folder <path> takes another one`,
       { cause: error },

@@ -1,5 +1,5 @@
 /** `prepare`: makes what the services only check: the replica set or the shards, the topics, the key that signs tokens. */
-import { BSON, MongoServerError } from 'mongodb';
+import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
 import { readConnection, withServers } from '../servers.ts';
@@ -10,7 +10,7 @@ import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
-import { describeError, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
+import { describeError, hasCode, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
@@ -91,7 +91,7 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
       await admin.command({ replSetGetStatus: 1 });
       return false;
     } catch (error) {
-      if (!(error instanceof MongoServerError) || error.code !== NOT_YET_INITIALIZED) throw error;
+      if (!hasCode(error, NOT_YET_INITIALIZED)) throw error;
     }
     await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
     for (const end = Date.now() + ELECTION_MS; Date.now() < end; await sleep(100)) {

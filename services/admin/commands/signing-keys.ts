@@ -9,7 +9,7 @@ import {
   signingIndex,
   type SigningJwk,
 } from '#shared/access/signing-key-set.ts';
-import { commandInvalid, notFound, StoreDataError } from '#shared/errors.ts';
+import { commandInvalid, hasCode, notFound, StoreDataError } from '#shared/errors.ts';
 import { audited } from '../audit.ts';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output/print.ts';
@@ -202,15 +202,11 @@ async function keepOwner(target: string, draft: string): Promise<void> {
 
 function unwritable(draft: string, error: unknown): StoreDataError {
   return commandInvalid(
-    isThere(error)
+    hasCode(error, 'EEXIST')
       ? `another command is changing the signing keys; if none is, one was killed: remove ${draft}`
       : `the folder of the signing keys cannot be written, as that of a mounted secret: change the keys where they come from (docs/deploying.md)`,
     error,
   );
-}
-
-function isThere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
 /** How far the clocks of the services may be apart. */
@@ -257,7 +253,7 @@ export async function createSigningKeys(file: string): Promise<boolean> {
     await writeFile(file, text, { mode: 0o600, flag: 'wx' });
     return true;
   } catch (error) {
-    if (isThere(error)) return false;
+    if (hasCode(error, 'EEXIST')) return false;
     throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
   }
 }

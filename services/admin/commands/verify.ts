@@ -3,7 +3,7 @@
  * also whether the records are what the log says.
  */
 import { findErasedIn } from '#shared/access/erased-stores.ts';
-import { commandInvalid, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
+import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
@@ -129,7 +129,7 @@ function show({ found, stores, repaired, deep }: Result): void {
 /** More are counted and not listed: a lost collection would fill the memory. */
 const MAX_LISTED = 10_000;
 /** `SnapshotTooOld`, `SnapshotUnavailable`. */
-const SNAPSHOT_GONE = new Set([239, 246]);
+const SNAPSHOT_GONE = [239, 246];
 
 interface CompareOptions {
   only: string | undefined;
@@ -184,7 +184,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
   try {
     await withPrivateDatabase(client, prefix, (db) => LogReader.with(servers, topic, (reader) => compare(db, reader)));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && SNAPSHOT_GONE.has(Number(error.code)))) throw error;
+    if (!hasCode(error, ...SNAPSHOT_GONE)) throw error;
     throw unavailable(
       'MongoDB gave up the snapshot that was compared: verify store by store (--store), or raise its parameter minSnapshotHistoryWindowInSeconds',
       error,

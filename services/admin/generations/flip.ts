@@ -1,7 +1,7 @@
 /** Makes another generation live, once that has everything that is answered now; and drops one that is not live. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MongoNetworkTimeoutError, MongoServerError } from 'mongodb';
-import { commandInvalid, notFound } from '#shared/errors.ts';
+import { MongoNetworkTimeoutError } from 'mongodb';
+import { commandInvalid, hasCode, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { missingBetween, reachable } from '#shared/kafka/positions.ts';
 import { forgetDropped } from '#shared/projection/dead-letters/decisions.ts';
@@ -109,7 +109,7 @@ export async function dropGeneration(servers: Servers, environment: string, numb
 /** MongoDB continues a drop whose command ended or took too long, and refuses another one meanwhile. */
 function unlessBeingDropped(error: unknown): void {
   if (error instanceof MongoNetworkTimeoutError) return;
-  if (!(error instanceof MongoServerError && error.code === DATABASE_DROP_PENDING)) throw error;
+  if (!hasCode(error, DATABASE_DROP_PENDING)) throw error;
 }
 
 async function untilLeft(servers: Servers, environment: string, number: number): Promise<void> {

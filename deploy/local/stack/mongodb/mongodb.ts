@@ -1,7 +1,8 @@
 // MongoDB as a part of the stack: a replica set, since transactions need one, of one member, or as a cluster of three.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Db, MongoClient, MongoServerError } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
+import { hasCode } from '#shared/errors.ts';
 import {
   CHECK_LIMIT_MS,
   reasonOf,
@@ -115,7 +116,7 @@ export async function formReplicaSet(host: string, ports: readonly number[], sig
   const initiate = (admin: Db) =>
     admin.command({ replSetInitiate: { _id: REPLICA_SET, members } }).catch((error: unknown) => {
       // Kept data has its configuration already, under the ports that it was first served on.
-      if (!(error instanceof MongoServerError && error.code === ALREADY_INITIALIZED)) throw error;
+      if (!hasCode(error, ALREADY_INITIALIZED)) throw error;
     });
   await retryUntil(signal, () => withAdmin(host, first, initiate));
   await retryUntil(signal, async () => {
