@@ -15,11 +15,14 @@ import { createMetrics } from './metrics.ts';
 import { Admission } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
 import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
-import { lazy, type StaticContent, staticContent } from './responses/static-content.ts';
+import { type StaticContent, staticContent } from './responses/static-content.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses, senders } from './token/failed-authentications.ts';
+
+/** A token request, the only one with a body, is a few hundred bytes. */
+const BODY_LIMIT = 16_384;
 
 export interface AppOptions {
   config: Config;
@@ -32,12 +35,12 @@ export interface AppOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Ends each connection with its next answer from now on, so that none is left when the service stops. */
-    endConnections: () => void;
+    /** Whether each connection ends with its next answer, so that none is left when the service stops. */
+    isEnding: boolean;
     /** What answers need is closed after this too. */
-    closeAfter: (answered: Promise<unknown>) => void;
-    /** The OpenAPI document, made once from what the routes declare. */
-    openApiContent: () => Promise<StaticContent>;
+    answered: Promise<void>;
+    /** The OpenAPI document, made from what the routes declare. */
+    openApiContent: StaticContent;
   }
 }
 
@@ -50,7 +53,7 @@ export async function buildApp({
   tracing = null,
 }: AppOptions): Promise<FastifyInstance> {
   const metrics = createMetrics(signingKeys);
-  const tokens = createTokens(() => signingKeys, config.tokens);
+  const tokens = createTokens(signingKeys, config.tokens);
   const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
     logger.warn(
       { proxy },
@@ -63,18 +66,8 @@ export async function buildApp({
     metrics,
     logger,
   });
-  const services = await createServices({
-    config,
-    logger,
-    metrics,
-    admission,
-    tokens,
-    addressOf,
-    signingKeys,
-    projectionVersion,
-  });
+  const services = await createServices({ config, logger, metrics, admission, tokens, addressOf, projectionVersion });
   const loggerInstance: FastifyBaseLogger = logger;
-  let isEnding = false;
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
@@ -82,11 +75,16 @@ export async function buildApp({
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
     serverFactory: (handler) =>
-      createListener(admission.before(handler), { tls: config.query.tls, isEnding: () => isEnding, logger }),
+      createListener(admission.before(handler), {
+        tls: config.query.tls,
+        isEnding: (): boolean => app.isEnding,
+        logger,
+      }),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
     exposeHeadRoutes: false,
+    bodyLimit: BODY_LIMIT,
     routerOptions: { querystringParser: keepQuery },
     clientErrorHandler: clientErrorHandler(logger),
     // A target that cannot be decoded passes no hook.
@@ -103,27 +101,21 @@ export async function buildApp({
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
   app.decorate('routes', []);
-  app.decorate(
-    'openApiContent',
-    lazy(() => staticContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(app.routes)))),
-  );
-  app.decorate('endConnections', () => {
-    isEnding = true;
-  });
+  app.decorate('isEnding', false);
+  app.decorate('answered', Promise.resolve());
   observeRequests(app, tracing);
   refuseOthers(app);
   // Answers that are held are sent before connections are closed.
   app.addHook('preClose', async () => services.endWaits());
-  let answered: Promise<unknown> = Promise.resolve();
-  app.decorate('closeAfter', (promise) => (answered = promise));
   app.addHook('onClose', async () => {
-    await answered;
+    await app.answered;
     await services.close();
   });
   await app.register(autoload, ROUTES_FOLDER);
-  if (config.query.docs) await app.register(routePlugin(docsRoutes([...app.routes])));
+  if (config.query.docs) await app.register(routePlugin(docsRoutes()));
   // Before anybody asks: a document that cannot be made stops the service from starting.
-  await app.openApiContent();
+  const document = JSON.stringify(openApiDocument(app.routes));
+  app.decorate('openApiContent', await staticContent('application/json; charset=utf-8', document));
   await app.ready();
   return app;
 }

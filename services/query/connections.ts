@@ -2,9 +2,8 @@
  * The connections to MongoDB and Redis, all of whose operations end in time. A service that starts during an outage answers 503 until
  * it is over.
  */
-import type { MongoClient, ServerDescriptionChangedEvent } from 'mongodb';
-import type { Config } from '#shared/config.ts';
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import type { MongoClient } from 'mongodb';
+import { describeError, isUnavailable, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createReaderClient, watchPool } from '#shared/mongodb.ts';
 import { pause } from '#shared/waiting.ts';
@@ -12,32 +11,22 @@ import { Databases } from '#shared/read-models/databases.ts';
 import { type RedisMasters, checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
 import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } from './deadline.ts';
-import type { QueryMetrics } from './metrics.ts';
+import type { ServiceContext } from './metrics.ts';
 
 const RECONNECT_MS = 500;
 const REDIS_READY_MS = 1_000;
 
-export interface ConnectionOptions {
-  config: Config;
-  metrics: QueryMetrics;
-  logger: Logger;
-}
-
 export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 
 /** Connects the clients for reading, or continues to try. Each has a circuit breaker of its own. */
-export async function connectMongodb({ config, metrics, logger }: ConnectionOptions) {
+export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
   const withDeadline = deadlineAfter(readTimeoutMs);
   const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
   const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
     watchPool(client, metrics.pool);
-    return new MongodbCircuit(
-      client,
-      deadlineAfter(readTimeoutMs / 2),
-      metrics.mongodbAway.labels(labels),
-      logger.child(labels),
-    );
+    const away = metrics.mongodbAway.labels(labels);
+    return circuitBreaker(client, deadlineAfter(readTimeoutMs / 2), away, logger.child(labels));
   };
   const common = circuitOf(databases.common, {});
   const own = new Map(
@@ -50,9 +39,9 @@ export async function connectMongodb({ config, metrics, logger }: ConnectionOpti
     databases,
     /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
     deadlineFor: (environment: string | null) => circuitIn(environment).guard(withDeadline),
-    /** Bounds all reads of one request together. @param elapsedMs since the request arrived. */
-    requestDeadline: (elapsedMs: number, environment: string | null) =>
-      circuitIn(environment).guard(deadlineAt(performance.now() - elapsedMs + readTimeoutMs)),
+    /** Bounds all reads of one request together: the time runs since it arrived. */
+    requestDeadline: ({ elapsedTime }: { elapsedTime: number }, environment: string | null) =>
+      circuitIn(environment).guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
     async close() {
       closed.abort();
       await Promise.all([databases.close(), ...[common, ...own.values()].map((circuit) => circuit.stop())]);
@@ -86,86 +75,74 @@ const PROBE_MS = 100;
 /**
  * A circuit breaker: while MongoDB is known to be away, reads fail at once. A read that failed, or the driver's monitoring, raises the
  * suspicion; a ping with half the time of a read confirms it, for the reads too that began meanwhile, and the first answered ping ends it.
+ * @param pingDeadline bounds a ping. @param away is 1 while MongoDB is known to be away.
  */
-class MongodbCircuit {
-  readonly #ping: () => Promise<unknown>;
-  readonly #away: { set: (value: number) => void };
-  readonly #logger: Logger;
-  readonly #stopped = new AbortController();
-  #isOpen = false;
-  #probing: Promise<void> | null = null;
+function circuitBreaker(
+  client: MongoClient,
+  pingDeadline: WithDeadline,
+  away: { set: (value: number) => void },
+  logger: Logger,
+) {
+  const { readPreference } = client;
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let isOpen = false;
+  let probing: Promise<void> | null = null;
   /** Rejects once the suspicion is confirmed. */
-  #confirmation = Promise.withResolvers<never>();
-
-  /** @param withDeadline bounds a ping. @param away is 1 while MongoDB is known to be away. */
-  constructor(client: MongoClient, withDeadline: WithDeadline, away: { set: (value: number) => void }, logger: Logger) {
-    const { readPreference } = client;
-    this.#ping = () => withDeadline((signal) => client.db('admin').command({ ping: 1 }, { readPreference, signal }));
-    this.#away = away;
-    this.#logger = logger;
-    this.#set(false);
-    client.on('serverDescriptionChanged', this.#serverChanged);
-  }
-
-  /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
-  guard(withDeadline: WithDeadline): WithDeadline {
-    return async (read) => {
-      if (this.#isOpen) throw mongodbIsAway();
-      try {
-        // Requests that waited for their turn would otherwise wait as long again as the read that raised the suspicion.
-        return await (this.#probing === null
-          ? withDeadline(read)
-          : Promise.race([withDeadline(read), this.#confirmation.promise]));
-      } catch (error) {
-        if (isUnavailable(error)) this.#suspect();
-        throw error;
-      }
-    };
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#probing;
-  }
-
-  /** A failed command changes the description too, before the driver's monitor has checked the server. */
-  readonly #serverChanged = ({ newDescription }: ServerDescriptionChangedEvent) => {
-    if (newDescription.type === 'Unknown') this.#suspect();
+  let confirmation = Promise.withResolvers<never>();
+  const setOpen = (value: boolean) => {
+    isOpen = value;
+    away.set(value ? 1 : 0);
   };
-
-  readonly #suspect = () => {
-    if (this.#stopped.signal.aborted || this.#probing !== null) return;
-    this.#confirmation = Promise.withResolvers();
-    this.#confirmation.promise.catch(() => undefined);
-    this.#probing = this.#probe().finally(() => {
-      this.#probing = null;
-    });
-  };
-
-  async #probe(): Promise<void> {
-    const { signal } = this.#stopped;
+  const ping = () => pingDeadline((late) => client.db('admin').command({ ping: 1 }, { readPreference, signal: late }));
+  const probe = async () => {
     // A server that answers with an error is there.
-    while (!signal.aborted && (await this.#ping().then(() => false, isUnavailable))) {
-      if (!this.#isOpen) this.#logger.warn('MongoDB is away: requests that need it get 503 at once');
-      this.#set(true);
-      this.#confirmation.reject(mongodbIsAway());
+    while (!signal.aborted && (await ping().then(() => false, isUnavailable))) {
+      if (!isOpen) logger.warn('MongoDB is away: requests that need it get 503 at once');
+      setOpen(true);
+      confirmation.reject(mongodbIsAway());
       await pause(PROBE_MS, signal);
     }
-    if (this.#isOpen && !signal.aborted) this.#logger.info('MongoDB answers again');
-    this.#set(false);
-  }
-
-  #set(isOpen: boolean): void {
-    this.#isOpen = isOpen;
-    this.#away.set(isOpen ? 1 : 0);
-  }
+    if (isOpen && !signal.aborted) logger.info('MongoDB answers again');
+    setOpen(false);
+  };
+  const suspect = () => {
+    if (signal.aborted || probing !== null) return;
+    confirmation = Promise.withResolvers();
+    confirmation.promise.catch(() => undefined);
+    probing = probe().finally(() => (probing = null));
+  };
+  setOpen(false);
+  // A failed command changes the description too, before the driver's monitor has checked the server.
+  client.on('serverDescriptionChanged', ({ newDescription }) => {
+    if (newDescription.type === 'Unknown') suspect();
+  });
+  return {
+    /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
+    guard: (withDeadline: WithDeadline): WithDeadline => {
+      return async (read) => {
+        if (isOpen) throw mongodbIsAway();
+        try {
+          // Requests that waited for their turn would otherwise wait as long again as the read that raised the suspicion.
+          return await (probing === null
+            ? withDeadline(read)
+            : Promise.race([withDeadline(read), confirmation.promise]));
+        } catch (error) {
+          if (isUnavailable(error)) suspect();
+          throw error;
+        }
+      };
+    },
+    async stop() {
+      stopped.abort();
+      await probing;
+    },
+  };
 }
 
-function mongodbIsAway(): StoreDataError {
-  return new StoreDataError('environment_unavailable', 'MongoDB is away');
-}
+const mongodbIsAway = () => unavailable('MongoDB is away');
 
-export async function connectRedis({ config, metrics, logger }: ConnectionOptions): Promise<RedisMasters> {
+export async function connectRedis({ config, metrics, logger }: ServiceContext): Promise<RedisMasters> {
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch((error: unknown) => {
     redis.disconnect();

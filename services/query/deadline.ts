@@ -3,7 +3,7 @@
  * server would keep an operation waiting for ever.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreDataError } from '#shared/errors.ts';
+import { unavailable } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 
 /** Runs a read that ends in time; the signal, given to the driver, lets it drop the work too. */
@@ -20,9 +20,7 @@ export function deadlineAt(deadline: number): WithDeadline {
   return (read) => withTimeLimit(Math.max(MIN_MS, deadline - performance.now()), late, read);
 }
 
-function late(): StoreDataError {
-  return new StoreDataError('environment_unavailable', 'MongoDB did not answer in time');
-}
+const late = () => unavailable('MongoDB did not answer in time');
 
 export function deadlineAfter(timeoutMs: number): WithDeadline {
   return (read) => deadlineAt(performance.now() + timeoutMs)(read);

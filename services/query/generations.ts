@@ -2,10 +2,9 @@
  * The generation of each environment from which requests are answered, read twice a second, so that a flip takes effect within one
  * second. It is the live one if this release made it, else the newest kept one that this release made.
  */
-import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
+import { describeError, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
-import type { QueryMetrics } from './metrics.ts';
-import type { Logger } from '#shared/logging.ts';
+import type { ServiceContext } from './metrics.ts';
 import { pause } from '#shared/waiting.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
@@ -20,15 +19,13 @@ import {
 
 export type LiveGenerations = Awaited<ReturnType<typeof watchGenerations>>;
 
-export interface GenerationsOptions {
+const LOOK_UP_MS = 500;
+
+export interface GenerationsOptions extends ServiceContext {
   databases: Databases;
-  /** Bounds reads of what is common to all environments, or of an environment's own. */
-  deadlineFor: (environment: string | null) => WithDeadline;
-  environments: readonly string[];
+  /** Bounds reads of an environment's own. */
+  deadlineFor: (environment: string) => WithDeadline;
   projectionVersion: number;
-  logger: Logger;
-  metrics: Pick<QueryMetrics, 'answeringGeneration'>;
-  intervalMs: number;
 }
 
 /** What was found of an environment: a generation, or why there is none to read. */
@@ -36,23 +33,23 @@ interface Found {
   generation: Generation | null;
   reason: string;
   /** There is a generation, and another release's. */
-  isOtherRelease: boolean;
+  isOtherRelease?: true;
 }
 
-const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet', isOtherRelease: false };
+const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet' };
 
 /** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions) {
-  const { environments, intervalMs, logger } = options;
   const known = new Map<string, Found>();
   const first = Promise.withResolvers<void>();
   const looking = new PeriodicTask({
     run: async (stopped) => {
+      const { environments } = options.config;
       await Promise.all(environments.map((environment) => lookUp(options, environment, known, stopped)));
       first.resolve();
     },
-    everyMs: intervalMs,
-    failed: (error) => logger.error({ error }, 'generations cannot be looked up'),
+    everyMs: LOOK_UP_MS,
+    failed: (error) => options.logger.error({ error }, 'generations cannot be looked up'),
   });
   await withinStartupTimeout(first.promise);
   const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
@@ -61,7 +58,7 @@ export async function watchGenerations(options: GenerationsOptions) {
     of(environment: string): Generation {
       const { generation, reason } = find(environment);
       if (generation !== null) return generation;
-      throw new StoreDataError('environment_unavailable', `no generation of ${environment}: ${reason}`);
+      throw unavailable(`no generation of ${environment}: ${reason}`);
     },
     /** The same, but `null` instead of an error. */
     find: (environment: string) => find(environment).generation,
@@ -86,16 +83,14 @@ async function lookUp(
   let found: Found;
   try {
     const generations = await withDeadline(() => findGenerations(databases, environment));
-    const generation = answeringGeneration(environment, generations, projectionVersion);
-    found =
-      generation === null ? absence(generations, projectionVersion) : { generation, reason: '', isOtherRelease: false };
+    const answering = answeringGeneration(environment, generations, projectionVersion);
+    found = answering === null ? absence(generations, projectionVersion) : { generation: answering, reason: '' };
   } catch (error) {
     if (!(error instanceof StoreDataError) || isUnavailable(error)) {
-      const about = { environment, error: describeError(error) };
-      logger.debug(about, 'the live generation could not be looked up');
+      logger.debug({ environment, error: describeError(error) }, 'the live generation could not be looked up');
       return;
     }
-    found = { generation: null, reason: error.message, isOtherRelease: false };
+    found = { generation: null, reason: error.message };
   }
   const { generation, reason } = found;
   if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
@@ -114,12 +109,11 @@ async function lookUp(
 }
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Found {
-  const live = generations.find(({ state }) => state === 'live');
-  if (live === undefined || live.marker === null)
-    return { generation: null, reason: 'none was made yet', isOtherRelease: false };
+  const { number, marker } = generations.find(({ state }) => state === 'live') ?? {};
+  if (marker === undefined || marker === null) return { generation: null, reason: 'none was made yet' };
   return {
     generation: null,
-    reason: `the live generation ${live.number} has projection version ${live.marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
+    reason: `the live generation ${number} has projection version ${marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
     isOtherRelease: true,
   };
 }

@@ -26,11 +26,11 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const tracing = await startTracing(config, 'query', logger);
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
-    app.endConnections();
+    app.isEnding = true;
     // Load balancers learn from `/ready` to send requests elsewhere, before the service stops to accept them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
     // What the other sockets accepted is answered before MongoDB and Redis are let go. What becomes idle only now would stay.
-    if (listening !== null) app.closeAfter(listening.close());
+    if (listening !== null) app.answered = listening.close();
     const ending = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL_MS);
     await app.close().finally(() => clearInterval(ending));
   });

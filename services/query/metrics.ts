@@ -1,11 +1,20 @@
 /** What the query service measures. No label ever holds an id of a store or a person. */
 import { Gauge } from 'prom-client';
+import type { Config } from '#shared/config.ts';
+import type { Logger } from '#shared/logging.ts';
 import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 import { redisSeconds } from '#shared/redis.ts';
 
 export type QueryMetrics = ReturnType<typeof createMetrics>;
+
+/** What the parts of the service are made with. */
+export interface ServiceContext {
+  config: Config;
+  logger: Logger;
+  metrics: QueryMetrics;
+}
 
 /** Makes the metrics of one query service. @param signingKeys those that it signs with. */
 export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent: true }) {

@@ -1,41 +1,33 @@
 /** What requests are answered with: connections, the gates to Redis, generations and what is read from them. Made once for the process. */
 import { LRUCache } from 'lru-cache';
-import type { FastifyReply } from 'fastify';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
-import { RedisGates } from './access/redis-gates.ts';
+import { RedisGates } from './access/redis-gate.ts';
 import { authenticate, reauthorize, type Caller } from './access/steps.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { withinStartupTimeout } from './deadline.ts';
-import type { ChangesPage } from './feed/read.ts';
 import { SharedChanges } from './feed/shared-changes.ts';
 import { Watch } from './feed/watch.ts';
 import { type LiveGenerations, watchGenerations } from './generations.ts';
 import { Menus } from './menu/menus.ts';
-import type { QueryMetrics } from './metrics.ts';
+import type { ServiceContext } from './metrics.ts';
 import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
 import { SharedReads } from './read/shared-reads.ts';
-import type { SigningKeys, Tokens } from './access/tokens.ts';
+import type { Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
 
-const GENERATIONS_MS = 500;
 /** One for each environment, and those that were live before a flip until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
-export interface ServiceOptions {
-  config: Config;
-  logger: Logger;
-  metrics: QueryMetrics;
+export interface ServiceOptions extends ServiceContext {
   /** Which requests are in flight. A route that holds its answer waits by it. */
   admission: Admission;
   tokens: Tokens;
   addressOf: ClientAddress;
-  signingKeys: SigningKeys;
   projectionVersion: number;
 }
 
@@ -62,71 +54,47 @@ declare module 'fastify' {
 
 /** Connects to the servers; keeps trying while they are away. @throws {StoreDataError} if a server answers but is not fit for use. */
 export async function createServices(options: ServiceOptions) {
-  const { config, logger, metrics, tokens, projectionVersion } = options;
+  const { config, logger, metrics, tokens } = options;
   const { namePrefix: prefix, environments, query } = config;
-  const closing: (() => unknown)[] = [];
-  const close = async () => {
-    for (const end of closing.toReversed()) await end();
-  };
-  try {
-    const mongodb = await connectMongodb(options);
-    closing.push(mongodb.close);
-    const { databases, deadlineFor } = mongodb;
-    const control = controlCollections(databases.control);
-    const redis = await connectRedis(options);
-    closing.push(() => redis.disconnect());
-    const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
-    closing.push(() => gates.stop());
-    await withinStartupTimeout(gates.firstAttempts());
-    const generations = await watchGenerations({
-      databases,
-      deadlineFor,
+  await using opened = new AsyncDisposableStack();
+  const mongodb = await connectMongodb(options);
+  opened.defer(mongodb.close);
+  const { databases, deadlineFor, requestDeadline } = mongodb;
+  const control = controlCollections(databases.control);
+  const redis = await connectRedis(options);
+  opened.defer(() => redis.disconnect());
+  const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
+  opened.defer(() => gates.stop());
+  await withinStartupTimeout(gates.firstAttempts());
+  const generations = await watchGenerations({ ...options, databases, deadlineFor });
+  opened.defer(() => generations.stop());
+  const reads = readsOfGenerations(generations, deadlineFor, logger);
+  opened.defer(reads.stopWatches);
+  const sources = { gates, control, prefix, quota: query.quota };
+  const kept = opened.move();
+  return {
+    ...options,
+    databases,
+    control,
+    redis,
+    deadlineFor,
+    requestDeadline,
+    generations,
+    ...reads,
+    authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
+    /** Checks the caller of a request that was held again, without counting it. */
+    reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
+    authenticateClient: authenticateClient({
+      ...sources,
+      attempt: createFailedAuthentications(redis, prefix, query.authFailures, metrics.failedAuthentications),
+      addressOf: options.addressOf,
       environments,
-      projectionVersion,
-      logger,
-      metrics,
-      intervalMs: GENERATIONS_MS,
-    });
-    closing.push(() => generations.stop());
-    const reads = readsOfGenerations(generations, deadlineFor, logger);
-    closing.push(reads.stopWatches);
-    const sources = { gates, control, prefix, quota: query.quota };
-    const requestDeadline = ({ elapsedTime }: FastifyReply, environment: string | null) =>
-      mongodb.requestDeadline(elapsedTime, environment);
-    return {
-      ...options,
-      databases,
-      control,
-      redis,
-      deadlineFor,
-      requestDeadline,
-      generations,
-      ...reads,
-      authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
-      /** Checks the caller of a request that was held again, without counting it. */
-      reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
-      authenticateClient: authenticateClient({
-        ...sources,
-        failures: createFailedAuthentications(redis, prefix, query.authFailures, metrics.failedAuthentications),
-        addressOf: options.addressOf,
-        environments,
-        maxTokens: query.maxTokensPerKey,
-        readKey: keyReader(control, deadlineFor(null)),
-      }),
-      isHealthy: healthCheck(gates, mongodb, environments),
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-/** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
-interface OfGeneration {
-  reads: SharedReads;
-  changes: SharedChanges<ChangesPage>;
-  watch: Watch;
+      maxTokens: query.maxTokensPerKey,
+      readKey: keyReader(control, deadlineFor(null)),
+    }),
+    isHealthy: healthCheck(gates, mongodb, environments),
+    close: () => kept.disposeAsync(),
+  };
 }
 
 function readsOfGenerations(
@@ -135,33 +103,41 @@ function readsOfGenerations(
   logger: Logger,
 ) {
   const caches = createCaches();
-  const made = new LRUCache<string, OfGeneration>({
+  /** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
+  const make = (generation: Generation) => {
+    const { id, environment } = generation.marker;
+    const source = { generation, withDeadline: deadlineFor(environment), rows: caches.rows };
+    const isCurrent = () => generations.find(environment)?.marker.id === id;
+    return {
+      reads: new SharedReads(source, caches),
+      changes: new SharedChanges(source, caches),
+      watch: new Watch({ ...source, logger, isCurrent }),
+    };
+  };
+  const made = new LRUCache<string, ReturnType<typeof make>>({
     max: CACHED_GENERATIONS,
     dispose: ({ watch }) => void watch.stop(),
   });
   let isClosing = false;
-  const make = (generation: Generation): OfGeneration => {
-    const { id, environment } = generation.marker;
-    const source = { generation, withDeadline: deadlineFor(environment), rows: caches.rows };
-    const isCurrent = () => generations.find(environment)?.marker.id === id;
-    const of = {
-      reads: new SharedReads(source, caches),
-      changes: new SharedChanges<ChangesPage>(source, caches),
-      watch: new Watch({ ...source, logger, isCurrent }),
-    };
-    made.set(id, of);
-    return of;
-  };
   return {
     menus: new Menus(caches),
-    sharedOf: (generation: Generation) => made.get(generation.marker.id) ?? make(generation),
+    sharedOf(generation: Generation) {
+      const { id } = generation.marker;
+      const known = made.get(id);
+      if (known !== undefined) return known;
+      const shared = make(generation);
+      made.set(id, shared);
+      return shared;
+    },
     isClosing: () => isClosing,
     /** Ends all waits for changes, since the service stops. */
     endWaits() {
       isClosing = true;
       for (const { watch } of made.values()) watch.end();
     },
-    stopWatches: () => Promise.all([...made.values()].map(({ watch }) => watch.stop())),
+    async stopWatches() {
+      await Promise.all([...made.values()].map(({ watch }) => watch.stop()));
+    },
   };
 }
 
@@ -174,13 +150,17 @@ function healthCheck(
   const clients = new Map(
     environments.map((environment) => [databases.clientOf(environment), deadlineFor(environment)]),
   );
+  const isAny = (answers: Promise<unknown>[]) =>
+    Promise.any(answers).then(
+      () => true,
+      () => false,
+    );
   let running: Promise<boolean> | null = null;
   const check = async () => {
     const pings = [...clients].map(([client, withDeadline]) =>
       withDeadline((signal) => client.db('admin').command({ ping: 1 }, { signal })),
     );
-    const isMongodbThere = Promise.any(pings.map((ping) => ping.then(() => true))).catch(() => false);
-    const answers = await Promise.all([gates.isAnyAnswering(), isMongodbThere]);
+    const answers = await Promise.all([isAny(gates.ping()), isAny(pings)]);
     running = null;
     return !answers.includes(false);
   };

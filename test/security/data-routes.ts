@@ -13,14 +13,16 @@ export interface DataRoute {
 
 /** Every data endpoint. */
 export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
-  return routes.flatMap(({ path, access }) => {
-    if (access === 'open') return [];
-    const { scopes, parameters } = access;
-    const names = Object.keys(parameters);
-    const required = names.filter((name) => parameters[name]?.absent === undefined);
-    return [{ path, scopes, parameters: names, required }];
+  return routes.flatMap(({ path, operation }) => {
+    const scopes = operation?.security[0]?.['accessToken'] as readonly Scope[] | undefined;
+    if (operation === null || scopes === undefined) return [];
+    const ofQuery = operation.parameters.flatMap((one) => ('in' in one && one.in === 'query' ? [one] : []));
+    const required = ofQuery.filter((one) => one.required === true);
+    return [{ path, scopes, parameters: namesOf(ofQuery), required: namesOf(required) }];
   });
 }
+
+const namesOf = (parameters: readonly { name: string }[]) => parameters.map(({ name }) => name);
 
 /** The address of an endpoint with the parameters that it requires, and others. */
 export function targetOf({ path, required }: DataRoute, id: string, more: readonly string[] = []): string {

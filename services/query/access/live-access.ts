@@ -12,12 +12,11 @@ import {
   redisKeys,
 } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { unavailable } from '#shared/errors.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import type { TokenClaims } from './tokens.ts';
 import type { WithDeadline } from '../deadline.ts';
-import type { RedisGates } from './redis-gates.ts';
-import type { Permit } from './redis-gate.ts';
+import type { Permit, RedisGates } from './redis-gate.ts';
 import { hash } from 'node:crypto';
 import { Command, type Redis } from 'ioredis';
 
@@ -73,7 +72,7 @@ async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Wi
   permit.assertValid();
   const { session, grant, store, consumed, milliseconds } = found;
   if (session !== claims.clientId) return 'session_ended';
-  if (store === null) throw new StoreDataError('environment_unavailable', 'Redis keeps nothing');
+  if (store === null) throw unavailable('Redis keeps nothing');
   if (store.blocked) return 'store_blocked';
   // What there is no grant of there is no key of either.
   if (grant?.status !== 'active') return 'key_not_active';

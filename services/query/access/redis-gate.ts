@@ -8,10 +8,17 @@ import { ReplyError } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { heartbeatKey } from '#shared/access/grants.ts';
 import { findPending, type PendingAccess, publishPending, reconcileAccess } from '#shared/access/reconcile.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { StoreDataError, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { type RedisMaster, describeRedis, evictionProblem, type RedisServer } from '#shared/redis-masters.ts';
+import {
+  type RedisMaster,
+  type RedisMasters,
+  describeRedis,
+  evictionProblem,
+  type RedisServer,
+  slotUnassigned,
+} from '#shared/redis-masters.ts';
 import { deadlineAfter } from '../deadline.ts';
 import type { QueryMetrics } from '../metrics.ts';
 
@@ -60,6 +67,8 @@ export class RedisGate {
   readonly #watching: PeriodicTask;
   #evictionTold: string | null = null;
   readonly #firstAttempt = Promise.withResolvers<void>();
+  /** Resolves after the first attempt to open the gate, whether or not it succeeded. */
+  readonly firstAttempt = this.#firstAttempt.promise;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -76,11 +85,6 @@ export class RedisGate {
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);
     if (redis.status === 'ready') this.#connected();
-  }
-
-  /** Resolves after the first attempt to open the gate, whether or not it succeeded. */
-  get firstAttempt(): Promise<void> {
-    return this.#firstAttempt.promise;
   }
 
   get isOpen(): boolean {
@@ -214,9 +218,7 @@ export class RedisGate {
   }
 
   #requireSuitable(server: RedisServer): void {
-    if (!server.isPrimary) {
-      throw new StoreDataError('environment_unavailable', 'Redis is a replica: it cannot be written to');
-    }
+    if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
     if (problem !== this.#evictionTold) {
       if (problem !== null) this.#options.logger.error({}, problem);
@@ -225,6 +227,55 @@ export class RedisGate {
   }
 }
 
-function closed(): StoreDataError {
-  return new StoreDataError('environment_unavailable', 'Redis is away, or not reconciled with MongoDB yet');
+const closed = () => unavailable('Redis is away, or not reconciled with MongoDB yet');
+
+/** The gates: one for the only server, or one for each master of a cluster. While one of them is closed, the stores of the others are served. */
+export class RedisGates {
+  readonly #options: Omit<GateOptions, 'master' | 'changed'>;
+  readonly #masters: RedisMasters;
+  #gates: ReadonlyMap<RedisMaster, RedisGate> = new Map();
+
+  constructor(masters: RedisMasters, options: Omit<GateOptions, 'master' | 'changed'>) {
+    this.#options = options;
+    this.#masters = masters;
+    masters.onChange(() => this.#follow());
+    this.#follow();
+  }
+
+  /** Resolves after the first attempt to open each gate whose server is connected, whether or not it succeeded. */
+  async firstAttempts(): Promise<void> {
+    const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
+    await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
+  }
+
+  acquire(key: string): Permit {
+    const master = this.#masters.find(key);
+    const gate = master === undefined ? undefined : this.#gates.get(master);
+    if (gate === undefined) throw slotUnassigned();
+    return gate.acquire();
+  }
+
+  /** Pings the servers whose gates are open. */
+  ping(): Promise<unknown>[] {
+    return [...this.#gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
+  }
+
+  /** A master that holds other slots than before is another one: nothing is known of what it holds now. */
+  #follow(): void {
+    const before = this.#gates;
+    const gateOf = (master: RedisMaster) =>
+      before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#tell() });
+    this.#gates = new Map(this.#masters.all().map((master) => [master, gateOf(master)]));
+    for (const [master, gate] of before) if (!this.#gates.has(master)) void gate.stop();
+    this.#tell();
+  }
+
+  #tell(): void {
+    const areOpen = [...this.#gates.values()].every(({ isOpen }) => isOpen);
+    this.#options.metrics.redisGateOpen.set(this.#masters.isWhole() && areOpen ? 1 : 0);
+  }
 }

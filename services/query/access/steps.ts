@@ -1,7 +1,7 @@
 /** The steps that decide whether a request may pass, in the order of rule R5.1: 401, 429, 403. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LiveAccessSources, authorizeAndCount, type QuotaState, shareAuthorizing } from './live-access.ts';
-import type { Tokens } from './tokens.ts';
+import type { Client, Tokens } from './tokens.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import {
   insufficientScope,
@@ -12,24 +12,18 @@ import {
 } from '../responses/refusal.ts';
 import type { WithDeadline } from '../deadline.ts';
 
-export interface Caller {
-  clientId: string;
-  storeId: string;
-  environment: string;
-  scopes: readonly Scope[];
+export interface Caller extends Client {
   quota: QuotaState;
 }
 
-export type Step = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-
-/** Makes the step that authenticates the caller. From here on every answer has the quota headers. */
+/** Makes the step that authenticates the caller and enforces the quota. Once it was counted every answer has the quota headers. */
 export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => WithDeadline,
-): Step {
-  return async (request, reply) => {
+) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { authorization } = request.headers;
     const token = bearerToken(authorization);
     if (token === null) {
@@ -45,6 +39,7 @@ export function authenticate(
     request.caller = { clientId, storeId, environment, scopes, quota };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
     reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
+    if (!quota.allowed) throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
   };
 }
 
@@ -71,22 +66,13 @@ function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   return new Refused({ ...refusal, reason, ...(clientId === undefined ? {} : { clientId }) });
 }
 
-export const enforceQuota: Step = async (request) => {
-  const { quota } = callerOf(request);
-  if (!quota.allowed) {
-    throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
-  }
-};
-
 export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
   refuseMissing(required, callerOf(request).scopes);
 }
 
 function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
   const missing = required.filter((scope) => !scopes.includes(scope));
-  if (missing.length > 0) {
-    throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
-  }
+  if (missing.length > 0) throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
 }
 
 export function callerOf(request: FastifyRequest): Caller {

@@ -3,24 +3,27 @@
  * which one signs is a matter of time. Their file is read again and again, and its content compared, not its dates: a file renamed over
  * it, and the swapped links with which Kubernetes brings a new secret, are noticed alike.
  */
-import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK } from 'jose';
+import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK, type JWK } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '#shared/config.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
-import { SIGNING_ALGORITHM, parseKeySet, signingIndex, type SigningJwk } from '#shared/access/signing-key-set.ts';
+import { SIGNING_ALGORITHM, parseKeySet, signingIndex } from '#shared/access/signing-key-set.ts';
 import { readFile } from 'node:fs/promises';
-import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 
-/** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
-export interface TokenClaims {
-  sessionId: string;
+/** For whom a key stands, and what it may read. */
+export interface Client {
   clientId: string;
   storeId: string;
   environment: string;
-  scopes: Scope[];
+  scopes: readonly Scope[];
+}
+
+/** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
+export interface TokenClaims extends Client {
+  sessionId: string;
   /** Seconds since 1970. */
   expiresAt: number;
 }
@@ -34,15 +37,15 @@ const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
 /** Verified tokens in the cache: about 1 KiB each. */
 const CACHED_TOKENS = 20_000;
 
-/** Makes the issuing and verifying of tokens. `keys` is asked each time, so that keys can be replaced while running. */
-export function createTokens(keys: () => SigningKeys, settings: Config['tokens']) {
+/** Makes the issuing and verifying of tokens. @param keys may become others while it runs. */
+export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
-  let verifiedWith = keys().verifying;
+  let verifiedWith = keys.verifying;
   return {
     /** The claims of a token that was verified before, expired or not; `undefined` of any other. Decides nothing about access. */
     verifiedBefore: (token: string) => cache.get(token),
     async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
-      const { kid, key } = keys().signing;
+      const { kid, key } = keys.signing;
       const now = Date.now() / 1_000;
       const payload = {
         client_id: clientId,
@@ -62,10 +65,10 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
     },
     /** The claims of a token that is ours and has not expired, else `null`. */
     async verify(token: string): Promise<TokenClaims | null> {
-      const current = keys();
+      const { verifying } = keys;
       // A token of a key that is gone does not count any longer.
-      if (current.verifying !== verifiedWith) cache.clear();
-      verifiedWith = current.verifying;
+      if (verifying !== verifiedWith) cache.clear();
+      verifiedWith = verifying;
       const known = cache.get(token);
       if (known !== undefined) {
         if (known.expiresAt > Date.now() / 1_000) return known;
@@ -73,8 +76,8 @@ export function createTokens(keys: () => SigningKeys, settings: Config['tokens']
         return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
-      const claims = await verifySignature(token, current, settings);
-      if (claims !== null && current.verifying === verifiedWith) cache.set(token, claims);
+      const claims = await verifySignature(token, verifying, settings);
+      if (claims !== null && verifying === verifiedWith) cache.set(token, claims);
       return claims;
     },
   };
@@ -99,7 +102,7 @@ function isCanonical(token: string): boolean {
 
 async function verifySignature(
   token: string,
-  { verifying }: SigningKeys,
+  verifying: SigningKeys['verifying'],
   settings: Config['tokens'],
 ): Promise<TokenClaims | null> {
   try {
@@ -154,7 +157,7 @@ function isLifetime(issuedAt: unknown, expiresAt: unknown): boolean {
 
 export interface SigningKeys {
   /** The key that signs at this moment. */
-  readonly signing: { readonly kid: string; readonly key: KeyObject };
+  readonly signing: { readonly kid: string; readonly key: CryptoKey };
   /** By `kid`. Another map when the keys were replaced. */
   readonly verifying: ReadonlyMap<string, CryptoKey>;
   /** Whether the present content of their file is in use; false while the file is broken and the former keys stay in use. */
@@ -163,37 +166,34 @@ export interface SigningKeys {
 
 /** @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private ES256 keys. */
 export async function loadSigningKeys(settings: Config['tokens']): Promise<SigningKeys> {
-  const { signingKeys, signingKeysFile } = settings;
-  if (signingKeys !== null) return importKeys(signingKeys, 'SIGNING_KEYS');
-  if (signingKeysFile === null) {
-    throw new StoreDataError(
-      'config_invalid',
-      'no signing keys: set SIGNING_KEYS_FILE to a file, which "store-data prepare" makes, or SIGNING_KEYS to a JWK set, with private ES256 keys',
-    );
-  }
-  return importKeys(await readKeyFile(signingKeysFile), 'SIGNING_KEYS_FILE');
+  return importKeys(await readKeySet(settings), settings);
 }
 
-async function readKeyFile(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, { cause: error });
+async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens']): Promise<string> {
+  if (file !== null) {
+    return readFile(file, 'utf8').catch((cause: unknown) => {
+      throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, { cause });
+    });
   }
+  if (signingKeys !== null) return signingKeys;
+  throw new StoreDataError(
+    'config_invalid',
+    'no signing keys: set SIGNING_KEYS_FILE to a file, which "store-data prepare" makes, or SIGNING_KEYS to a JWK set, with private ES256 keys',
+  );
 }
 
 /** Makes the keys of a set's text. @throws {StoreDataError} `config_invalid`, without quoting a key. */
-async function importKeys(text: string, origin: string): Promise<SigningKeys> {
-  const jwks = await parseKeySet(text, origin);
+async function importKeys(text: string, { signingKeysFile }: Config['tokens']): Promise<SigningKeys> {
+  const origin = signingKeysFile === null ? 'SIGNING_KEYS' : 'SIGNING_KEYS_FILE';
   const verifying = new Map<string, CryptoKey>();
-  const keys: { kid: string; key: KeyObject; nbf?: number }[] = [];
-  for (const [index, jwk] of jwks.entries()) {
-    const { nbf, kid } = jwk;
+  const keys: { kid: string; key: CryptoKey; nbf: number }[] = [];
+  for (const [index, { d, ...jwk }] of (await parseKeySet(text, origin)).entries()) {
+    const { kty, crv, x, y, kid, nbf = 0 } = jwk;
+    const imported = (key: JWK) => importJWK(key, SIGNING_ALGORITHM) as Promise<CryptoKey>;
     try {
-      const { d: _secret, ...publicJwk } = jwk;
-      const publicKey = await importJWK({ ...publicJwk, key_ops: ['verify'] }, SIGNING_ALGORITHM);
-      verifying.set(kid, publicKey as CryptoKey);
-      keys.push({ kid, key: privateKeyOf(jwk), ...(nbf === undefined ? {} : { nbf }) });
+      verifying.set(kid, await imported({ ...jwk, key_ops: ['verify'] }));
+      // It refuses a private part that is not that of the public one.
+      keys.push({ kid, nbf, key: await imported({ kty, crv, x, y, d } as JWK) });
     } catch {
       // The cause would quote the key.
       throw new StoreDataError('config_invalid', `${origin} key ${index + 1} cannot be imported`);
@@ -210,35 +210,22 @@ async function importKeys(text: string, origin: string): Promise<SigningKeys> {
   };
 }
 
-/** @throws when the private part is not that of the public one. */
-function privateKeyOf({ crv, kty, x, y, d }: SigningJwk): KeyObject {
-  const key = { crv, kty, x, y } as Record<string, string>;
-  const privateKey = createPrivateKey({ key: { ...key, d }, format: 'jwk' });
-  const data = Buffer.from('signed to see whether both parts belong together');
-  const signature = sign('sha256', data, privateKey);
-  if (!verify('sha256', data, createPublicKey({ key, format: 'jwk' }), signature)) {
-    throw new Error('the parts of the key do not belong together');
-  }
-  return privateKey;
-}
-
 /** A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes it. */
 const RELOAD_MS = 1_000;
 
 export type WatchedKeys = Awaited<ReturnType<typeof watchSigningKeys>>;
 
 /** Loads the keys, and follows their file. @throws {StoreDataError} `config_invalid` when there are none to begin with. */
-export async function watchSigningKeys(settings: Config['tokens'], logger: Logger, intervalMs = RELOAD_MS) {
-  const file = settings.signingKeysFile;
-  let text = file === null ? null : await readKeyFile(file);
-  let keys = text === null ? await loadSigningKeys(settings) : await importKeys(text, 'SIGNING_KEYS_FILE');
+export async function watchSigningKeys(settings: Config['tokens'], logger: Logger, everyMs = RELOAD_MS) {
+  let text = await readKeySet(settings);
+  let keys = await importKeys(text, settings);
   let failure: { description: string; logged: boolean } | null = null;
 
-  const reload = async (path: string, stopped: AbortSignal) => {
+  const reload = async (stopped: AbortSignal) => {
     try {
-      const found = await readKeyFile(path);
+      const found = await readKeySet(settings);
       if (found === text && failure === null) return;
-      if (found !== text) keys = await importKeys(found, 'SIGNING_KEYS_FILE');
+      if (found !== text) keys = await importKeys(found, settings);
       text = found;
       failure = null;
       logger.info({ kids: [...keys.verifying.keys()], signs: keys.signing.kid }, 'signing keys read again');
@@ -252,11 +239,8 @@ export async function watchSigningKeys(settings: Config['tokens'], logger: Logge
       }
     }
   };
-  const work = (path: string) => ({
-    run: (stopped: AbortSignal) => reload(path, stopped),
-    everyMs: intervalMs,
-  });
-  const reloading = file === null ? null : new PeriodicTask(work(file), intervalMs);
+  const work = { run: reload, everyMs };
+  const reloading = settings.signingKeysFile === null ? null : new PeriodicTask(work, everyMs);
 
   return {
     get signing() {

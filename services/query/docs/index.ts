@@ -32,13 +32,13 @@ const FILES = [
   ['/docs/asyncapi.json', 'application/json; charset=utf-8', join(DOCUMENTS, 'asyncapi.json')],
 ] as const;
 
-/** The routes of the pages. @param others those of the API: programs that ask for the root are told the nearest of them. */
-export function docsRoutes(others: readonly Route[]): Route[] {
+/** The routes of the pages. Programs that ask for the root are told the nearest path of the API. */
+export function docsRoutes(): Route[] {
   const script = lazy(makeReferenceScript);
   const served = (
     path: string,
     make: () => Promise<StaticContent>,
-    cacheControl: (request: FastifyRequest) => Promise<string> = async () => COMPARED,
+    cacheControl = async (_request: FastifyRequest): Promise<string> => COMPARED,
   ): Route => {
     const content = lazy(make);
     return page(path, async (request, reply) => {
@@ -50,11 +50,11 @@ export function docsRoutes(others: readonly Route[]): Route[] {
     page('/', async (request, reply) => {
       reply.header('vary', 'accept');
       const isBrowser = request.headers.accept?.includes('text/html') === true;
-      return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', others));
+      return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
     }),
     ...['/docs', '/docs/guides'].map((path) => page(`${path}/`, async (_request, reply) => reply.redirect(path))),
     served('/docs/search.json', async () =>
-      staticContent('application/json; charset=utf-8', JSON.stringify(await searchIndex())),
+      staticContent('application/json; charset=utf-8', JSON.stringify(searchIndex())),
     ),
     served('/docs', async () => staticContent(HTML, referencePage((await script()).version))),
     served(
@@ -63,13 +63,13 @@ export function docsRoutes(others: readonly Route[]): Route[] {
       async ({ raw }) => (raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : COMPARED),
     ),
     ...FILES.map(([path, type, file]) => served(path, async () => staticContent(type, await readFile(file)))),
-    ...guideFiles().map(({ file, path }) => served(path, async () => staticContent(HTML, await guidePage(file)))),
+    ...guideFiles().map(({ file, path }) => served(path, async () => staticContent(HTML, guidePage(file)))),
   ];
 }
 
 /** The OpenAPI document is about what programs ask for; pages are stored compressed. */
 function page(path: string, handler: Route['handler']): Route {
-  return { method: 'GET', path, access: 'open', operation: null, handler };
+  return { method: 'GET', path, operation: null, handler };
 }
 
 const UNPACK_PROGRAM = join(import.meta.dirname, `unpack-reference-script${PROGRAM_SUFFIX}`);

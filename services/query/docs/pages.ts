@@ -1,6 +1,5 @@
 /** The pages for people: their frame, and the guides from the Markdown in `docs/guides/`. */
-import { readFile } from 'node:fs/promises';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GUIDES_PATH } from '../responses/send.ts';
 import { Marked } from 'marked';
@@ -80,11 +79,12 @@ export function guideFiles(): { file: string; path: string }[] {
   return readdirSync(FOLDER).map((file) => ({ file, path: pathOf(file) }));
 }
 
-export async function guidePage(file: string): Promise<string> {
-  const [text, index] = await Promise.all([file, INDEX].map((name) => readFile(join(FOLDER, name), 'utf8')));
-  const markdown = text ?? '';
+const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8');
+
+export function guidePage(file: string): string {
+  const markdown = read(file);
   const title = /^# (.+)$/m.exec(markdown)?.[1] ?? file;
-  const list = [...(index ?? '').matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(([, name = '', to = '']) => {
+  const list = [...read(INDEX).matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(([, name = '', to = '']) => {
     const current = to === file ? ' aria-current="page"' : '';
     return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
   });
@@ -93,7 +93,7 @@ export async function guidePage(file: string): Promise<string> {
     part: 'guides',
     head: '',
     body: `<div class="guide"><nav aria-label="Guides"><ul>${list.join('')}</ul></nav>
-<main>${render(markdown)}</main></div>`,
+<main>${MARKED.parse(markdown) as string}</main></div>`,
   });
 }
 
@@ -101,47 +101,33 @@ function pathOf(file: string): string {
   return file === INDEX ? GUIDES_PATH : `${GUIDES_PATH}/${file.replace(/\.md$/, '')}`;
 }
 
-interface Section {
-  title: string;
-  address: string;
-  text: string;
-}
-
 /** What the search finds: the sections of all guides, errors by their codes among them. */
-export async function searchIndex(): Promise<Section[]> {
-  const found = await Promise.all(
-    readdirSync(FOLDER).map(async (file) => {
-      const text = await readFile(join(FOLDER, file), 'utf8');
-      const [, ...sections] = text.split(/^#+ (.+)$/m);
-      const [guide = ''] = sections;
-      return sections.flatMap((heading, index) => {
-        if (index % 2 === 1) return [];
-        const title = index === 0 ? guide : `${guide}: ${heading}`;
-        return [{ title, address: `${pathOf(file)}#${anchorOf(heading)}`, text: sections[index + 1] ?? '' }];
-      });
-    }),
-  );
-  return found.flat();
+export function searchIndex(): object[] {
+  return guideFiles().flatMap(({ file, path }) => {
+    const sections = [...read(file).matchAll(/^#+ (.+)$([^]*?)(?=^#+ .|(?![^]))/gm)];
+    const guide = sections[0]?.[1];
+    return sections.map(([, heading = '', text], index) => ({
+      title: index === 0 ? guide : `${guide}: ${heading}`,
+      address: `${path}#${anchorOf(heading)}`,
+      text,
+    }));
+  });
 }
 
-/** To HTML whose headings have the anchors that they have in a repository, and whose links lead to pages. */
-function render(markdown: string): string {
-  const marked = new Marked({
-    async: false,
-    renderer: {
-      heading({ tokens, depth, text }) {
-        const anchor = anchorOf(text);
-        return `<h${depth} id="${anchor}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
-      },
+/** Makes HTML whose headings have the anchors that they have in a repository, and whose links lead to pages. */
+const MARKED = new Marked({
+  async: false,
+  renderer: {
+    heading({ tokens, depth, text }) {
+      return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
     },
-    walkTokens(token) {
-      if (token.type !== 'link') return;
-      const [, file, anchor = ''] = LINK.exec(token['href'] as string) ?? [];
-      if (file !== undefined) token['href'] = `${pathOf(file)}${anchor}`;
-    },
-  });
-  return marked.parse(markdown) as string;
-}
+  },
+  walkTokens(token) {
+    if (token.type !== 'link') return;
+    const [, file, anchor = ''] = LINK.exec(token['href'] as string) ?? [];
+    if (file !== undefined) token['href'] = `${pathOf(file)}${anchor}`;
+  },
+});
 
 /** As repositories' web pages make them. */
 function anchorOf(heading: string): string {

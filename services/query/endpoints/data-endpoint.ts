@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { callerOf, enforceQuota, requireScopes } from '../access/steps.ts';
+import { callerOf, requireScopes } from '../access/steps.ts';
 import { dataOperation, type Documentation } from '../openapi/operations.ts';
 import type { Parameters, Values } from '../parameters/parameter.ts';
 import { parameterReader, queryOf } from '../parameters/read.ts';
@@ -21,15 +21,12 @@ import type { Route } from './route.ts';
 /** What requests are answered with (`services.ts`). */
 export type Services = FastifyInstance['services'];
 
-export interface DataRoute<P extends Parameters> {
+export interface DataRoute<P extends Parameters> extends Documentation {
   /** With or without a slash at the end, as rule R2.1 has it. */
   path: string;
-  /** All of them are required. */
-  scopes: readonly [Scope, ...Scope[]];
   /** Where a query may need fewer of them: those that it needs. It throws `Refused` for what they cannot be told from. */
   scopesOf?: (query: string) => readonly Scope[];
   parameters: P;
-  documentation: Documentation;
 }
 
 export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
@@ -40,27 +37,26 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
 }
 
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
-  return dataRoute(endpoint, 'private, no-cache', (request, reply, values) => answer(endpoint, request, reply, values));
+  return dataRoute(endpoint, (request, reply, values) => answer(endpoint, request, reply, values));
 }
 
 /** Makes a route for data: every check comes before its handler, which is given the parameters' values. */
 export function dataRoute<P extends Parameters>(
-  { path, scopes, scopesOf = () => scopes, parameters, documentation }: DataRoute<P>,
-  cacheControl: string,
+  route: DataRoute<P>,
   handler: (request: FastifyRequest, reply: FastifyReply, values: Values<P>) => Promise<FastifyReply>,
 ): Route {
-  const readParameters = parameterReader(parameters);
+  const { path, scopes, scopesOf = () => scopes, isUntagged = false } = route;
+  const readParameters = parameterReader(route.parameters);
+  const cacheControl = isUntagged ? 'private, no-store' : 'private, no-cache';
   return {
     method: 'GET',
     path,
-    access: { scopes, parameters },
-    operation: dataOperation(documentation, scopes, parameters),
+    operation: dataOperation(route),
     async handler(request, reply) {
       // On every answer, refusals too: no shared cache may store them.
       reply.header('cache-control', cacheControl);
       // 401, 429, 403, 422: the order of rule R5.1.
       await request.server.services.authenticate(request, reply);
-      await enforceQuota(request, reply);
       const query = queryOf(request);
       requireScopes(request, scopesOf(query));
       return handler(request, reply, readParameters(query));

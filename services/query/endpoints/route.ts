@@ -1,16 +1,9 @@
-/** What a route is: who may use it, what the OpenAPI document says of it, and what answers. */
+/** What a route is: what the OpenAPI document says of it, its scopes too, and what answers. */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import type { Scope } from '#shared/events/access-event.ts';
 import type { DescribedRoute } from '../openapi/document.ts';
-import type { Parameters } from '../parameters/parameter.ts';
-
-/** Who may use a route: everybody, or tokens with all of some scopes. */
-export type RouteAccess = 'open' | { scopes: readonly [Scope, ...Scope[]]; parameters: Parameters };
 
 export interface Route extends DescribedRoute {
-  access: RouteAccess;
   handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
-  bodyLimit?: number;
 }
 
 /** The methods of a route: HEAD is GET without a body. */
@@ -29,14 +22,6 @@ declare module 'fastify' {
 export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
   return async (app) => {
     app.routes.push(...routes);
-    for (const route of routes) {
-      const { path: url, handler, bodyLimit } = route;
-      app.route({
-        method: methodsOf(route),
-        url,
-        handler,
-        ...(bodyLimit === undefined ? {} : { bodyLimit }),
-      });
-    }
+    for (const route of routes) app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
   };
 }

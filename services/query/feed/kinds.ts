@@ -7,7 +7,20 @@ import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
 import { CategoryRecord, ProductRecord } from '../records/catalog.ts';
-import type { Reference } from '../records/fields.ts';
+import { MAX_CHANGES } from '../parameters/filters.ts';
+import { cursor } from '../parameters/parameter.ts';
+import {
+  arrayOf,
+  COMPONENT,
+  described,
+  Flag,
+  Id,
+  part,
+  record,
+  type Reference,
+  type Schema,
+  TimezoneOffset,
+} from '../records/fields.ts';
 import { KINDS } from '../records/kinds.ts';
 import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
 import { SHAPES } from '../read/shapes.ts';
@@ -97,4 +110,71 @@ export function feedOfKinds(kinds: readonly EntityName[], records: Records): Fee
 /** The kinds of a feed, as a request names them: all where it names none. */
 export function kindsNamed(names: readonly string[]): readonly EntityName[] {
   return names.length === 0 ? ALL_KINDS : ALL_KINDS.filter((entity) => names.includes(nameOfKind(entity)));
+}
+
+/** The answer with changes of records of one kind. */
+export function changesOf(kind: EntityName): Reference {
+  const { summary } = FEED_KINDS[kind];
+  const changed = exampleOf(kind);
+  const deleted = { ...changed, id: `${changed.id}-2`, deleted: true, record: null };
+  // A store has one record of its own.
+  const examples = kind === 'store' ? [changed] : [changed, deleted];
+  return envelope(`${summary[COMPONENT].name}Changes`, changeOf(kind), examples);
+}
+
+/** The answer with changes of records of several kinds. */
+export function changesOfKinds(kinds: readonly EntityName[]): Reference {
+  const change = {
+    anyOf: kinds.map(changeOf),
+    title: 'Change',
+    description: 'The newest state of a record that changed; `kind` says of which kind.',
+  };
+  return envelope('Changes', change, kinds.slice(0, 2).map(exampleOf));
+}
+
+function exampleOf(kind: EntityName) {
+  const { example = {} } = FEED_KINDS[kind].summary[COMPONENT];
+  return { kind: nameOfKind(kind), id: example.id ?? '', deleted: false, record: example };
+}
+
+function changeOf(kind: EntityName): Reference {
+  const { summary, whole } = FEED_KINDS[kind];
+  const isSame = summary === whole;
+  return part(`${summary[COMPONENT].name}Change`, 'The newest state of a record that changed.', {
+    kind: { type: 'string', const: nameOfKind(kind), description: 'Of which kind the record is.' },
+    id: Id,
+    deleted: described(Flag, 'Whether the record is deleted. One that is made again later is told again.'),
+    record: {
+      anyOf: [summary, ...(isSame ? [] : [whole]), { type: 'null' }],
+      description: `The record${isSame ? '' : ', as `records` asks for it'}; \`null\` where it is deleted.`,
+    },
+  });
+}
+
+function envelope(title: string, change: Schema, results: readonly object[]): Reference {
+  return record(
+    title,
+    'Records that changed, each at its newest state, in the order in which their last changes took effect here.',
+    {
+      results: {
+        ...arrayOf(change, 'The changes after `after`, oldest first. A record is there at most once.'),
+        maxItems: MAX_CHANGES,
+      },
+      timezone_offset: described(
+        TimezoneOffset,
+        'The offset in which the date-times of these records are given. A store that moves to another offset changes no other record: read the date-times that you have kept with the offset that they came with.',
+      ),
+      next: described(
+        cursor.schema,
+        'Where to go on, as `after`. Store it together with what you make of the results. It does not expire.',
+      ),
+      more: described(Flag, '`true`: there are more changes, ask again at once. `false`: this is all for now.'),
+    },
+    {
+      results,
+      timezone_offset: '-03:00',
+      next: 'AWxvOZ8yZ0fkKD3m2vVbU0qkq3tXcA6wAAAAAABiAAAAAABiAAAA',
+      more: false,
+    },
+  );
 }

@@ -1,6 +1,6 @@
 /** Reads one page of a change feed, and makes its answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreDataError } from '#shared/errors.ts';
+import { unavailable } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
@@ -11,7 +11,7 @@ import { offsetOf } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { type After, type Cursor, encodeCursor, type Start, startAt } from './cursor.ts';
 import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
-import type { ChangeRow, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
+import type { ChangeRow, ChangesPage, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
 
 export interface FeedRequest {
   environment: string;
@@ -21,16 +21,6 @@ export interface FeedRequest {
   pageSize: number;
   /** The last positions of the store's kinds, where they are known better than from the last read. */
   positions?: Stamp['positions'] | undefined;
-}
-
-/** A page of changes. */
-export interface ChangesPage {
-  isEmpty: boolean;
-  stamp: Stamp | null;
-  /** Where the next page goes on. */
-  next: Cursor;
-  /** The answer, as bytes that all who share the page are sent: many follow the same store, and go on from the same place. */
-  body: Buffer;
 }
 
 /** A page ends with the record that passes it. */
@@ -52,18 +42,14 @@ const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, densi
 /** A restored database may move what is right to start at; it is not restored so often. */
 const ATTEMPTS = 5;
 
-type Changes = SharedChanges<ChangesPage>;
-
 /** What of a feed is to be read. */
 interface Wanted {
-  changes: Changes;
+  changes: SharedChanges;
   request: FeedRequest;
   /** Bounds each read by itself: a page may need many. */
   withDeadline: WithDeadline;
+  hintKey: string;
 }
-
-/** What one read asks for. */
-type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
 
 /**
  * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
@@ -71,12 +57,13 @@ type Bounds = Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>;
  * @param hasOthers whether other requests have come since: they have their turn between two reads.
  */
 export async function readChanges(
-  changes: Changes,
+  changes: SharedChanges,
   withDeadline: WithDeadline,
   request: FeedRequest,
   hasOthers: () => boolean,
 ): Promise<ChangesPage> {
-  const wanted: Wanted = { changes, request, withDeadline };
+  const hintKey = `${changes.mark}/${request.storeId}/${request.feed.name}`;
+  const wanted: Wanted = { changes, request, withDeadline, hintKey };
   let began = performance.now();
   const { first, start } = await readFirst(wanted);
   if (first.page !== undefined) return first.page;
@@ -111,7 +98,7 @@ export async function readChanges(
 }
 
 /** Reads until the start and the kinds are right by the stamp of the snapshot that is read. */
-async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; start: Start }> {
+async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }> {
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
   let start = startAt(after, changes.mark);
@@ -127,7 +114,7 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk<ChangesPage>; s
     start = right;
     kinds = moved;
   }
-  throw new StoreDataError('environment_unavailable', 'the positions of the store go back again and again');
+  throw unavailable('the positions of the store go back again and again');
 }
 
 function isSame(one: Start, other: Start): boolean {
@@ -138,8 +125,8 @@ function isSame(one: Start, other: Start): boolean {
 async function readChunk(
   { changes, request: { storeId, feed, pageSize }, withDeadline }: Wanted,
   start: Start,
-  bounds: Bounds,
-): Promise<Chunk<ChangesPage>> {
+  bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
+): Promise<Chunk> {
   const read = (redactErased: boolean) =>
     withDeadline((signal) => changes.after({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal));
   const chunk = await read(false);
@@ -153,20 +140,16 @@ function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: nu
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
 }
 
-function hintOf(wanted: Wanted): FeedHint {
-  return wanted.changes.hints.get(hintKey(wanted)) ?? UNKNOWN;
-}
-
-function hintKey({ changes, request: { storeId, feed } }: Wanted): string {
-  return `${changes.mark}/${storeId}/${feed.name}`;
+function hintOf({ changes, hintKey }: Wanted): FeedHint {
+  return changes.hints.get(hintKey) ?? UNKNOWN;
 }
 
 /** Notes what a chunk says of the feed. */
-function note(wanted: Wanted, page: PageOf, { stamp, rows, reached }: Chunk<ChangesPage>, from: number): void {
+function note(wanted: Wanted, page: PageOf, { stamp, rows, reached }: Chunk, from: number): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
-  wanted.changes.hints.set(hintKey(wanted), {
+  wanted.changes.hints.set(wanted.hintKey, {
     positions: stamp.positions,
     // Small ones may be followed by large ones.
     bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),

@@ -11,7 +11,7 @@ import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
 import { readSnapshot, type Source } from '../read/snapshot.ts';
-import { generationMark, type Start } from './cursor.ts';
+import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
 /** A record that changed, or a deletion: that has no `offset`, and a tombstone's `_id`. */
@@ -26,15 +26,25 @@ export interface ChangeRow {
   erased?: boolean;
 }
 
+/** A page of changes. */
+export interface ChangesPage {
+  isEmpty: boolean;
+  stamp: Stamp | null;
+  /** Where the next page goes on. */
+  next: Cursor;
+  /** The answer, as bytes that all who share the page are sent: many follow the same store, and go on from the same place. */
+  body: Buffer;
+}
+
 /** Consecutive changes, and the store's stamp in the same snapshot. */
-export interface Chunk<Page> {
+export interface Chunk {
   /** All changes after the start up to `reached`, in the order of their positions. */
   rows: readonly ChangeRow[];
   reached: number;
   /** `null` while nothing of the store has arrived. */
   stamp: Stamp | null;
   /** The page that begins with it, once it was made: requests that share the read share it. */
-  page?: Page;
+  page?: ChangesPage;
 }
 
 export interface ChunkRequest extends Start {
@@ -63,12 +73,12 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 /** By how much less is asked for where it was too much for one document. */
 const LESS = 4;
 
-export class SharedChanges<Page> {
+export class SharedChanges {
   /** How cursors name the generation. */
   readonly mark: string;
   readonly hints: Caches['feeds'];
   readonly #source: Source;
-  readonly #read: ReadOne<Chunk<Page>>;
+  readonly #read: ReadOne<Chunk>;
 
   /** @param source ends a read that the server keeps; requests that wait for it have deadlines of their own. */
   constructor(source: Source, { feeds }: Caches) {
@@ -82,13 +92,13 @@ export class SharedChanges<Page> {
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
-  async after(request: ChunkRequest, signal: AbortSignal): Promise<Chunk<Page>> {
+  async after(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
     const found = await this.#read(keyOf(request), signal);
     return found ?? { rows: [], reached: request.upTo, stamp: null };
   }
 
   /** @returns for each request its chunk; none where nothing of the store has arrived. */
-  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk<Page> | undefined)[]> {
+  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
       return await this.#readTogether(requests);
     } catch (error) {
@@ -102,12 +112,12 @@ export class SharedChanges<Page> {
     }
   }
 
-  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk<Page> | undefined)[]> {
+  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const [first = [], ...others] = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
     const pipeline = [...first, ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } }))];
-    const chunks = requests.map((): Chunk<Page> | undefined => undefined);
+    const chunks: (Chunk | undefined)[] = [];
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(this.#source, STAMPS, pipeline)) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
@@ -167,7 +177,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Docume
 function chunkOf(
   { kinds, limit, upTo }: ChunkRequest,
   { deletions = [], ...records }: Row['read'] & object,
-): Omit<Chunk<never>, 'stamp'> {
+): Pick<Chunk, 'rows' | 'reached'> {
   for (const row of deletions) row.kind = row._id.slice(0, row._id.indexOf('/')) as EntityName;
   const lists = [deletions];
   for (const kind of kinds) {

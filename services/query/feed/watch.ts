@@ -3,7 +3,7 @@
  * by the slices that wrote them, so that a poll costs what has changed, not how many wait. What no slice wrote (a retried dead letter, an
  * erasure in pieces, a restored database) is found by reading the stamp of every store with a waiter in turn, each once a second.
  */
-import type { Document } from 'mongodb';
+import type { Document, Filter } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
@@ -27,7 +27,6 @@ type Shown = Pick<Stamp, '_id' | 'positions' | 'epochs' | 'slice_partition' | 's
 
 /** The state of a store that a waiter has read. */
 export interface Known {
-  /** The store's position. */
   position: number;
   epochs: string | undefined;
 }
@@ -49,7 +48,7 @@ export class Watch {
   /** By store id. */
   readonly #stores = new Map<string, Set<Waiter>>();
   /** The rest of the present round through the stores. */
-  #round: Iterator<string> | null = null;
+  #round: MapIterator<string> | null = null;
   /** Up to where the slices of each partition have been polled. */
   readonly #ends = new Map<number, number>();
   /** When stores were last read in turn, and when a waiter last got changes. */
@@ -80,14 +79,12 @@ export class Watch {
     return waiter;
   }
 
-  /** Ends a wait. */
   leave(waiter: Waiter): void {
     const waiters = this.#stores.get(waiter.storeId);
     waiters?.delete(waiter);
     if (waiters?.size === 0) this.#stores.delete(waiter.storeId);
   }
 
-  /** Ends all waits. */
   end(): void {
     for (const waiters of this.#stores.values()) for (const waiter of waiters) waiter.end();
   }
@@ -128,17 +125,17 @@ export class Watch {
       slice_partition,
       slice_end: { $gt: end },
     }));
-    const most = isFirst ? Infinity : (this.#stores.size * POLL_MS) / ROUND_MS;
+    const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
     const inTurn = isTurn ? this.#inTurn(most) : [];
     if (isTurn) this.#turnAt = began;
-    const [changed, others] = await withDeadline((signal) =>
-      Promise.all([
-        slices.length === 0 ? [] : stamps.find({ $or: slices }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
-        inTurn.length === 0
-          ? []
-          : stamps.find({ _id: oneOf(inTurn) }, { ...MAJORITY, projection: FIELDS, signal }).toArray(),
-      ]),
-    );
+    const [changed, others] = await withDeadline((signal) => {
+      const find = (filter: Filter<Stamp>) =>
+        stamps.find(filter, { ...MAJORITY, projection: FIELDS, signal }).toArray();
+      return Promise.all([
+        slices.length === 0 ? [] : find({ $or: slices }),
+        inTurn.length === 0 ? [] : find({ _id: oneOf(inTurn) }),
+      ]);
+    });
     for (const shown of changed) {
       const { slice_partition: partition, slice_end: end } = shown;
       if (partition !== undefined && end !== undefined && end > (this.#ends.get(partition) ?? 0)) {
@@ -169,25 +166,18 @@ export class Watch {
   /** The stores whose turn it is; the next poll begins a new round when one is complete. */
   #inTurn(most: number): string[] {
     this.#round ??= this.#stores.keys();
-    const turn: string[] = [];
-    while (turn.length < most) {
-      const { done, value } = this.#round.next();
-      if (done === true) {
-        this.#round = null;
-        break;
-      }
-      turn.push(value);
-    }
+    const turn = [...this.#round.take(most)];
+    if (turn.length < most) this.#round = null;
     return turn;
   }
 }
 
-/** A request that waits for changes. */
 export class Waiter {
   readonly storeId: string;
   readonly #kinds: readonly EntityName[];
   #shown: Shown | null = null;
-  #isOver = false;
+  /** Whether the wait is over: its time, the generation or the service ended. */
+  isOver = false;
   /** The known state beyond which it waits, and what ends the waiting. */
   #waiting: { known: Known | null; resolve: () => void } | null = null;
 
@@ -201,11 +191,6 @@ export class Waiter {
     return this.#shown?.positions;
   }
 
-  /** Whether the wait is over: its time, the generation or the service ended. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /**
    * Resolves when the store has moved on from what is known, or the wait is over.
    * @param known `null` where the store could not be read: then it resolves with the next poll of the store.
@@ -213,7 +198,7 @@ export class Waiter {
   moved(known: Known | null): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting = { known, resolve };
-      if (this.#isOver || (known !== null && this.#isNews(known))) this.#tell();
+      if (this.isOver || (known !== null && this.#isNews(known))) this.#tell();
     });
   }
 
@@ -231,9 +216,8 @@ export class Waiter {
     if (this.#waiting?.known === null) this.#tell();
   }
 
-  /** Ends the wait. */
   end(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#tell();
   }
 

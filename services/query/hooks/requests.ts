@@ -22,13 +22,13 @@ export function refuseOthers(app: FastifyInstance): void {
   const repeated = new RepeatedLines();
   app.setErrorHandler((error, request, reply) => {
     const refusal = classify(error);
-    const about = {
+    const told = {
       request_id: request.id,
       trace_id: request.span?.traceId,
       route: request.routeOptions.url,
+      // Other members of a library's error, such as a command's arguments, may hold what a client sent.
+      error: describeError(error),
     };
-    // Other members of a library's error, such as a command's arguments, may hold what a client sent.
-    const told = { ...about, error: describeError(error) };
     if (refusal.status === 500) logger.error({ ...told, stack: framesOf(error) }, 'a request failed');
     else if (refusal.status === 503) {
       const leftOut = repeated.say(told.error);
@@ -40,17 +40,14 @@ export function refuseOthers(app: FastifyInstance): void {
     reply.header(REQUEST_ID_HEADER, request.id);
     // In a hook, not as the not-found handler: before that one the framework would judge the content type.
     if (request.is404) {
-      sendRefusal(request, reply, refusalFor(pathOf(request.raw.url), app.routes));
+      const path = pathOf(request.raw.url);
+      const allowed = app.routes.filter((route) => route.path === path).flatMap(methodsOf);
+      sendRefusal(request, reply, allowed.length === 0 ? noSuchPath(path, app.routes) : methodNotAllowed(allowed));
       return;
     }
     const mistake = ambiguityOf(request.raw);
     done(mistake === null ? undefined : new Refused(invalidRequest(mistake)));
   });
-}
-
-function refusalFor(path: string, routes: readonly Route[]): Refusal {
-  const allowed = routes.filter((route) => route.path === path).flatMap(methodsOf);
-  return allowed.length === 0 ? noSuchPath(path, routes) : methodNotAllowed(allowed);
 }
 
 /** A longer path is compared by its beginning. */
@@ -152,14 +149,11 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     const { method, protocol } = request;
     const route = request.routeOptions.url;
     const { traceparent } = request.headers;
+    const attributes = { 'http.request.method': method, 'url.scheme': protocol };
     request.span = tracing.begin({
       name: route === undefined ? method : `${method} ${route}`,
       kind: 'server',
-      attributes: {
-        'http.request.method': method,
-        'url.scheme': protocol,
-        ...(route === undefined ? {} : { 'http.route': route }),
-      },
+      attributes: route === undefined ? attributes : { ...attributes, 'http.route': route },
       traceparents: typeof traceparent === 'string' ? [traceparent] : [],
       isRoot,
       sinceMs: request.admitted?.queuedMs ?? 0,

@@ -4,8 +4,8 @@
  */
 import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
-import { StoreDataError } from '#shared/errors.ts';
-import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { unavailable } from '#shared/errors.ts';
+import type { Stamp } from '#shared/read-models/collections.ts';
 import type { Caches } from '../read/caches.ts';
 import {
   type Found,
@@ -13,7 +13,6 @@ import {
   offsetOf,
   openSnapshot,
   readStamp,
-  type SnapshotReads,
   type Source,
   type StampView,
 } from '../read/snapshot.ts';
@@ -48,8 +47,8 @@ export class Menus {
   });
   /** By store and stamp: requests for a menu that is being made share it. */
   readonly #making = new Map<string, Promise<Found | null>>();
-  readonly #slots = new Slots(MAX_AT_ONCE, MAX_AT_ONCE_OF_ONE);
-  readonly #smallSlots = new Slots(MAX_SMALL_AT_ONCE, 1);
+  readonly #takeSlot = semaphore(MAX_AT_ONCE, MAX_AT_ONCE_OF_ONE);
+  readonly #takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1);
 
   constructor({ largeMenus }: Caches) {
     this.#largeMenus = largeMenus;
@@ -63,57 +62,46 @@ export class Menus {
     const tag = tagOf(stamp);
     const kept = this.#cache.get(key);
     if (kept?.tag === tag) return kept.menu;
-    const make = () => this.#makeOnce(view, key, isFew(stamp), tag);
+    const name = `${key} ${tag}`;
+    const make = () => {
+      const underWay = this.#making.get(name);
+      if (underWay !== undefined) return underWay;
+      const making = this.#make(view, key, tag, isFew(stamp)).finally(() => this.#making.delete(name));
+      this.#making.set(name, making);
+      return making;
+    };
     // What is read piece by piece may take longer than a request: each piece has a deadline of its own.
     const menu = await (isFew(stamp) ? view.withDeadline(make) : make());
     return menu ?? this.#stream(view, key);
   }
 
-  #makeOnce(view: MenuView, key: string, mayBeSmall: boolean, tag: string): Promise<Found | null> {
-    const name = `${key} ${tag}`;
-    const underWay = this.#making.get(name);
-    if (underWay !== undefined) return underWay;
-    const make = async () => {
-      const menu = (mayBeSmall ? await this.#makeSmall(view, key) : null) ?? (await this.#make(view, key));
-      if (menu === null) this.#largeMenus.set(key, true);
-      else this.#cache.set(key, { tag, menu });
-      return menu;
+  /** Makes a menu that fits into the cache, and puts it there; `null` for a larger one. */
+  async #make({ storeId, shared: { source } }: MenuView, key: string, tag: string, mayBeSmall: boolean) {
+    const makeSmall = async () => {
+      const found = await readSmallMenu(source, storeId);
+      return found && collected(found, MAX_SMALL_BYTES);
     };
-    const making = make().finally(() => this.#making.delete(name));
-    this.#making.set(name, making);
-    return making;
-  }
-
-  async #makeSmall({ storeId, shared: { source } }: MenuView, key: string): Promise<Found | null> {
-    const release = await source.withDeadline((signal) => this.#smallSlots.take(key, signal));
-    try {
-      const menu = await readSmallMenu(source, storeId);
-      return menu && (await collected(menu, MAX_SMALL_BYTES));
-    } finally {
-      release();
-    }
-  }
-
-  async #make({ storeId, shared: { source } }: MenuView, key: string): Promise<Found | null> {
-    const release = await source.withDeadline((signal) => this.#slots.take(key, signal));
-    return inSnapshot(source, async (reads) =>
-      collected(readLargeMenu(reads, storeId, await stampIn(reads, storeId)), MAX_CACHED_BYTES),
-    ).finally(release);
+    const makeLarge = () =>
+      inSnapshot(source, async (reads) => collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES));
+    const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, source, key, makeSmall) : null;
+    const menu = small ?? (await inSlot(this.#takeSlot, source, key, makeLarge));
+    if (menu === null) this.#largeMenus.set(key, true);
+    else this.#cache.set(key, { tag, menu });
+    return menu;
   }
 
   async #stream({ withDeadline, storeId, shared: { source } }: MenuView, key: string): Promise<Found<Readable>> {
-    const release = await withDeadline((signal) => this.#slots.take(key, signal));
+    const release = await withDeadline((signal) => this.#takeSlot(key, signal));
     const reads = openSnapshot(source);
     const end = () => {
       release();
       void reads.end();
     };
     try {
-      const stamp = await withDeadline(() => stampIn(reads, storeId));
-      const { portions } = readLargeMenu(reads, storeId, stamp);
+      const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
       const body = Readable.from(portions, { objectMode: false });
       const timer = setTimeout(() => {
-        body.destroy(new StoreDataError('environment_unavailable', 'a menu took too long to be taken'));
+        body.destroy(unavailable('a menu took too long to be taken'));
       }, MAX_STREAM_MS).unref();
       body.once('close', () => {
         clearTimeout(timer);
@@ -125,6 +113,16 @@ export class Menus {
       throw error;
     }
   }
+}
+
+async function inSlot<T>(
+  takeSlot: TakeSlot,
+  { withDeadline }: Source,
+  key: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const release = await withDeadline((signal) => takeSlot(key, signal));
+  return work().finally(release);
 }
 
 /** A whole menu; `null` where it has more bytes than `most`. */
@@ -145,50 +143,38 @@ function tagOf(stamp: Stamp | null): string {
   return JSON.stringify([offsetOf(stamp), category, product, groups, epochs]);
 }
 
-async function stampIn(reads: SnapshotReads, storeId: string): Promise<Stamp | null> {
-  const [stamp] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
-  return stamp ?? null;
-}
+/** Waits for a slot. @returns what gives it back. @throws the signal's reason when it is aborted before. */
+type TakeSlot = (key: string, signal: AbortSignal) => Promise<() => void>;
 
 /** A semaphore for work that takes memory: so many at a time, and so many of them for one key. Those of other keys overtake. */
-class Slots {
-  readonly #most: number;
-  readonly #mostOfOne: number;
+function semaphore(most: number, mostOfOne: number): TakeSlot {
   /** The key of each slot that is taken. */
-  readonly #taken: string[] = [];
-  readonly #waiting = new Set<{ key: string; begin: () => void }>();
-
-  constructor(most: number, mostOfOne: number) {
-    this.#most = most;
-    this.#mostOfOne = mostOfOne;
-  }
-
-  /** Waits for a slot. @returns what gives it back. @throws the signal's reason when it is aborted before. */
-  async take(key: string, signal: AbortSignal): Promise<() => void> {
+  const taken: string[] = [];
+  const waiting = new Set<{ key: string; begin: () => void }>();
+  const beginNext = () => {
+    for (const waiter of waiting) {
+      const ofKey = taken.filter((key) => key === waiter.key).length;
+      if (taken.length >= most || ofKey >= mostOfOne) continue;
+      waiting.delete(waiter);
+      taken.push(waiter.key);
+      waiter.begin();
+    }
+  };
+  return async (key, signal) => {
     signal.throwIfAborted();
     const { promise, resolve: begin, reject } = Promise.withResolvers<void>();
     const waiter = { key, begin };
-    this.#waiting.add(waiter);
+    waiting.add(waiter);
     const giveUp = () => {
-      this.#waiting.delete(waiter);
+      waiting.delete(waiter);
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', giveUp, { once: true });
-    this.#beginNext();
+    beginNext();
     await promise;
     return () => {
-      this.#taken.splice(this.#taken.indexOf(key), 1);
-      this.#beginNext();
+      taken.splice(taken.indexOf(key), 1);
+      beginNext();
     };
-  }
-
-  #beginNext(): void {
-    for (const waiter of this.#waiting) {
-      const ofKey = this.#taken.filter((taken) => taken === waiter.key).length;
-      if (this.#taken.length >= this.#most || ofKey >= this.#mostOfOne) continue;
-      this.#waiting.delete(waiter);
-      this.#taken.push(waiter.key);
-      waiter.begin();
-    }
-  }
+  };
 }

@@ -94,8 +94,9 @@ function* shownIn(row: Row): Generator<Shown> {
   }
 }
 
-/** Reads a menu of any size. @param stamp that of the snapshot. */
-export function readLargeMenu(reads: SnapshotReads, storeId: string, stamp: Stamp | null): ReadMenu {
+/** Reads a menu of any size: its portions as they are taken. */
+export async function readLargeMenu(reads: SnapshotReads, storeId: string): Promise<ReadMenu> {
+  const [stamp = null] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
   return { stamp, portions: jsonOf(storeId, offsetOf(stamp), shownBy(reads, storeId)) };
 }
 

@@ -1,15 +1,15 @@
 /** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
 import {
   asTokenRefusal,
-  tokenErrorBody,
-  environmentUnavailable,
+  errorBody,
+  ENVIRONMENT_UNAVAILABLE,
   insufficientScope,
-  internalError,
+  INTERNAL_ERROR,
   invalidRequest,
   invalidToken,
   methodNotAllowed,
   notFound,
-  overloaded,
+  OVERLOADED,
   rateLimitExceeded,
   type Refusal,
   Refused,
@@ -19,7 +19,7 @@ import { required, id } from '../parameters/parameter.ts';
 import { parameterReader } from '../parameters/read.ts';
 import { orderFilters, paging } from '../parameters/filters.ts';
 import { described, part, Text } from '../records/fields.ts';
-import { invalidClient, tooManyFailures, tooManyTokens } from '../token/form.ts';
+import { INVALID_CLIENT, tooManyFailures, tooManyTokens } from '../token/form.ts';
 import { COUNTED_REFUSAL, headers, type HEADERS, type ResponseObject } from './objects.ts';
 
 const Detail = described(
@@ -27,17 +27,16 @@ const Detail = described(
   'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
 );
 
+/** When a refusal comes and what to do then, its headers besides those of every refusal, and examples. */
+type Described = [description: string, sent: readonly (keyof typeof HEADERS)[], examples: Record<string, Refusal>];
+
 /**
  * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
  * that narrow another. @param name leads its schema's.
  */
-function refusal(
-  name: string,
-  description: string,
-  sent: (keyof typeof HEADERS)[],
-  examples: Record<string, Refusal>,
-  ofToken = false,
-): ResponseObject {
+export function refusalAnswer(name: string, [description, sent, examples]: Described): ResponseObject {
+  // Those of the token endpoint alone are never to be stored.
+  const ofToken = sent.includes('No-Store');
   const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
   const codeOf = (meaning: string) => ({ type: 'string', enum: codes, description: meaning });
   const fields = ofToken
@@ -52,21 +51,13 @@ function refusal(
     : { code: codeOf('For programs: one code for each kind of error.'), detail: Detail };
   const why = ofToken ? 'Why there is no token.' : 'Why there is no other answer.';
   const schema = part(`${name.replace(/Error$/, '')}Error`, why, fields);
-  const shown = Object.entries(examples).map(([of, { code, detail }]) => {
-    const value = ofToken ? tokenErrorBody({ code, detail }) : { code, detail };
-    return [of, { value }];
-  });
+  const shown = Object.entries(examples).map(([of, refusal]) => [of, { value: errorBody(refusal, ofToken) }]);
   return {
     description,
     headers: headers(...sent, 'Help-Link'),
-    content: {
-      'application/json': { schema, examples: Object.fromEntries(shown) as Record<string, object> },
-    },
+    content: { 'application/json': { schema, examples: Object.fromEntries(shown) as Record<string, object> } },
   };
 }
-
-export const tokenRefusal: typeof refusal = (name, description, sent, examples) =>
-  refusal(name, description, ['No-Store', ...sent], examples, true);
 
 /** What the reader of parameters says to a query. */
 function refusalOf(read: (query: string) => unknown, query: string): Refusal {
@@ -82,97 +73,91 @@ function refusalOf(read: (query: string) => unknown, query: string): Refusal {
 const readOrders = parameterReader({ ...paging, ...orderFilters });
 const readOrder = parameterReader({ order_id: required(id, { description: '' }) });
 
-/** Every answer that refuses, besides those of the token endpoint. */
-export const REFUSALS = {
-  InvalidRequest: refusal(
-    'InvalidRequest',
+const DESCRIBED = {
+  InvalidRequest: [
     'What was sent is not well-formed HTTP/1.1. Requests that are too large or too slow get 413, 431 or 408 with the same code.',
     [],
     {
       malformed: invalidRequest('the request is not well-formed HTTP'),
       host: invalidRequest('the Host header is required'),
     },
-  ),
-  InvalidToken: refusal(
-    'InvalidToken',
+  ],
+  InvalidToken: [
     'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
     ['Bearer-Challenge', 'Refusal-Cache'],
     {
       missing: invalidToken(bearerMissing(undefined)),
       refused: invalidToken('the token is invalid, expired or revoked'),
     },
-  ),
-  InsufficientScope: refusal(
-    'InsufficientScope',
+  ],
+  InsufficientScope: [
     'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not help: ask for a token with them, or for a key that holds them.',
     ['Scope-Challenge', ...COUNTED_REFUSAL],
     { missing: insufficientScope(['crm', 'order'], ['crm']) },
-  ),
-  NotFound: refusal('NotFound', 'This store has no such record in this environment.', [...COUNTED_REFUSAL], {
-    record: notFound('this store has no such record'),
-  }),
-  MethodNotAllowed: refusal(
-    'MethodNotAllowed',
+  ],
+  NotFound: [
+    'This store has no such record in this environment.',
+    COUNTED_REFUSAL,
+    { record: notFound('this store has no such record') },
+  ],
+  MethodNotAllowed: [
     'The path is right, but the method is not: data is read with `GET`, or `HEAD` for the headers alone.',
     ['Allow'],
     { method: methodNotAllowed(['GET', 'HEAD']) },
-  ),
-  InvalidParameters: refusal(
-    'InvalidParameters',
+  ],
+  InvalidParameters: [
     'A parameter is unknown, missing, repeated, empty or of another form than is allowed; `detail` names it. Correct the request before trying again.',
-    [...COUNTED_REFUSAL],
+    COUNTED_REFUSAL,
     {
       unknown: refusalOf(readOrders, 'stauts=pending'),
       value: refusalOf(readOrders, 'created_from=2026-11-20'),
       range: refusalOf(readOrders, 'created_from=2026-11-21T00:00:00&created_to=2026-11-20T00:00:00'),
       missing: refusalOf(readOrder, ''),
     },
-  ),
-  RateLimitExceeded: refusal(
-    'RateLimitExceeded',
+  ],
+  RateLimitExceeded: [
     'The store’s quota is used up. Wait for `Retry-After` seconds, and make no calls until then: they would count too.',
     ['Retry-After', ...COUNTED_REFUSAL],
     { exceeded: rateLimitExceeded(42) },
-  ),
-  InternalError: refusal(
-    'InternalError',
+  ],
+  InternalError: [
     'The request failed on our side. Try again a limited number of times, with growing pauses.',
     [],
-    {
-      failed: internalError(),
-    },
-  ),
-  EnvironmentUnavailable: refusal(
-    'EnvironmentUnavailable',
+    { failed: INTERNAL_ERROR },
+  ],
+  EnvironmentUnavailable: [
     'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After', 'Refusal-Cache'],
-    { unavailable: environmentUnavailable(), overloaded: overloaded() },
-  ),
-  InvalidClient: tokenRefusal(
-    'InvalidClient',
+    { unavailable: ENVIRONMENT_UNAVAILABLE, overloaded: OVERLOADED },
+  ],
+  InvalidClient: [
     'Wrong `client_id` or `client_secret`, no Basic credentials, or a revoked key.',
-    ['Basic-Challenge'],
-    { client: invalidClient() },
-  ),
-  TokenMethodNotAllowed: tokenRefusal('TokenMethodNotAllowed', 'The path is right, but the method is not.', ['Allow'], {
-    method: methodNotAllowed(['POST']),
-  }),
-  SlowDown: tokenRefusal(
-    'SlowDown',
+    ['No-Store', 'Basic-Challenge'],
+    { client: INVALID_CLIENT },
+  ],
+  TokenMethodNotAllowed: [
+    'The path is right, but the method is not.',
+    ['No-Store', 'Allow'],
+    { method: methodNotAllowed(['POST']) },
+  ],
+  SlowDown: [
     'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',
-    ['Retry-After'],
-    { failures: tooManyFailures(30), tokens: tooManyTokens(29_000) },
-  ),
-  TokenInternalError: tokenRefusal(
-    'TokenInternalError',
+    ['No-Store', 'Retry-After'],
+    { failures: tooManyFailures(29_000, 60), tokens: tooManyTokens(29_000) },
+  ],
+  TokenInternalError: [
     'The request failed on our side. Try again a limited number of times, with growing pauses.',
-    [],
-    { failed: asTokenRefusal(internalError()) },
-  ),
-  TemporarilyUnavailable: tokenRefusal(
-    'TemporarilyUnavailable',
+    ['No-Store'],
+    { failed: asTokenRefusal(INTERNAL_ERROR) },
+  ],
+  TemporarilyUnavailable: [
     'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
-    ['Retry-After'],
-    { unavailable: asTokenRefusal(environmentUnavailable()), overloaded: asTokenRefusal(overloaded()) },
-  ),
-} satisfies Record<string, ResponseObject>;
+    ['No-Store', 'Retry-After'],
+    { unavailable: asTokenRefusal(ENVIRONMENT_UNAVAILABLE), overloaded: asTokenRefusal(OVERLOADED) },
+  ],
+} satisfies Record<string, Described>;
+
+/** Every answer that refuses, but that of malformed token requests. */
+export const REFUSALS = Object.fromEntries(
+  Object.entries<Described>(DESCRIBED).map(([name, about]) => [name, refusalAnswer(name, about)]),
+) as Record<keyof typeof DESCRIBED, ResponseObject>;

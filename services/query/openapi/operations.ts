@@ -10,9 +10,10 @@ import {
   type Reference as SchemaReference,
   Text,
 } from '../records/fields.ts';
-import { invalidForm, invalidScope, unauthorizedClient, unsupportedGrantType } from '../token/form.ts';
-import { type REFUSALS, tokenRefusal } from './errors.ts';
+import { invalidForm, invalidScope, UNAUTHORIZED_CLIENT, UNSUPPORTED_GRANT_TYPE } from '../token/form.ts';
+import { type REFUSALS, refusalAnswer } from './errors.ts';
 import {
+  type Content,
   COUNTED,
   headers,
   QUOTA,
@@ -33,6 +34,9 @@ export interface Documentation {
   description: string;
   /** What a 200 holds: a record, or an envelope of records. */
   answer: SchemaReference;
+  /** All of them are required. */
+  scopes: readonly [Scope, ...Scope[]];
+  parameters: Parameters;
   /** Whether the record may be missing: 404 then. */
   mayBeMissing?: true;
   /** Whether the answer has no entity tag, by which a client may ask whether anything changed. */
@@ -45,8 +49,8 @@ export interface Documentation {
 
 export const TOKEN_SCHEME = 'accessToken';
 
-export function dataOperation(about: Documentation, scopes: readonly Scope[], parameters: Parameters): OperationObject {
-  const { operationId, tag, summary, description, requires = scopeSentence(scopes) } = about;
+export function dataOperation(about: Documentation): OperationObject {
+  const { operationId, tag, summary, description, scopes, requires = scopeSentence(scopes), parameters } = about;
   const { mayBeMissing = false, isUntagged = false } = about;
   return {
     operationId,
@@ -111,9 +115,13 @@ function found({ answer, isUntagged, links }: Documentation): ResponseObject {
   return {
     description: schema.description,
     headers: isUntagged ? headers('Vary', ...QUOTA, 'Private-No-Store') : headers('ETag', 'Vary', ...COUNTED),
-    content: { 'application/json': { schema: answer, example } },
+    content: json(answer, example),
     ...(links === undefined ? {} : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
   };
+}
+
+function json(schema: SchemaReference, example: object | undefined): Content {
+  return { 'application/json': { schema, example } };
 }
 
 function linkObject([operationId, parameter]: [string, string]): [string, object] {
@@ -189,29 +197,23 @@ export const tokenOperation: OperationObject = {
     200: {
       description: 'A new token.',
       headers: headers('No-Store'),
-      content: {
-        'application/json': {
-          schema: Token,
-          example: {
-            access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJzdG9yZS1kYXRhIn0.c2lnbmF0dXJl',
-            token_type: 'Bearer',
-            expires_in: 900,
-            scope: 'store crm order menu',
-          },
-        },
-      },
+      content: json(Token, {
+        access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJzdG9yZS1kYXRhIn0.c2lnbmF0dXJl',
+        token_type: 'Bearer',
+        expires_in: 900,
+        scope: 'store crm order menu',
+      }),
     },
-    400: tokenRefusal(
-      'TokenRequest',
+    400: refusalAnswer('TokenRequest', [
       'The form is malformed, the grant or a scope cannot be granted, or the key may get no tokens.',
-      [],
+      ['No-Store'],
       {
         invalid_request: invalidForm('grant_type is required'),
-        unsupported_grant_type: unsupportedGrantType(),
+        unsupported_grant_type: UNSUPPORTED_GRANT_TYPE,
         invalid_scope: invalidScope("scope must name some of the key's own: store menu"),
-        unauthorized_client: unauthorizedClient(),
+        unauthorized_client: UNAUTHORIZED_CLIENT,
       },
-    ),
+    ]),
     ...refusals({
       401: 'InvalidClient',
       405: 'TokenMethodNotAllowed',
@@ -222,9 +224,8 @@ export const tokenOperation: OperationObject = {
   },
 };
 
-function health(name: string, description: string, status: string) {
-  const schema = part(name, description, { status: { type: 'string', const: status } });
-  return { 'application/json': { schema, example: { status } } };
+function health(name: string, description: string, status: string): Content {
+  return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 
 const open: Pick<OperationObject, 'tags' | 'security' | 'parameters'> = {

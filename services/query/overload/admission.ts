@@ -16,8 +16,8 @@ const BURST_WAITS = 3;
 /** More than a burst: requests wait too long, and in the last window so many times as many came as were begun. */
 const OUTRUN = 1.25;
 /**
- * How often it is counted what is asked and begun, what has waited too long is refused, and answers that are made give their places
- * back.
+ * After this time, while anybody asks, it is counted what was asked and begun, what has waited too long is refused, and answers that are
+ * made give their places back.
  */
 const WINDOW_MS = 100;
 
@@ -60,8 +60,8 @@ export class Admission {
   #isTurnEndScheduled = false;
   #begunInTurn = 0;
   #begun = 0;
-  #isExpiryScheduled = false;
-  #windowBeganAt = performance.now();
+  /** While anybody asks. */
+  #isWindowOpen = false;
   #askedInWindow = 0;
   #begunInWindow = 0;
   /** How many were begun in the last window, in as much time as a request may wait. */
@@ -83,7 +83,7 @@ export class Admission {
         return;
       }
       const now = performance.now();
-      this.#rollWindow(now);
+      if (!this.#isWindowOpen) this.#beginWindow(now);
       this.#askedInWindow += 1;
       const sender = this.#findSender(this.#options.senderOf(request));
       const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
@@ -189,7 +189,6 @@ export class Admission {
     this.#waiting.add(entry.sender);
     this.#queued += 1;
     this.#scheduleTurnEnd();
-    if (!this.#isExpiryScheduled) this.#scheduleExpiry();
   }
 
   /** Takes the next one of a sender, which then is the last of the senders. */
@@ -213,23 +212,25 @@ export class Admission {
     const now = performance.now();
     this.#isTurnEndScheduled = false;
     this.#begunInTurn = 0;
-    this.#rollWindow(now);
     for (const sender of this.#waiting) {
       if (this.#begunInTurn >= MAX_BEGUN_PER_TURN) break;
+      this.#refuseExpired(sender, now);
       if (!this.#canBegin(sender)) continue;
-      const isRefused = this.#isExpired(sender, now);
       const entry = this.#dequeue(sender);
-      if (entry?.isOver === false) {
-        if (isRefused) this.#refuse(entry, now);
-        else this.#begin(entry, now);
-      }
+      if (entry?.isOver === false) this.#begin(entry, now);
       this.#forgetIfIdle(sender);
     }
   }
 
-  #isExpired({ queue: [next] }: Sender, now: number): boolean {
-    if (next === undefined || !this.#areMany()) return false;
-    return now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
+  /** Refuses what has waited too long. */
+  #refuseExpired(sender: Sender, now: number): void {
+    const hasExpired = ({ queue: [next] }: Sender) =>
+      next !== undefined && this.#areMany() && now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
+    while (hasExpired(sender)) {
+      const entry = this.#dequeue(sender);
+      if (entry?.isOver === false) this.#refuse(entry, now);
+    }
+    this.#forgetIfIdle(sender);
   }
 
   /** Fewer are never refused: a long turn of the event loop is no overload. */
@@ -237,41 +238,28 @@ export class Admission {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
 
-  #scheduleExpiry(): void {
-    this.#isExpiryScheduled = true;
-    setTimeout(() => this.#expire(), WINDOW_MS).unref();
+  #beginWindow(now: number): void {
+    this.#isWindowOpen = true;
+    this.#askedInWindow = 0;
+    this.#begunInWindow = 0;
+    setTimeout(() => this.#endWindow(now), WINDOW_MS).unref();
   }
 
-  /** Refuses what has waited too long, also where nothing ends and nothing can be begun. */
-  #expire(): void {
+  #endWindow(began: number): void {
     const now = performance.now();
-    this.#rollWindow(now);
-    for (const sender of this.#waiting) {
-      while (this.#isExpired(sender, now)) {
-        const entry = this.#dequeue(sender);
-        if (entry?.isOver === false) this.#refuse(entry, now);
-      }
-      this.#forgetIfIdle(sender);
-    }
-    this.#isExpiryScheduled = false;
-    if (this.#queued > 0) this.#scheduleExpiry();
-  }
-
-  #rollWindow(now: number): void {
-    const elapsedMs = now - this.#windowBeganAt;
-    if (elapsedMs < WINDOW_MS) return;
     const isLate = [...this.#waiting].some(
       ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
     );
     this.#isOutrun = isLate && this.#askedInWindow > this.#begunInWindow * OUTRUN;
-    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / elapsedMs);
-    this.#askedInWindow = 0;
-    this.#begunInWindow = 0;
-    this.#windowBeganAt = now;
+    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
     for (const entry of this.#inFlight) {
       // The rest is its client's affair: how soon it takes the answer.
       if (entry.response.writableEnded || entry.response.writableNeedDrain) this.#leave(entry);
     }
+    // Also where nothing ends and nothing can be begun.
+    for (const sender of this.#waiting) this.#refuseExpired(sender, now);
+    if (this.#senders.size > 0) this.#beginWindow(now);
+    else this.#isWindowOpen = false;
   }
 
   #enter(entry: AdmittedRequest): void {

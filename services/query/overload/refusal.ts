@@ -4,21 +4,17 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
-import { pathOf, errorBody, TOKEN_PATH } from '../responses/send.ts';
-import { asTokenRefusal, overloaded, type Refusal } from '../responses/refusal.ts';
+import { pathOf, TOKEN_PATH } from '../responses/send.ts';
+import { asTokenRefusal, errorBody, OVERLOADED } from '../responses/refusal.ts';
 
-interface Prepared {
-  /** Names and values alternate; the last name is still without a value. */
-  headers: readonly string[];
-  body: string;
-}
+const DATA = prepare({ 'cache-control': 'private, no-cache' });
+const CHANGES = prepare({ 'cache-control': 'private, no-store' });
+const TOKEN = prepare({ 'cache-control': 'no-store', pragma: 'no-cache' }, true);
 
-const DATA = prepare(overloaded(), { 'cache-control': 'private, no-cache' });
-const CHANGES = prepare(overloaded(), { 'cache-control': 'private, no-store' });
-const TOKEN = prepare(asTokenRefusal(overloaded()), { 'cache-control': 'no-store', pragma: 'no-cache' }, true);
-
-function prepare(refusal: Refusal, caching: Record<string, string>, toToken = false): Prepared {
-  const body = errorBody(refusal, toToken);
+/** Of its headers names and values alternate; the last name is still without a value. */
+function prepare(caching: Record<string, string>, toToken = false) {
+  const refusal = toToken ? asTokenRefusal(OVERLOADED) : OVERLOADED;
+  const body = JSON.stringify(errorBody(refusal, toToken));
   const headers = {
     ...refusal.headers,
     ...caching,
@@ -35,7 +31,7 @@ export function refuse(request: IncomingMessage, response: ServerResponse): void
 }
 
 /** The path is taken apart only where it may make a difference. */
-function preparedFor(target: string): Prepared {
+function preparedFor(target: string): typeof DATA {
   if (target.includes('/token') && pathOf(target) === TOKEN_PATH) return TOKEN;
   return target.includes('/changes') && pathOf(target).endsWith('/changes') ? CHANGES : DATA;
 }

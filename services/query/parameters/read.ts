@@ -20,21 +20,17 @@ export function queryOf(request: FastifyRequest): string {
 /** A longer name is cut where an answer names it. */
 const SHOWN_NAME_LENGTH = 64;
 
-/** Reads the parameters of one endpoint; made once for each. */
-export type ParameterReader<P extends Parameters> = (query: string) => Values<P>;
-
 /**
- * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for everything that the endpoint does not define or
+ * Makes the reader of an endpoint's parameters, once for each. It throws `Refused` with 422 for everything that the endpoint does not define or
  * allow. The message never repeats values, since they may be personal.
  */
-export function parameterReader<P extends Parameters>(parameters: P): ParameterReader<P> {
-  const names = Object.keys(parameters);
+export function parameterReader<P extends Parameters>(parameters: P): (query: string) => Values<P> {
   const definitions = new Map(Object.entries(parameters));
-  const ranges = names
-    .filter((name) => name.endsWith('_from') && definitions.has(upperBound(name)))
-    .map((name) => [name, upperBound(name)] as const);
+  const ranges = [...definitions.keys()]
+    .map((name) => [name, name.replace(/_from$/, '_to')] as const)
+    .filter(([from, to]) => from !== to && definitions.has(to));
   return (query) => {
-    const texts = collect(parseUrlEncoded(query), definitions, names);
+    const texts = collect(parseUrlEncoded(query), definitions);
     const values: Record<string, unknown> = {};
     for (const [name, definition] of definitions) values[name] = valueOf(name, definition, texts.get(name));
     for (const [from, to] of ranges) refuseEmptyRange(values, from, to);
@@ -47,7 +43,7 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
   const definitions = new Map([[name, definition]]);
   return (query) => {
     const pairs = parseUrlEncoded(query).filter((pair) => pair.name === name);
-    return valueOf(name, definition, collect(pairs, definitions, [name]).get(name));
+    return valueOf(name, definition, collect(pairs, definitions).get(name));
   };
 }
 
@@ -59,24 +55,16 @@ function valueOf<T>(name: string, definition: Parameter<T>, given: readonly stri
   return (repeatable ? [...new Set(values as string[])].toSorted() : values[0]) as T;
 }
 
-function upperBound(name: string): string {
-  return `${name.slice(0, -'_from'.length)}_to`;
-}
-
 function refuse(detail: string): never {
   throw new Refused(invalidParameters(detail));
 }
 
-function collect(
-  pairs: readonly Pair[],
-  definitions: Map<string, Parameters[string]>,
-  names: readonly string[],
-): Map<string, string[]> {
+function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[string]>): Map<string, string[]> {
   const texts = new Map<string, string[]>();
   for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
     const definition = definitions.get(name);
-    if (definition === undefined) refuse(unknown(name, names));
+    if (definition === undefined) refuse(unknown(name, [...definitions.keys()]));
     if (value === null) refuse(`${name} is not percent-encoded UTF-8; it must be ${definition.allowed}`);
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);

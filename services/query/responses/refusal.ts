@@ -41,69 +41,59 @@ export class Refused extends Error {
   override readonly name = 'Refused';
   readonly refusal: Refusal;
 
-  constructor(refusal: Refusal, options?: { cause?: unknown }) {
-    super(refusal.code, options);
+  constructor(refusal: Refusal) {
+    super(refusal.code);
     this.refusal = refusal;
   }
 }
 
-/** Makes one without a reason. */
 export function refusal(status: number, code: string, detail: string, headers: Record<string, string> = {}): Refusal {
   return { status, code, detail, headers };
 }
 
 /** What HTTP or its framing does not allow; 400 unless a more exact status is given. */
-export function invalidRequest(detail: string, status = 400): Refusal {
-  return refusal(status, 'invalid_request', detail);
-}
+export const invalidRequest = (detail: string, status = 400) => refusal(status, 'invalid_request', detail);
 
 /** `detail` is also the `error_description`, so it holds neither quotes nor backslashes. */
-export function invalidToken(detail: string): Refusal {
-  return refusal(401, 'invalid_token', detail, {
+export const invalidToken = (detail: string) =>
+  refusal(401, 'invalid_token', detail, {
     'www-authenticate': `Bearer realm="${REALM}", error="invalid_token", error_description="${detail}"`,
   });
-}
 
 /** Names what is missing; the header holds all that the endpoint requires. */
-export function insufficientScope(required: readonly Scope[], missing: readonly Scope[]): Refusal {
-  return refusal(403, 'insufficient_scope', `the token lacks the scope ${missing.join(' and ')}`, {
+export const insufficientScope = (required: readonly Scope[], missing: readonly Scope[]) =>
+  refusal(403, 'insufficient_scope', `the token lacks the scope ${missing.join(' and ')}`, {
     'www-authenticate': `Bearer realm="${REALM}", error="insufficient_scope", scope="${required.join(' ')}"`,
   });
-}
 
-export function notFound(detail: string): Refusal {
-  return refusal(404, 'not_found', detail);
-}
+export const notFound = (detail: string) => refusal(404, 'not_found', detail);
 
 export function methodNotAllowed(allowed: readonly string[]): Refusal {
   const allow = allowed.join(', ');
   return refusal(405, 'method_not_allowed', `allowed at this path: ${allow}`, { allow });
 }
 
-export function invalidParameters(detail: string): Refusal {
-  return refusal(422, 'invalid_parameters', detail);
-}
+export const invalidParameters = (detail: string) => refusal(422, 'invalid_parameters', detail);
 
-export function rateLimitExceeded(resetSeconds: number): Refusal {
-  return refusal(429, 'rate_limit_exceeded', `the quota of this store is used up for ${resetSeconds} s`, {
+export const rateLimitExceeded = (resetSeconds: number) =>
+  refusal(429, 'rate_limit_exceeded', `the quota of this store is used up for ${resetSeconds} s`, {
     'retry-after': String(resetSeconds),
   });
-}
 
-export function internalError(): Refusal {
-  return refusal(500, 'internal_error', 'the request failed on our side');
-}
+export const INTERNAL_ERROR = refusal(500, 'internal_error', 'the request failed on our side');
 
-export function environmentUnavailable(): Refusal {
-  return refusal(503, 'environment_unavailable', 'the data environment is unavailable, try again later', {
-    'retry-after': String(RETRY_AFTER_OUTAGE_SECONDS),
-  });
-}
+export const ENVIRONMENT_UNAVAILABLE = refusal(
+  503,
+  'environment_unavailable',
+  'the data environment is unavailable, try again later',
+  { 'retry-after': String(RETRY_AFTER_OUTAGE_SECONDS) },
+);
 
 /** The same code and headers as of an outage: for a client it is one. */
-export function overloaded(): Refusal {
-  return { ...environmentUnavailable(), detail: 'more is asked than can be answered now, try again later' };
-}
+export const OVERLOADED: Refusal = {
+  ...ENVIRONMENT_UNAVAILABLE,
+  detail: 'more is asked than can be answered now, try again later',
+};
 
 /** A refusal of any endpoint, as the token endpoint answers it. */
 export function asTokenRefusal(other: Refusal): Refusal {
@@ -113,7 +103,7 @@ export function asTokenRefusal(other: Refusal): Refusal {
   return other;
 }
 
-/** The error body of the token endpoint (rule R4.3). */
-export function tokenErrorBody({ code, detail }: Pick<Refusal, 'code' | 'detail'>): Record<string, string> {
-  return { error: code, error_description: detail, code, detail };
+/** The error body: two fields, at the token endpoint four (rule R4.3). */
+export function errorBody({ code, detail }: Pick<Refusal, 'code' | 'detail'>, toToken: boolean) {
+  return toToken ? { error: code, error_description: detail, code, detail } : { code, detail };
 }

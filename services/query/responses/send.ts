@@ -1,11 +1,11 @@
-/** Sends error responses: which refusal answers an error, and its body: two fields, at the token endpoint four. */
+/** Sends error responses: which refusal answers an error, and how it leaves. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   asTokenRefusal,
-  tokenErrorBody,
+  errorBody,
   type Refusal,
-  environmentUnavailable,
-  internalError,
+  ENVIRONMENT_UNAVAILABLE,
+  INTERNAL_ERROR,
   invalidRequest,
   Refused,
 } from './refusal.ts';
@@ -25,24 +25,15 @@ export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusa
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
-  if (request.server.services.config.query.docs) reply.header('link', helpLink(code, toToken));
+  if (request.server.services.config.query.docs) {
+    reply.header('link', `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`);
+  }
   request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
   return reply
     .code(status)
     .headers(headers)
     .header('content-type', 'application/json; charset=utf-8')
-    .send(errorBody({ status, headers, code, detail }, toToken));
-}
-
-/** Where the guide says what to do about a code. */
-export function helpLink(code: string, toToken: boolean): string {
-  return `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`;
-}
-
-/** The JSON of a refusal. */
-export function errorBody(refusal: Refusal, toToken: boolean): string {
-  const { code, detail } = refusal;
-  return JSON.stringify(toToken ? tokenErrorBody(refusal) : { code, detail });
+    .send(JSON.stringify(errorBody({ code, detail }, toToken)));
 }
 
 /** Nothing of the token endpoint may stay in a cache (RFC 6749 section 5.1). */
@@ -53,9 +44,9 @@ export function forbidStoring(reply: FastifyReply): FastifyReply {
 /** The refusal for an error. Nothing of a foreign error's text gets into it. */
 export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
-  if (isUnavailable(error)) return environmentUnavailable();
+  if (isUnavailable(error)) return ENVIRONMENT_UNAVAILABLE;
   const status = clientErrorStatus(error);
-  if (status === null) return internalError();
+  if (status === null) return INTERNAL_ERROR;
   return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
 }
 
@@ -103,8 +94,8 @@ export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): voi
 }
 
 /** A whole HTTP response, after which the connection ends. */
-export function rawAnswer(refusal: Refusal, requestId: string): string {
-  const body = errorBody(refusal, false);
+function rawAnswer(refusal: Refusal, requestId: string): string {
+  const body = JSON.stringify(errorBody(refusal, false));
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
     `Date: ${new Date().toUTCString()}`,

@@ -1,6 +1,244 @@
-/** The change feeds: of each kind of records, and of several. */
-import { changesEndpoint, storeChangesEndpoint } from '../endpoints/changes.ts';
-import { routePlugin } from '../endpoints/route.ts';
-import { ALL_KINDS } from '../feed/kinds.ts';
+/**
+ * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once or, where it may
+ * wait, once there are changes.
+ * While it waits it costs its connection and a few hundred bytes: no reads, no place among the requests in flight.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { EntityName } from '#shared/events/entities.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
+import { callerOf } from '../access/steps.ts';
+import { invalidParameters, Refused } from '../responses/refusal.ts';
+import { dataRoute, sendBody, type Services } from '../endpoints/data-endpoint.ts';
+import { operationOn } from '../records/kinds.ts';
+import { cursor, oneOf, optional, repeatable, type Values, waitSeconds, withDefault } from '../parameters/parameter.ts';
+import { readerOfOne } from '../parameters/read.ts';
+import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
+import { type After, type CursorScope, decodeCursor, NOW } from '../feed/cursor.ts';
+import {
+  ALL_KINDS,
+  changesOf,
+  changesOfKinds,
+  type Feed,
+  FEED_KINDS,
+  feedOfKind,
+  feedOfKinds,
+  kindsNamed,
+  nameOfKind,
+  RECORDS,
+} from '../feed/kinds.ts';
+import { type FeedRequest, readChanges } from '../feed/read.ts';
+import type { ChangesPage } from '../feed/shared-changes.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isUnavailable } from '#shared/errors.ts';
+import { type Route, routePlugin } from '../endpoints/route.ts';
+
+const parameters = {
+  records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
+    description:
+      '`summary`: records as lists show them. `whole`: with all that belongs to the record itself, so that no second request is needed.',
+  }),
+  after: optional(cursor, {
+    description:
+      '`next` of the answer after which to go on, or `now` for what changes from here on. Without it the feed begins at the beginning: every record that is there, and no deletions from before.',
+  }),
+  page_size: withDefault(changesPageSize, 20, {
+    description: `How many changes an answer has at most. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. An answer ends with the record that passes 4 MiB: \`more\` alone says whether there are more.`,
+  }),
+  wait: withDefault(waitSeconds, 0, {
+    description:
+      'For how many seconds to hold the answer while there are no changes; above 30 counts as 30. It is answered as soon as something changes, and else with no results. `HEAD` does not wait.',
+  }),
+};
+
+const KIND_NAMES = ALL_KINDS.map(nameOfKind);
+
+const kinds = repeatable(oneOf(KIND_NAMES, { enum: KIND_NAMES }), {
+  description:
+    'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it of all kinds.',
+});
+
+function changesEndpoint(entity: EntityName): Route {
+  const { scope, tag } = FEED_KINDS[entity];
+  const plural = entity === 'store' ? 'the store’s own record' : tag.toLowerCase();
+  return dataRoute(
+    {
+      path: `/api/${nameOfKind(entity)}/changes`,
+      scopes: [scope],
+      parameters,
+      operationId: operationOn('follow', tag),
+      tag,
+      summary: `Follow changes of ${plural}`,
+      description: descriptionOf(
+        entity === 'store' ? 'The store’s own record where it' : `The ${plural} of the store that`,
+      ),
+      answer: changesOf(entity),
+      isUntagged: true,
+    },
+    (request, reply, values) => answer(request, reply, feedOfKind(entity, values.records), values),
+  );
+}
+
+function storeChangesEndpoint(): Route {
+  const readKinds = readerOfOne('kinds', kinds);
+  return dataRoute(
+    {
+      path: '/api/changes',
+      scopes: SCOPES,
+      // What is wrong with the kinds is said before the scopes are looked at, which follow from them.
+      scopesOf: (query) => scopesOf(kindsNamed(readKinds(query))),
+      parameters: { kinds, ...parameters },
+      operationId: 'followChanges',
+      tag: 'Changes',
+      summary: 'Follow changes of several kinds',
+      description: descriptionOf('The records of the store, of all kinds or those named, that'),
+      requires: 'Requires the scopes of the kinds that are named; without `kinds` those of all.',
+      answer: changesOfKinds(ALL_KINDS),
+      isUntagged: true,
+    },
+    (request, reply, values) => answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
+  );
+}
+
+function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
+  return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
+}
+
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  feed: Feed,
+  { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
+): Promise<FastifyReply> {
+  const { environment, storeId } = callerOf(request);
+  const cursorOrNow = cursorIn({ environment, storeId, feed: feed.name }, after);
+  const followed: FeedRequest = { environment, storeId, feed, after: cursorOrNow, pageSize };
+  if (seconds === 0 || request.method === 'HEAD') {
+    const { body } = await read(request.server.services, followed);
+    return sendBody(reply, body);
+  }
+  const body = await holdAnswer(request, reply, followed, seconds);
+  // Nobody may be there any longer who could be answered.
+  return body === null ? reply.hijack() : sendBody(reply, body);
+}
+
+/** @throws {Refused} for a cursor that is none, or one of another store, environment or feed. */
+function cursorIn(scope: CursorScope, text: string | null): After {
+  if (text === null || text === NOW) return text;
+  const found = decodeCursor(scope, text);
+  if (found === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
+  return found;
+}
+
+function descriptionOf(changed: string): string {
+  return `
+${changed} changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
+changes took effect here, whatever times the publisher gave them.
+
+Read from the beginning until \`more\` is \`false\`: that is a full copy. Then go on from \`next\`, which you store together with what
+you made of the results. Whoever does so is told every record's last state and every deletion at least once, whatever happens
+in between; after a rebuild or a restored backup on our side some are told again, so apply what you are told as it is,
+also where you seem to have it.
+
+With \`wait\` the answer comes as soon as something changes. Waiting counts toward the quota once.
+`.trim();
+}
+
+/** What was seen of a store is read a moment later from a snapshot that may not hold it yet. */
+const BEHIND_MS = 20;
+
+/** How often somebody who waits asks for a generation where there is none. */
+const NO_GENERATION_MS = 250;
+
+/** The body of an answer that waits for changes; `null` where the client is gone. */
+async function holdAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  feed: FeedRequest,
+  seconds: number,
+): Promise<Buffer | null> {
+  const { services } = request.server;
+  const { socket } = request.raw;
+  const began = performance.now();
+  const until = began + seconds * 1_000;
+  let page: ChangesPage | null = null;
+  // Again where meanwhile another generation began to answer.
+  while (page === null && !socket.destroyed && !services.isClosing() && performance.now() < until) {
+    page = await waitForChanges(request, reply, feed, until);
+  }
+  if (socket.destroyed) return null;
+  request.heldMilliseconds = performance.now() - began;
+  if (services.isClosing()) reply.header('connection', 'close');
+  try {
+    return (page ?? (await read(services, feed))).body;
+  } finally {
+    // Every time, and last: nobody has to know which of the steps above took long (rule R10.7).
+    await services.reauthorize(request, reply, scopesOf(feed.feed.kinds));
+  }
+}
+
+/** @param feed `now` in it becomes a cursor with the first read. */
+async function read(
+  services: Services,
+  feed: FeedRequest,
+  generation = services.generations.of(feed.environment),
+): Promise<ChangesPage> {
+  const { changes } = services.sharedOf(generation);
+  const { begun } = services.admission;
+  const hasOthers = () => services.admission.begun > begun;
+  const page = await readChanges(changes, services.deadlineFor(feed.environment), feed, hasOthers);
+  // Where nothing is there yet, what comes next is not to be missed.
+  if (feed.after === NOW) feed.after = page.next;
+  return page;
+}
+
+/** Resolves when there are changes, with them; with `null` when the time, the generation or the service ends. */
+async function waitForChanges(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  feed: FeedRequest,
+  until: number,
+): Promise<ChangesPage | null> {
+  const { services, server } = request.server;
+  const { admission, metrics } = services;
+  const generation = services.generations.find(feed.environment);
+  if (generation === null) {
+    const left = until - performance.now();
+    await admission.whileWaiting(request.admitted, sleep(Math.min(left, NO_GENERATION_MS)));
+    return null;
+  }
+  const { watch } = services.sharedOf(generation);
+  const waiter = watch.enter(feed.storeId, feed.feed.kinds);
+  const end = () => waiter.end();
+  const timer = setTimeout(end, until - performance.now());
+  const { socket } = request.raw;
+  // Sockets on which nothing happens are cut off otherwise.
+  socket.setTimeout(0);
+  reply.raw.once('close', end);
+  metrics.waiting.inc();
+  try {
+    for (let waited = 0; ; waited += 1) {
+      if (waited > 1) await sleep(BEHIND_MS);
+      const page = await read(services, feed, generation).catch(nothingWhileUnavailable);
+      if (page !== null && !page.isEmpty) return page;
+      if (waiter.isOver) return null;
+      const known = page && { position: page.next.snapshotPosition, epochs: page.stamp?.epochs };
+      await admission.whileWaiting(request.admitted, waiter.moved(known));
+      feed.positions = waiter.positions;
+      if (waiter.isOver) return null;
+    }
+  } finally {
+    metrics.waiting.dec();
+    reply.raw.off('close', end);
+    socket.setTimeout(server.timeout);
+    clearTimeout(timer);
+    watch.leave(waiter);
+  }
+}
+
+/** While MongoDB is away a wait goes on. */
+function nothingWhileUnavailable(error: unknown): null {
+  if (isUnavailable(error)) return null;
+  throw error;
+}
 
 export default routePlugin([...ALL_KINDS.map(changesEndpoint), storeChangesEndpoint()]);

@@ -44,14 +44,12 @@ function listEndpoint<P extends Parameters>(
     path: `${pathOfKind(kind)}/list`,
     scopes: [scope],
     parameters: { ...paging, ...filters },
-    documentation: {
-      operationId: operationOn('list', tag),
-      tag,
-      summary: `List ${tag.toLowerCase()}`,
-      description,
-      answer: listOf(summary),
-      ...(links === undefined ? {} : { links }),
-    },
+    operationId: operationOn('list', tag),
+    tag,
+    summary: `List ${tag.toLowerCase()}`,
+    description,
+    answer: listOf(summary),
+    ...(links === undefined ? {} : { links }),
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
       const { page: number, page_size: pageSize } = values as Values<typeof paging>;
@@ -187,15 +185,13 @@ export default routePlugin([
         example: 'c204',
       }),
     },
-    documentation: {
-      operationId: 'listCustomerOrders',
-      tag: 'Customers',
-      summary: 'List the orders of customers',
-      description:
-        'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order names gives an empty list.',
-      answer: listOf(OrderSummary),
-      links: { getOrder: 'order_id' },
-    },
+    operationId: 'listCustomerOrders',
+    tag: 'Customers',
+    summary: 'List the orders of customers',
+    description:
+      'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order names gives an empty list.',
+    answer: listOf(OrderSummary),
+    links: { getOrder: 'order_id' },
     dependsOn: ['order'],
     read: (view, { page: number, page_size: pageSize, customer_id: customerId, ...filters }) => {
       const wanted = ordersOf(customerId === null ? 'a customer' : { customerId }, filters);

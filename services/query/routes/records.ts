@@ -21,53 +21,6 @@ interface Details {
   joined?: KindName;
 }
 
-const DETAILS: Partial<Record<KindName, Details>> = {
-  campaign: {
-    schema: Campaign,
-    shape: 'whole',
-    named: 'lists',
-    example: 'm12',
-    description: 'One campaign, with its message and what came of it.',
-  },
-  category: {
-    schema: Category,
-    shape: 'category',
-    named: 'lists and products',
-    example: 'k1',
-    description: 'One category, with the number of its products.',
-    joined: 'product',
-  },
-  coupon: {
-    schema: Coupon,
-    shape: 'whole',
-    named: 'lists and orders',
-    example: 'k15',
-    description: 'One coupon, with its limits and how often it was used.',
-  },
-  order: {
-    schema: Order,
-    shape: 'order',
-    named: 'lists and reviews',
-    example: 'o1001',
-    description: 'One order, with its items, delivery, payments and the way it has made.',
-  },
-  product: {
-    schema: Product,
-    shape: 'product',
-    named: 'lists and orders',
-    example: 'p7',
-    description: 'One product, with its option groups.',
-    joined: 'option_group',
-  },
-  review: {
-    schema: Review,
-    shape: 'whole',
-    named: 'lists',
-    example: 'r310',
-    description: 'One review, with what the store answered.',
-  },
-};
-
 function detailsOf(kind: KindName, { schema, shape, named, example, description, joined }: Details): Route {
   const parameter = `${kind}_id`;
   return dataEndpoint({
@@ -76,34 +29,73 @@ function detailsOf(kind: KindName, { schema, shape, named, example, description,
     parameters: {
       [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }),
     },
-    documentation: {
-      operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
-      tag: KINDS[kind].tag,
-      summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,
-      description,
-      answer: schema,
-      mayBeMissing: true,
-    },
+    operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
+    tag: KINDS[kind].tag,
+    summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,
+    description,
+    answer: schema,
+    mayBeMissing: true,
     dependsOn: joined === undefined ? [kind] : [kind, joined],
     read: (view, values) => readRecord(view, COLLECTIONS[kind], values[parameter] ?? '', shape),
   });
 }
 
 export default routePlugin([
-  ...Object.entries(DETAILS).map(([kind, details]) => detailsOf(kind as KindName, details)),
+  detailsOf('campaign', {
+    schema: Campaign,
+    shape: 'whole',
+    named: 'lists',
+    example: 'm12',
+    description: 'One campaign, with its message and what came of it.',
+  }),
+  detailsOf('category', {
+    schema: Category,
+    shape: 'category',
+    named: 'lists and products',
+    example: 'k1',
+    description: 'One category, with the number of its products.',
+    joined: 'product',
+  }),
+  detailsOf('coupon', {
+    schema: Coupon,
+    shape: 'whole',
+    named: 'lists and orders',
+    example: 'k15',
+    description: 'One coupon, with its limits and how often it was used.',
+  }),
+  detailsOf('order', {
+    schema: Order,
+    shape: 'order',
+    named: 'lists and reviews',
+    example: 'o1001',
+    description: 'One order, with its items, delivery, payments and the way it has made.',
+  }),
+  detailsOf('product', {
+    schema: Product,
+    shape: 'product',
+    named: 'lists and orders',
+    example: 'p7',
+    description: 'One product, with its option groups.',
+    joined: 'option_group',
+  }),
+  detailsOf('review', {
+    schema: Review,
+    shape: 'whole',
+    named: 'lists',
+    example: 'r310',
+    description: 'One review, with what the store answered.',
+  }),
   dataEndpoint({
     path: '/api/store/info/',
     scopes: ['store'],
     parameters: {},
-    documentation: {
-      operationId: 'getStoreInfo',
-      tag: 'Store',
-      summary: 'Get the store',
-      description:
-        'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 until the store’s own record has arrived.',
-      answer: StoreInfo,
-      mayBeMissing: true,
-    },
+    operationId: 'getStoreInfo',
+    tag: 'Store',
+    summary: 'Get the store',
+    description:
+      'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 until the store’s own record has arrived.',
+    answer: StoreInfo,
+    mayBeMissing: true,
     dependsOn: ['store'],
     read: (view) => readRecord(view, COLLECTIONS.store, view.storeId, 'summary'),
   }),
@@ -111,14 +103,12 @@ export default routePlugin([
     path: '/api/menu/',
     scopes: ['menu'],
     parameters: {},
-    documentation: {
-      operationId: 'getMenu',
-      tag: 'Menu',
-      summary: 'Get the menu',
-      description:
-        'All that the store sells now, composed: active categories that have an active product, in order, with their active products and the active options of these.',
-      answer: Menu,
-    },
+    operationId: 'getMenu',
+    tag: 'Menu',
+    summary: 'Get the menu',
+    description:
+      'All that the store sells now, composed: active categories that have an active product, in order, with their active products and the active options of these.',
+    answer: Menu,
     dependsOn: ['category', 'product', 'option_group'],
     read: (view, _values, { menus }) => menus.read(view),
   }),

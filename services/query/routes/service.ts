@@ -8,7 +8,6 @@ import { sendStatic } from '../responses/static-content.ts';
 const health: Route = {
   method: 'GET',
   path: '/health',
-  access: 'open',
   operation: healthOperation,
   async handler({ server }, reply) {
     reply.header('cache-control', 'no-store');
@@ -24,10 +23,9 @@ const MAX_AGE_SECONDS = 300;
 const openApi: Route = {
   method: 'GET',
   path: '/openapi.json',
-  access: 'open',
   operation: documentOperation,
   handler: async (request, reply) =>
-    sendStatic(request, reply, await request.server.openApiContent(), `public, max-age=${MAX_AGE_SECONDS}`),
+    sendStatic(request, reply, request.server.openApiContent, `public, max-age=${MAX_AGE_SECONDS}`),
 };
 
 export default routePlugin([health, openApi]);

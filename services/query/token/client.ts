@@ -9,28 +9,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AccessKey, type ControlCollections, storeAccessId, validSecrets } from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState, redisKeys } from '#shared/access/grants.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
-import { StoreDataError } from '#shared/errors.ts';
+import { unavailable } from '#shared/errors.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import type { RedisGates } from '../access/redis-gates.ts';
 import { batched, type ReadOne } from '../batched.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { decode } from '../parameters/read.ts';
-import { redisScript, runScript } from '../access/live-access.ts';
+import { type LiveAccessSources, redisScript, runScript } from '../access/live-access.ts';
+import type { Client } from '../access/tokens.ts';
 import { Refused } from '../responses/refusal.ts';
 import type { ClientAddress, FailedAuthentications } from './failed-authentications.ts';
-import { invalidClient, tooManyTokens, unauthorizedClient } from './form.ts';
+import { INVALID_CLIENT, tooManyTokens, UNAUTHORIZED_CLIENT } from './form.ts';
 
 interface Credentials {
   clientId: string;
   clientSecret: string;
-}
-
-/** A client whose key may get tokens. */
-export interface Client {
-  clientId: string;
-  storeId: string;
-  environment: string;
-  scopes: Scope[];
 }
 
 /** A session that is stored where a key may get tokens and has all of the scopes. */
@@ -40,23 +32,12 @@ export interface WantedSession {
   scopes: readonly Scope[];
 }
 
-export interface ClientSources {
-  failures: FailedAuthentications;
+export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
+  attempt: FailedAuthentications;
   addressOf: ClientAddress;
   maxTokens: number;
-  gates: Pick<RedisGates, 'acquire'>;
-  prefix: string;
   environments: readonly string[];
-  control: ControlCollections;
   readKey: ReadOne<AccessKey>;
-}
-
-/** A client whose secret is right: it may get tokens, or why it may not. */
-export interface Authenticated {
-  client: Client;
-  outcome: 'allowed' | 'key_not_active' | 'store_blocked' | 'too_many_tokens';
-  /** Until the key has fewer live tokens than it may. */
-  milliseconds: number;
 }
 
 /** Why authentication failed: for operators, the most useful reason first. */
@@ -73,7 +54,7 @@ function readCredentials(header = '') {
   const text = bytes.toString('utf8');
   const colon = text.indexOf(':');
   // Nothing was tried.
-  if (colon === -1 || !isUtf8(bytes)) throw new Refused({ ...invalidClient(), reason: 'credentials_missing' });
+  if (colon === -1 || !isUtf8(bytes)) throw new Refused({ ...INVALID_CLIENT, reason: 'credentials_missing' });
   const asSent: Credentials = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
   const clientId = decode(asSent.clientId);
   const clientSecret = decode(asSent.clientSecret);
@@ -106,19 +87,21 @@ const FAILURE_MS = 10;
 const MAX_READS = 3;
 
 /**
- * Makes the step that authenticates a client and stores the requested session if the key allows it.
- * Every failure costs the same work and time. @throws {Refused} 401 `invalid_client`; 429 `slow_down` after too many failures.
+ * Makes the step that authenticates a client and stores the requested session if the key allows it. Every failure costs the same work and
+ * time.
+ * @throws {Refused} 401 `invalid_client`; 400 `unauthorized_client` when the key is inactive or its store blocked; 429 `slow_down` after
+ * too many failures, and where the key has as many live tokens as it may, and nothing else would be wrong.
  */
 export function authenticateClient(sources: ClientSources) {
   return async (
     { raw, headers }: FastifyRequest,
     session: WantedSession | null,
     withDeadline: WithDeadline,
-  ): Promise<Authenticated> => {
+  ): Promise<Client> => {
     const { decoded, candidates } = readCredentials(headers.authorization);
     const address = sources.addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
     // By the decoded name, since one `client_id` has many encoded spellings.
-    const attempt = sources.failures.attempt(decoded.clientId, address);
+    const attempt = sources.attempt(decoded.clientId, address);
     attempt.requireUnrefused();
     const began = performance.now();
     const isWithin = attempt.requireWithin();
@@ -137,7 +120,7 @@ export function authenticateClient(sources: ClientSources) {
       await sleep(Math.max(0, FAILURE_MS - (performance.now() - began)));
       throw new Refused({ ...failed, ...whyRefused(failures) });
     }
-    throw new StoreDataError('environment_unavailable', 'Redis and MongoDB have different versions of a key');
+    throw unavailable('Redis and MongoDB have different versions of a key');
   };
 }
 
@@ -200,21 +183,21 @@ return {'allowed'}`);
 
 /**
  * Stores the session of a key that was just read.
- * @returns what came of it; `out_of_date` where Redis has another version. It has the one that was read then, unless its own is newer.
+ * @returns its client, or `out_of_date` where Redis has another version: then it has the one that was read, unless its own is newer.
+ * @throws {Refused} 400 or 429 as `authenticateClient`.
  */
 async function storeSession(
   { gates, prefix, maxTokens, control }: ClientSources,
   key: AccessKey,
   wanted: WantedSession | null,
   withDeadline: WithDeadline,
-): Promise<Authenticated | 'key_revoked' | 'out_of_date'> {
+): Promise<Client | 'key_revoked' | 'out_of_date'> {
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
-  const client = { clientId, environment, storeId, scopes };
-  if (key.status !== 'active') return { client, outcome: 'key_not_active', milliseconds: 0 };
+  if (key.status !== 'active') throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });
   const session = wanted?.scopes.every((scope) => scopes.includes(scope)) === true ? wanted : null;
   const names = redisKeys(prefix, environment, storeId);
   const permit = gates.acquire(names.storeAccess);
-  const [outcome, milliseconds = 0] = await runScript(
+  const [outcome, milliseconds] = await runScript(
     permit.master.redis,
     SCRIPT,
     [
@@ -228,25 +211,22 @@ async function storeSession(
   );
   // Of a Redis that went away or back the session may be lost.
   permit.assertValid();
-  if (outcome === 'out_of_date') {
-    const store = await withDeadline((signal) =>
-      control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
-    );
-    const state = publishedState(prefix, environment, storeId, store);
-    await publishAll(permit.master, [publishedKey(prefix, key), state]);
-    return outcome;
+  switch (outcome) {
+    case 'allowed':
+      return { clientId, environment, storeId, scopes };
+    case 'store_blocked':
+      throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: outcome, clientId });
+    case 'too_many_tokens':
+      throw new Refused({ ...tooManyTokens(Number(milliseconds)), clientId });
+    case 'key_revoked':
+      return outcome;
+    default: {
+      const store = await withDeadline((signal) =>
+        control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
+      );
+      const state = publishedState(prefix, environment, storeId, store);
+      await publishAll(permit.master, [publishedKey(prefix, key), state]);
+      return 'out_of_date';
+    }
   }
-  if (outcome === 'key_revoked') return outcome;
-  return { client, outcome: outcome as Authenticated['outcome'], milliseconds: Number(milliseconds) };
-}
-
-/**
- * @throws {Refused} 400 `unauthorized_client` when the key is inactive or its store blocked; 429 `slow_down` where it has as many live
- * tokens as it may, and nothing else would be wrong.
- */
-export function requireActive({ client, outcome, milliseconds }: Authenticated): Client {
-  const { clientId } = client;
-  if (outcome === 'allowed') return client;
-  if (outcome === 'too_many_tokens') throw new Refused({ ...tooManyTokens(milliseconds), clientId });
-  throw new Refused({ ...unauthorizedClient(), reason: outcome, clientId });
 }

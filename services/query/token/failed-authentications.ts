@@ -9,14 +9,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
-import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { isIP } from 'node:net';
 import type { Config } from '#shared/config.ts';
 import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
 import { bearerToken } from '../access/steps.ts';
 import type { TokenClaims } from '../access/tokens.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
-import { invalidClient, tooManyFailures } from './form.ts';
+import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 
 /** The limit that a failure exceeded, for the metric. */
 export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
@@ -60,60 +60,51 @@ export function createFailedAuthentications(
 
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
-    // A count still holds in the millisecond in which it ends.
-    return tooManyFailures(Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1));
+    return tooManyFailures(milliseconds, windowSeconds);
   };
   const refusePair = (pair: string, milliseconds: number): Refusal => {
     refused.set(pair, true, { ttl: milliseconds });
     return slow('client_and_address', milliseconds);
   };
 
-  return {
-    /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
-    attempt(clientId: string, address: string | undefined) {
-      const keys = keysOf(prefix, clientId, address);
-      const requireUnrefused = () => {
+  /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
+  return (clientId: string, address: string | undefined) => {
+    const keys = keysOf(prefix, clientId, address);
+    return {
+      /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
+      requireUnrefused() {
         const left = refused.getRemainingTTL(keys.pair);
         if (left > 0) throw new Refused(slow('client_and_address', left));
-      };
-      return {
-        /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
-        requireUnrefused,
-        /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
-        async requireWithin() {
-          requireUnrefused();
-          // Nearly always 0, and then the other counts need not be read.
-          const failed = await read(keys.pair);
-          if (failed < cautious) return;
-          const [ofAddress, ofClient, milliseconds] = await Promise.all([
-            read(keys.address),
-            read(keys.client),
-            nodeFor(redis, keys.pair).pttl(keys.pair),
-          ]);
-          const suspected = ofAddress >= perAddress || ofClient >= perClient;
-          if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
-          throw new Refused(refusePair(keys.pair, milliseconds));
-        },
-        /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
-        async failed(): Promise<Refusal> {
-          const [pair, ofAddress, ofClient] = await Promise.all([
-            count(keys.pair),
-            count(keys.address),
-            count(keys.client),
-          ]);
-          if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
-          const exceeded: [FailureLimit, RateLimiterRes, number][] = [
-            ['address', ofAddress, perAddress],
-            ['client', ofClient, perClient],
-          ];
-          for (const [limit, { consumedPoints, msBeforeNext }, allowed] of exceeded) {
-            if (consumedPoints > allowed) return slow(limit, msBeforeNext);
-          }
-          counter.inc({ limit: 'none' });
-          return invalidClient();
-        },
-      };
-    },
+      },
+      /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
+      async requireWithin() {
+        this.requireUnrefused();
+        // Nearly always 0, and then the other counts need not be read.
+        const failed = await read(keys.pair);
+        if (failed < cautious) return;
+        const [ofAddress, ofClient, milliseconds] = await Promise.all([
+          read(keys.address),
+          read(keys.client),
+          nodeFor(redis, keys.pair).pttl(keys.pair),
+        ]);
+        const suspected = ofAddress >= perAddress || ofClient >= perClient;
+        if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
+        throw new Refused(refusePair(keys.pair, milliseconds));
+      },
+      /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
+      async failed(): Promise<Refusal> {
+        const [pair, ofAddress, ofClient] = await Promise.all([
+          count(keys.pair),
+          count(keys.address),
+          count(keys.client),
+        ]);
+        if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
+        if (ofAddress.consumedPoints > perAddress) return slow('address', ofAddress.msBeforeNext);
+        if (ofClient.consumedPoints > perClient) return slow('client', ofClient.msBeforeNext);
+        counter.inc({ limit: 'none' });
+        return INVALID_CLIENT;
+      },
+    };
   };
 }
 
@@ -121,22 +112,14 @@ export function createFailedAuthentications(
  * Names of the counts. A client counts by 16 bits of its hash: so an attacker with invented names fills Redis with at most 65,536 counts,
  * and clients that exist look like others.
  */
-function keysOf(
-  prefix: string,
-  clientId: string,
-  address: string | undefined,
-): Record<'pair' | 'address' | 'client', string> {
-  const client = digestOf(clientId).slice(0, 4);
-  const tag = `${prefix}:{failed:${digestOf(addressGroup(address)).slice(0, 16)}}`;
+function keysOf(prefix: string, clientId: string, address: string | undefined) {
+  const client = hash('sha256', clientId).slice(0, 4);
+  const tag = `${prefix}:{failed:${hash('sha256', addressGroup(address)).slice(0, 16)}}`;
   return {
     pair: `${tag}:client:${client}`,
     address: `${tag}:address`,
     client: `${prefix}:{failed:client:${client}}`,
   };
-}
-
-function digestOf(text: string): string {
-  return hash('sha256', text, 'hex');
 }
 
 /** @param forwardedFor the header `X-Forwarded-For`: each proxy adds whom it saw at its end. */

@@ -17,7 +17,7 @@ const CREDENTIALS: ReadonlySet<string | null> = new Set(['client_id', 'client_se
 
 /** Parameters that we do not know are ignored, as RFC 6749 section 3.2 asks, an empty one counts as absent, and none may come twice. */
 export function readForm(contentType: string | undefined, body: unknown, query: string): TokenForm {
-  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
+  if (contentType?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
     refuse('the content type must be application/x-www-form-urlencoded');
   }
   refuseCredentials(parseUrlEncoded(query));
@@ -27,16 +27,8 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   return { grantType, scope: form.get('scope') ?? null };
 }
 
-export function requireGrantType({ grantType }: TokenForm): void {
-  if (grantType !== GRANT_TYPE) throw new Refused(unsupportedGrantType());
-}
-
 function refuse(detail: string): never {
   throw new Refused(invalidForm(detail));
-}
-
-function mediaType(contentType: string | undefined): string | undefined {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
 function readFields(body: Buffer): Map<string, string> {
@@ -68,11 +60,6 @@ export function scopesWithin(requested: string | null, held: readonly Scope[]): 
   return SCOPES.filter((scope) => asked.includes(scope));
 }
 
-/** What a key must have for a request that asks for scopes; `null` where one of them is unknown. */
-export function scopesNeeded(requested: string | null): Scope[] | null {
-  return requested === null ? [] : scopesWithin(requested, SCOPES);
-}
-
 /** The scopes that a token gets. @throws {Refused} 400 `invalid_scope` for one that is unknown or not the key's. */
 export function grantedScopes(requested: string | null, held: readonly Scope[]): Scope[] {
   const scopes = scopesWithin(requested, held);
@@ -81,42 +68,30 @@ export function grantedScopes(requested: string | null, held: readonly Scope[]):
   throw new Refused(invalidScope(requested?.includes(',') ? `${own}; spaces separate them, not commas` : own));
 }
 
-export function invalidForm(detail: string): Refusal {
-  return refusal(400, 'invalid_request', detail);
-}
+export const invalidForm = (detail: string) => refusal(400, 'invalid_request', detail);
 
 /** The same words for an unknown client, a wrong secret and a revoked key. */
-export function invalidClient(): Refusal {
-  return refusal(401, 'invalid_client', 'client authentication failed', {
-    'www-authenticate': `Basic realm="${REALM}"`,
-  });
-}
+export const INVALID_CLIENT = refusal(401, 'invalid_client', 'client authentication failed', {
+  'www-authenticate': `Basic realm="${REALM}"`,
+});
 
-export function unauthorizedClient(): Refusal {
-  return refusal(400, 'unauthorized_client', 'the key is inactive or its store is blocked');
-}
+export const UNAUTHORIZED_CLIENT = refusal(400, 'unauthorized_client', 'the key is inactive or its store is blocked');
 
-export function unsupportedGrantType(): Refusal {
-  return refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
-}
+export const UNSUPPORTED_GRANT_TYPE = refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
 
-export function invalidScope(detail: string): Refusal {
-  return refusal(400, 'invalid_scope', detail);
-}
+export const invalidScope = (detail: string) => refusal(400, 'invalid_scope', detail);
 
-export function tooManyFailures(seconds: number): Refusal {
-  return slowDown('too many failed authentications', seconds, 'too_many_failures');
-}
+export const tooManyFailures = (milliseconds: number, windowSeconds: number) =>
+  slowDown('too many failed authentications', 'too_many_failures', milliseconds, windowSeconds);
 
 /** @param milliseconds until one of the live tokens ends. */
-export function tooManyTokens(milliseconds: number): Refusal {
-  // A token is live still in the millisecond in which it ends.
-  const seconds = Math.floor(milliseconds / 1_000) + 1;
-  return slowDown('the key has as many live tokens as it may', seconds, 'too_many_tokens');
-}
+export const tooManyTokens = (milliseconds: number) =>
+  slowDown('the key has as many live tokens as it may', 'too_many_tokens', milliseconds);
 
 /** RFC 8628 section 3.5 has the word. */
-function slowDown(what: string, seconds: number, reason: RefusalReason): Refusal {
+function slowDown(what: string, reason: RefusalReason, milliseconds: number, most = Infinity): Refusal {
+  // A count, or a token, still holds in the millisecond in which it ends.
+  const seconds = Math.min(most, Math.floor(milliseconds / 1_000) + 1);
   const answer = refusal(429, 'slow_down', `${what}, wait ${seconds} s`, { 'retry-after': String(seconds) });
   return { ...answer, reason };
 }

@@ -21,7 +21,7 @@ describe('sessions revoke', () => {
     const key = redisKeys(config.namePrefix, environment, 's1').session(id);
     await redis.set(key, '1', 'EX', 900);
     const keys = await loadSigningKeys(config.tokens);
-    const token = await createTokens(() => keys, config.tokens).issue({
+    const token = await createTokens(keys, config.tokens).issue({
       sessionId: id,
       clientId: 'client',
       storeId: 's1',

@@ -15,21 +15,21 @@ function instance(test: string, settings = LIMITS) {
   const registry = new Registry();
   const counter = new Counter({ name: 'failures', help: 'x', labelNames: ['limit'], registers: [registry] });
   const prefix = `${installation.config.namePrefix}:${test}`;
-  const failures = createFailedAuthentications(onlyMaster(installation.redis), prefix, settings, counter);
+  const attempt = createFailedAuthentications(onlyMaster(installation.redis), prefix, settings, counter);
   return {
     counter,
     /** Fails so often; the statuses. */
     async fail(client: string, address: string, times: number): Promise<number[]> {
       const statuses: number[] = [];
       for (let done = 0; done < times; done += 1) {
-        statuses.push((await failures.attempt(client, address).failed()).status);
+        statuses.push((await attempt(client, address).failed()).status);
       }
       return statuses;
     },
     /** Seconds to wait; 0 where the secret decides. */
     async wait(client: string, address: string): Promise<number> {
       try {
-        await failures.attempt(client, address).requireWithin();
+        await attempt(client, address).requireWithin();
         return 0;
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
