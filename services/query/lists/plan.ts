@@ -70,7 +70,7 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   }
   const isCreatedWindow = request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
   if (search !== null) {
-    if (isWhole(created)) return ['search-leaves', 'scan'];
+    if (isWhole(created)) return planSearch(request, context);
     return isCreatedWindow ? ['created-window', 'scan'] : ['scan'];
   }
   if (isCreatedWindow) return ['created-within-leaf', 'created-by-name'];
@@ -79,6 +79,17 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   }
   if (!isWhole(created)) return tree === null ? ['scan'] : planRange(request, context);
   return planUnbounded(request, context, isArranged);
+}
+
+/** Customers by a text: a store of few has no leaves to search. */
+function planSearch({ tree, page }: ListRequest, { stamp }: PlanContext): readonly ListStrategy[] {
+  if (tree !== null && !isWithoutTree(tree, stamp)) return ['search-leaves', 'scan'];
+  return page === 1 ? ['scan-if-shown', 'scan'] : ['scan'];
+}
+
+/** Whether a store is known to be too small for a tree. */
+function isWithoutTree({ name }: RankTree, stamp: Stamp | null): boolean {
+  return stamp !== null && stamp.ranks?.[name]?.levels === undefined;
 }
 
 /** All records, or those of some facets. */
@@ -94,7 +105,7 @@ function planUnbounded(request: ListRequest, context: PlanContext, isArranged: b
 function planRange(request: ListRequest, { conditions, stamp }: PlanContext): readonly ListStrategy[] {
   const { tree, facets, page } = request;
   const isRange = !isWhole(conditions.created);
-  if (tree === null || (stamp !== null && stamp.ranks?.[tree.name]?.levels === undefined)) {
+  if (tree === null || isWithoutTree(tree, stamp)) {
     return facets !== null && isRange && page === 1 ? ['scan-if-shown', 'scan-tree-order'] : ['scan-tree-order'];
   }
   const mayBeSmall = isRange && skippedBy(request) <= tree.leafRecords;

@@ -11,10 +11,10 @@ import {
   documentId,
   idsOfStore,
   type Stamp,
-  STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { CategoryGroup, Layout } from '../read/caches.ts';
-import type { SnapshotReads } from '../read/snapshot.ts';
+import type { Segment } from '../read/page.ts';
+import { type SnapshotReads, unionWithStamps } from '../read/snapshot.ts';
 
 /**
  * The groups of a store.
@@ -31,33 +31,12 @@ export function categoryGroupsOf(
   for (const [id, count] of products) {
     if (count <= 0) continue;
     const position = positions.get(id) ?? Number.POSITIVE_INFINITY;
-    const group = groups.get(position) ?? { categories: [], products: 0 };
+    const group = groups.get(position) ?? { categories: [], count: 0 };
     group.categories.push(id.slice(prefix.length));
-    group.products += count;
+    group.count += count;
     groups.set(position, group);
   }
   return [...groups].toSorted(([a], [b]) => (a === b ? 0 : a - b)).map(([, group]) => group);
-}
-
-/** A part of a page: the products of some categories that come after others of them. */
-export interface PageSegment {
-  categories: readonly string[];
-  skip: number;
-  limit: number;
-}
-
-/** Cuts the products from `skip` on, `limit` of them, into segments in the order of the list. */
-export function segmentsOf(groups: readonly CategoryGroup[], skip: number, limit: number): PageSegment[] {
-  const segments: PageSegment[] = [];
-  let before = 0;
-  for (const { categories, products } of groups) {
-    const from = Math.max(skip, before) - before;
-    const to = Math.min(skip + limit, before + products) - before;
-    if (to > from) segments.push({ categories, skip: from, limit: to - from });
-    before += products;
-    if (before >= skip + limit) break;
-  }
-  return segments;
 }
 
 /** The index in which each category's products stand in order. */
@@ -67,7 +46,11 @@ export const SEGMENT_INDEX = 'by_category';
 export const WITHIN_CATEGORY = { position: 1, name: 1, _id: 1 } as const;
 
 /** The stages that find a segment; `filter` says more of the products than whose they are. */
-export function segmentStages(storeId: string, { categories, skip, limit }: PageSegment, filter: Document): Document[] {
+export function segmentStages(
+  storeId: string,
+  { part: { categories }, skip, limit }: Segment<CategoryGroup>,
+  filter: Document,
+): Document[] {
   const [category] = categories;
   return [
     {
@@ -81,13 +64,6 @@ export function segmentStages(storeId: string, { categories, skip, limit }: Page
     ...(skip > 0 ? [{ $skip: skip }] : []),
     { $limit: limit },
   ];
-}
-
-/** One pipeline on the products from several, in their order; `null` of none. */
-export function unionPipelines(pipelines: readonly Document[][]): Document[] | null {
-  const [first, ...others] = pipelines;
-  if (first === undefined) return null;
-  return [...first, ...others.map((pipeline) => ({ $unionWith: { coll: COLLECTIONS.product, pipeline } }))];
 }
 
 type CategoryRow = { category: true } & Pick<CategoryDocument, '_id' | 'position'>;
@@ -114,7 +90,7 @@ export async function readLayout(reads: SnapshotReads, storeId: string): Promise
           pipeline: [{ $match: { _id: idsOfStore(storeId) } }, { $project: { products: 1 } }],
         },
       },
-      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } },
+      unionWithStamps(storeId),
     ],
     'by_position',
   );

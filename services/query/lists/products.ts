@@ -4,26 +4,12 @@
  */
 import type { Document } from 'mongodb';
 import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
-import {
-  type CountedPage,
-  PAGE_FIELDS,
-  type PageRequest,
-  type PageRow,
-  readRowsTogether,
-  ROWS_TOGETHER,
-  skippedBy,
-} from '../read/page.ts';
+import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
 import type { Layout } from '../read/caches.ts';
 import type { View } from '../read/shared-reads.ts';
-import { inSnapshot, type ReadInSnapshot, readStamp, type Source } from '../read/snapshot.ts';
-import {
-  SEGMENT_INDEX,
-  segmentStages,
-  segmentsOf,
-  readLayout,
-  categoryGroupsOf,
-  unionPipelines,
-} from './product-layout.ts';
+import { inSnapshot, type ReadInSnapshot, readStamp, united } from '../read/snapshot.ts';
+import { readTogether } from '../read/together.ts';
+import { SEGMENT_INDEX, segmentStages, readLayout, categoryGroupsOf } from './product-layout.ts';
 
 const COLLECTION = COLLECTIONS.product;
 
@@ -47,49 +33,17 @@ function counted(page: StampedPage): CountedPage {
   return { ...page, count: page.stamp?.counts?.product ?? 0 };
 }
 
-/** A page of more segments is read by itself: others would wait for it. */
-const MAX_SEGMENTS = 8;
-
 /** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
-async function readByCached(
-  view: View,
-  layout: Layout | undefined,
-  { page, pageSize }: PageRequest,
-): Promise<StampedPage | null> {
+async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<StampedPage | null> {
   if (layout === undefined) return null;
-  const { storeId, withDeadline, shared } = view;
-  const { length } = segmentsOf(layout.groups, skippedBy({ page, pageSize }), pageSize);
-  if (length === 0) {
-    const stamp = await readStamp(view);
-    return stamp?.layout === layout.version ? { rows: [], stamp } : null;
-  }
-  const id = JSON.stringify([storeId, page, pageSize]);
-  if (length > MAX_SEGMENTS) return (await readPages(view, shared, [id])).get(id) ?? null;
-  const read = shared.together('product pages', ROWS_TOGETHER, (ids) => readPages(shared.source, shared, ids));
-  return withDeadline((signal) => read(id, signal));
-}
-
-/** Reads pages of some stores by their cached layouts, without those whose layout is not the present one. */
-async function readPages(
-  source: Source,
-  shared: View['shared'],
-  ids: readonly string[],
-): Promise<Map<string, StampedPage>> {
-  const wanted = ids.flatMap((id) => {
-    const [storeId, page, pageSize] = JSON.parse(id) as [string, number, number];
-    const layout = shared.caches.layouts.get(shared.key(storeId));
-    if (layout === undefined) return [];
-    const segments = segmentsOf(layout.groups, skippedBy({ page, pageSize }), pageSize);
-    const pipelines = segments.map((segment) => segmentStages(storeId, segment, {}));
-    return [{ id, storeId, version: layout.version, pipelines, isFirst: page === 1 }];
-  });
-  const found = await readRowsTogether(source, COLLECTION, SEGMENT_INDEX, wanted);
-  return new Map(
-    found.flatMap(([{ id, version, isFirst }, { rows, stamp }]): [string, StampedPage][] => {
-      if (stamp?.layout !== version) return [];
-      return [[id, { rows, stamp, ...(isFirst ? { isShared: true } : {}) }]];
-    }),
-  );
+  const segments = segmentsOf(layout.groups, skippedBy(request), request.pageSize);
+  const pipelines = segments.map((segment) => segmentStages(view.storeId, segment, {}));
+  const { rows, stamp } =
+    segments.length === 0
+      ? { rows: [], stamp: await readStamp(view) }
+      : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines });
+  if (stamp?.layout !== layout.version) return null;
+  return { rows, stamp, ...(request.page === 1 ? { isShared: true } : {}) };
 }
 
 /** What was updated in a window with many products: as all products, but counted by category. */
@@ -119,12 +73,8 @@ async function readPage(
   request: PageRequest,
   filter: Document,
 ): Promise<PageRow[]> {
-  const stages = pageStages(view, layout, request, filter);
-  return stages === null ? [] : read<PageRow>(COLLECTION, stages, SEGMENT_INDEX);
-}
-
-/** The stages that find a page among the products that pass a filter; `null` where there is nothing. */
-function pageStages({ storeId }: View, { groups }: Layout, request: PageRequest, filter: Document): Document[] | null {
-  const segments = segmentsOf(groups, skippedBy(request), request.pageSize);
-  return unionPipelines(segments.map((segment) => [...segmentStages(storeId, segment, filter), PAGE_FIELDS]));
+  const segments = segmentsOf(layout.groups, skippedBy(request), request.pageSize);
+  if (segments.length === 0) return [];
+  const pipelines = segments.map((segment) => [...segmentStages(view.storeId, segment, filter), PAGE_FIELDS]);
+  return read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
 }

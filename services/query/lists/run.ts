@@ -9,17 +9,15 @@ import {
   foundPage,
   type PageRow,
   ALL,
-  type PageRequest,
   PAGE_FIELDS,
   indexScan,
-  readRowsTogether,
-  ROWS_TOGETHER,
   scanIfSmall,
-  skippedBy,
+  sliceOf,
 } from '../read/page.ts';
+import { readTogether } from '../read/together.ts';
 import type { BatchLimits } from '../batched.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
-import { estimate, estimatedCount, readByRank } from '../rank-tree/by-rank.ts';
+import { estimate, estimatedCount, readRanked } from '../rank-tree/by-rank.ts';
 import { countFromStamp, indexFor, type RankedRequest } from '../rank-tree/read-tree.ts';
 import type { View } from '../read/shared-reads.ts';
 import { readCreatedByName } from './created-by-name.ts';
@@ -78,11 +76,10 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
   'created-by-name': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request)),
   'search-leaves': async ({ view, request: { search, ...page } }) =>
-    search === null ? null : inSnapshot(view, ({ read }) => readSearched(read, view, search, page)),
+    search === null ? null : readSearched(view, search, page),
   'scan-if-shown': readIfShown,
   'scan-if-small': scanSmallRange,
-  'rank-tree': ({ view, request, conditions }) =>
-    inSnapshot(view, ({ read }) => readByRank(read, view, rankedOf(request), conditions.created)),
+  'rank-tree': ({ view, request, conditions }) => readRanked(view, rankedOf(request), conditions.created),
   'scan-tree-order': ({ view, request, conditions: { match } }) =>
     indexScan(view, { ...request, match, index: indexFor(rankedOf(request)), count: ALL }),
   scan: ({ view, request, conditions: { match } }) =>
@@ -132,75 +129,37 @@ async function readFirstPages(
 }
 
 /** The first page where it shows all that match, so that nothing is counted. */
-async function readIfShown(query: ListQuery): Promise<CountedPage | null> {
-  const { request } = query;
-  return readWithOthers(query, request.selectiveIndex ?? indexFor(rankedOf(request)), {
-    kind: 'shown',
-    pipelines: (matching, { pageSize }) => [[{ $match: matching }, { $sort: request.sort }, { $limit: pageSize + 1 }]],
-    accept: ({ rows, stamp }, { pageSize }) => (rows.length > pageSize ? null : { rows, stamp, count: rows.length }),
-  });
+async function readIfShown({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage | null> {
+  const { entity, sort, pageSize } = request;
+  const index = request.selectiveIndex ?? indexFor(rankedOf(request));
+  const pipelines = [[{ $match: match }, { $sort: sort }, { $limit: pageSize + 1 }]];
+  const found = await readTogether(view, { entity, index, pipelines });
+  return found.rows.length > pageSize ? null : { ...found, count: found.rows.length };
 }
 
-interface SharedScan {
-  /** With the entity and the index it says all that the two functions depend on: those of the first request serve all of a kind. */
-  kind: string;
-  pipelines: (matching: Document, page: PageRequest) => Document[][];
-  accept: (found: CountedPage, page: PageRequest) => CountedPage | null;
-}
-
-/**
- * A page of what an index finds, read together with others of its kind, whatever store they are of.
- * @returns `null` where it is not accepted, or records may have to be redacted.
- */
-async function readWithOthers(
-  { view, request: { entity, page, pageSize }, conditions: { match } }: ListQuery,
-  index: string,
-  { kind, pipelines, accept }: SharedScan,
-): Promise<CountedPage | null> {
-  const { shared, withDeadline, redactErased } = view;
-  if (redactErased) return null;
-  const read = shared.together(`${kind}/${entity}/${index}`, ROWS_TOGETHER, async (ids) => {
-    const wanted = ids.map((id) => {
-      const [matching, of] = JSON.parse(id) as [{ store_id: string }, PageRequest];
-      return { id, of, storeId: matching.store_id, pipelines: pipelines(matching, of) };
-    });
-    const found = await readRowsTogether(shared.source, COLLECTIONS[entity], index, wanted);
-    return new Map(
-      found.flatMap(([{ id, of }, rows]) => {
-        const accepted = accept(rows, of);
-        return accepted === null ? [] : [[id, accepted]];
-      }),
-    );
-  });
-  return withDeadline((signal) => read(JSON.stringify([match, { page, pageSize }]), signal));
-}
-
-function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
-  const { tree, entity } = request;
+async function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
+  const { tree, entity, sort } = request;
   if (tree === null) return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
   const ranked = { ...request, tree };
-  return indexScan(view, {
-    ...request,
-    match,
-    index: indexFor(ranked),
-    count: (stamp) => countFromStamp(stamp, ranked),
-  });
+  const pipelines = [[{ $match: match }, ...sliceOf(sort, request)]];
+  const found = await readTogether(view, { entity, index: indexFor(ranked), pipelines });
+  return { ...found, count: countFromStamp(found.stamp, ranked) };
 }
 
 /** Gives up at once where the tree, as far as it is cached, says that the range is large. */
-async function scanSmallRange(query: ListQuery): Promise<CountedPage | null> {
-  const { view, request, conditions } = query;
+async function scanSmallRange({ view, request, conditions }: ListQuery): Promise<CountedPage | null> {
   const ranked = rankedOf(request);
-  const { leafRecords } = ranked.tree;
+  const { leafRecords, entity } = ranked.tree;
   if (estimatedCount(estimate(view, ranked, conditions.created)) > leafRecords) return null;
-  return readWithOthers(query, indexFor(ranked), {
-    kind: 'small',
-    pipelines: (matching, page) => [
-      [{ $match: matching }, { $sort: request.sort }, { $skip: skippedBy(page) }, { $limit: page.pageSize }],
-      [{ $match: matching }, { $limit: leafRecords + 1 }, { $count: 'count' }],
-    ],
-    accept: (found) => (found.count > leafRecords ? null : found),
-  });
+  const matching = { $match: conditions.match };
+  const pipelines = [
+    [matching, ...sliceOf(request.sort, request)],
+    [matching, { $limit: leafRecords + 1 }, { $count: 'count' }],
+  ];
+  const found = await readTogether(view, { entity, index: indexFor(ranked), pipelines });
+  // A count of nothing is no row.
+  const count = found.rows.find((row) => row.count !== undefined)?.count ?? 0;
+  return count > leafRecords ? null : { ...found, count };
 }
 
 function rankedOf(request: ListRequest): RankedRequest {

@@ -1,138 +1,169 @@
-/** Reads one page of the customers that match a search, by name, with their exact number (rules R6.6, R6.7). */
+/**
+ * Reads pages of the customers that match a search, by name, with their exact number (rules R6.6, R6.7): searches of several requests
+ * together, in one snapshot. First the leaves of each, then the customers that pages show.
+ */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { compareKeys } from '#shared/read-models/rank-tree/keys.ts';
-import { type CountedPage, type PageRequest, type PageRow, skippedBy } from '../read/page.ts';
+import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
-import { type ReadInSnapshot, stampIn, unionWithStamp } from '../read/snapshot.ts';
+import { inSnapshot, lastStamp, type ReadInSnapshot, type Source, united, unionWithStamps } from '../read/snapshot.ts';
+import { TOGETHER } from '../read/together.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 
 /** With more uncertain leaves a scan costs no more. */
 const MAX_UNCERTAIN = 100;
+/** A store with more is searched by itself: others would wait for it. */
+const MAX_LEAVES_TOGETHER = 200;
+
+interface Search extends PageRequest {
+  storeId: string;
+  terms: SearchTerms;
+}
 
 /**
  * @returns `null` where walking the customers is as good: when they are so few that their tree has no leaves, or when in too many
  * leaves the same customers match by name and by number.
  */
 export async function readSearched(
-  read: ReadInSnapshot,
   view: View,
   terms: SearchTerms,
-  request: PageRequest,
+  { page, pageSize }: PageRequest,
 ): Promise<CountedPage | null> {
-  const { leaves, stamp } = await searchLeaves(read, view, terms);
-  if (stamp?.ranks?.customer?.leaves === undefined) return null;
-  const uncertain = leaves.filter((leaf) => leaf.uncertain);
-  if (uncertain.length > MAX_UNCERTAIN) return null;
-  const exact = await readInLeaves<{ leaf: string; hits: number }>(read, view, terms, uncertain, ({ boundary }) => [
-    { $count: 'hits' },
-    { $set: { leaf: { $literal: boundary } } },
-  ]);
-  const hits = new Map(exact.map((row) => [row.leaf, row.hits]));
-  for (const leaf of uncertain) leaf.hits = hits.get(leaf.boundary) ?? 0;
-
-  const count = leaves.reduce((sum, leaf) => sum + leaf.hits, 0);
-  const { shown, skip } = leavesOfPage(leaves, skippedBy(request), request.pageSize);
-  const rows = await readInLeaves<PageRow & { key: string }>(read, view, terms, shown, () => [
-    { $project: { _id: 0, key: `$${RANK_TREES.customer.keyField}`, summary: 1, offset: 1 } },
-  ]);
-  return {
-    rows: rows.toSorted((a, b) => compareKeys(a.key, b.key)).slice(skip, skip + request.pageSize),
-    stamp,
-    count,
-  };
+  const { storeId, shared, withDeadline } = view;
+  const id = JSON.stringify({ storeId, terms, page, pageSize } satisfies Search);
+  const leaves = lastStamp(view, storeId)?.ranks?.customer?.leaves ?? Number.POSITIVE_INFINITY;
+  if (leaves > MAX_LEAVES_TOGETHER) return (await readSearches(view, [id])).get(id) ?? null;
+  const read = shared.together('search', TOGETHER, (ids) => readSearches(shared.source, ids));
+  return withDeadline((signal) => read(id, signal));
 }
 
-/** The leaves that the records of a page lie in, and how many matches of the first come before it. */
-function leavesOfPage(
-  leaves: readonly SearchedLeaf[],
-  skip: number,
-  pageSize: number,
-): { shown: SearchedLeaf[]; skip: number } {
-  let before = 0;
-  let skipped = 0;
-  const shown: SearchedLeaf[] = [];
-  for (const leaf of leaves) {
-    if (before >= skip + pageSize) break;
-    if (before + leaf.hits > skip) {
-      if (shown.length === 0) skipped = skip - before;
-      shown.push(leaf);
+function readSearches(source: Source, ids: readonly string[]): Promise<Map<string, CountedPage>> {
+  const searches = ids.map((id) => JSON.parse(id) as Search);
+  return inSnapshot(source, async ({ read }) => {
+    const { leaves, stamps } = await searchLeaves(read, searches);
+    const found = searches.flatMap((search, of) => {
+      const own = leaves.filter((leaf) => leaf.of === of);
+      const stamp = stamps.get(search.storeId);
+      const uncertain = own.filter((leaf) => leaf.isUncertain);
+      if (stamp?.ranks?.customer?.leaves === undefined || uncertain.length > MAX_UNCERTAIN) return [];
+      return { id: ids[of] ?? '', search, leaves: own, uncertain, stamp };
+    });
+
+    const uncertain = found.flatMap(({ search, uncertain }) => uncertain.map((leaf) => ({ search, leaf })));
+    const exact = await readInLeaves<{ of: number; hits: number }>(
+      read,
+      uncertain.map(({ search, leaf }) => [
+        ...fromLeaf(search, leaf),
+        { $limit: leaf.total },
+        { $match: searchFilter(search.terms) },
+        { $count: 'hits' },
+      ]),
+      { hits: 1 },
+    );
+    for (const { leaf } of uncertain) leaf.count = 0;
+    for (const { of, hits } of exact) {
+      const leaf = uncertain[of]?.leaf;
+      if (leaf !== undefined) leaf.count = hits;
     }
-    before += leaf.hits;
-  }
-  return { shown, skip: skipped };
+
+    const segments = found.flatMap(({ id, search, leaves }) =>
+      segmentsOf(leaves, skippedBy(search), search.pageSize).map((segment) => ({ id, search, ...segment })),
+    );
+    const rows = await readInLeaves<PageRow & { of: number }>(
+      read,
+      // So many match in the leaf: the scan never gets to the next one.
+      segments.map(({ search, part, skip, limit }) => [
+        ...fromLeaf(search, part, searchFilter(search.terms)),
+        { $skip: skip },
+        { $limit: limit },
+      ]),
+      PAGE_FIELDS.$project,
+    );
+    const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.id);
+    return new Map(
+      found.map(({ id, leaves, stamp }) => [
+        id,
+        { rows: rowsOf.get(id) ?? [], stamp, count: leaves.reduce((sum, { count }) => sum + count, 0) },
+      ]),
+    );
+  });
 }
 
-/** Reads the customers of some leaves that match, in one round trip; `stages` say what is wanted of them. */
-async function readInLeaves<T extends Document>(
+/** The customers from the beginning of a leaf on that pass a filter, in order. */
+function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Document = {}): Document[] {
+  const { keyField } = RANK_TREES.customer;
+  return [{ $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } }, { $sort: { [keyField]: 1 } }];
+}
+
+/** Runs pipelines on customers in one round trip; each row says of which it is. */
+async function readInLeaves<T extends { of: number }>(
   read: ReadInSnapshot,
-  { storeId }: View,
-  terms: SearchTerms,
-  leaves: readonly SearchedLeaf[],
-  stages: (leaf: SearchedLeaf) => Document[],
+  pipelines: readonly Document[][],
+  fields: object,
 ): Promise<T[]> {
-  const { collection, keyField, keyIndex } = RANK_TREES.customer;
-  const [first, ...others] = leaves.map((leaf) => [
-    { $match: { store_id: storeId, [keyField]: { $gte: leaf.boundary } } },
-    { $sort: { [keyField]: 1 } },
-    { $limit: leaf.total },
-    { $match: searchFilter(terms) },
-    ...stages(leaf),
-  ]);
-  if (first === undefined) return [];
-  const unionPipelines = others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } }));
-  return read<T>(collection, [...first, ...unionPipelines], keyIndex);
+  if (pipelines.length === 0) return [];
+  const { collection, keyIndex } = RANK_TREES.customer;
+  const marked = pipelines.map((pipeline, of) => [...pipeline, { $project: { ...fields, of: { $literal: of } } }]);
+  return read<T>(collection, united(collection, marked), keyIndex);
 }
 
 interface SearchedLeaf {
+  /** Which of the searches found it. */
+  of: number;
   boundary: string;
   /** How many customers it covers. */
   total: number;
   /** How many of them match. */
-  hits: number;
-  /** Whether `hits` may count somebody twice, or in vain. */
-  uncertain: boolean;
+  count: number;
+  /** Whether `count` may count somebody twice, or in vain. */
+  isUncertain: boolean;
 }
 
-/** The leaves with matches, in order, and the store's stamp. */
+/** The leaves with matches, in order, and the stores' stamps. */
 async function searchLeaves(
   read: ReadInSnapshot,
-  view: View,
-  { name, digits, key }: SearchTerms,
-): Promise<{ leaves: SearchedLeaf[]; stamp: Stamp | null }> {
-  const found: Document[] = [];
-  if (name !== null) found.push(holds('$texts.names', name));
-  if (digits !== null) found.push(holds('$texts.numbers', digits));
-  if (key !== null) found.push(holds('$texts.numbers', key));
-  const rows = await read<{ at?: string; total: number; names: number; numbers: number }>(RANK_NODES, [
-    { $match: { ...ofLevel('customer', view.storeId, 'leaf'), $expr: { $or: found } } },
-    { $sort: { _id: 1 } },
-    {
-      $project: {
-        _id: 0,
-        at: '$_id',
-        total: 1,
-        names: name === null ? { $literal: 0 } : piecesWith('$texts.names', name),
-        numbers: digits === null ? { $literal: 0 } : piecesWith('$texts.numbers', digits),
-      },
-    },
-    unionWithStamp(view),
-  ]);
-  const { length } = levelPrefix('customer', view.storeId, 'leaf');
-  const leaves = rows.flatMap(({ at, total, names, numbers }): SearchedLeaf | [] =>
-    at === undefined
-      ? []
-      : {
-          boundary: at.slice(length),
-          total,
-          hits: names + numbers,
-          // Who matches by name and by number is one.
-          uncertain: key !== null || (names > 0 && numbers > 0),
+  searches: readonly Search[],
+): Promise<{ leaves: SearchedLeaf[]; stamps: ReadonlyMap<string, Stamp> }> {
+  type Row = { of: number; at: string; total: number; names: number; numbers: number };
+  const pipelines = searches.map(({ storeId, terms: { name, digits, key } }, of) => {
+    const found: Document[] = [];
+    if (name !== null) found.push(holds('$texts.names', name));
+    if (digits !== null) found.push(holds('$texts.numbers', digits));
+    if (key !== null) found.push(holds('$texts.numbers', key));
+    return [
+      { $match: { ...ofLevel('customer', storeId, 'leaf'), $expr: { $or: found } } },
+      { $sort: { _id: 1 } },
+      {
+        $project: {
+          _id: 0,
+          of: { $literal: of },
+          at: '$_id',
+          total: 1,
+          names: name === null ? { $literal: 0 } : piecesWith('$texts.names', name),
+          numbers: digits === null ? { $literal: 0 } : piecesWith('$texts.numbers', digits),
         },
-  );
-  return { leaves, stamp: stampIn(rows) };
+      },
+    ];
+  });
+  const stores = new Set(searches.map(({ storeId }) => storeId));
+  const rows = await read<Row | Stamp>(RANK_NODES, [...united(RANK_NODES, pipelines), unionWithStamps(...stores)]);
+  const stamps = new Map(rows.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
+  const leaves = rows.flatMap((row): SearchedLeaf | [] => {
+    const search = 'of' in row ? searches[row.of] : undefined;
+    if (!('of' in row) || search === undefined) return [];
+    const { of, at, total, names, numbers } = row;
+    return {
+      of,
+      boundary: at.slice(levelPrefix('customer', search.storeId, 'leaf').length),
+      total,
+      count: names + numbers,
+      // Who matches by name and by number is one.
+      isUncertain: search.terms.key !== null || (names > 0 && numbers > 0),
+    };
+  });
+  return { leaves, stamps };
 }
 
 /** Whether a text holds a term; a third of what a regular expression takes (decision 0018). */

@@ -17,8 +17,8 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
-import { SEGMENT_INDEX, unionPipelines, WITHIN_CATEGORY } from '../lists/product-layout.ts';
-import { offsetOf, readSnapshot, type SnapshotReads, type Source } from '../read/snapshot.ts';
+import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/product-layout.ts';
+import { offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;
 type ShownProduct = Pick<ProductDocument, 'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'>;
@@ -122,7 +122,7 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
     ]);
     for await (const products of reads.batches<ShownProduct>(
       COLLECTIONS.product,
-      unionPipelines(stages) ?? [],
+      united(COLLECTIONS.product, stages),
       SEGMENT_INDEX,
       PRODUCTS,
     )) {

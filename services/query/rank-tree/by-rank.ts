@@ -1,17 +1,18 @@
 /**
  * A page and its count from the rank tree, all in one snapshot: the nodes on the way to the bounds of the range and to the page, with
  * counts of what comes before the bounds in their leaves; then the page. Cached nodes are the present ones where the stamp in the
- * snapshot names the version with which they were read: then the page is read at once. Otherwise the cache only says which nodes to
- * read, and where it is wrong or empty, the missing nodes are read first.
+ * snapshot names the version with which they were read: then the page is read at once, together with what other requests read. Otherwise
+ * the cache only says which nodes to read, and where it is wrong or empty, the missing nodes are read first.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
 import { type CountedPage, skippedBy, ALL, indexScan } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
-import { lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
+import { inSnapshot, lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
 import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
 import {
+  readRecords,
   readTree,
   type TreeRead,
   countFromStamp,
@@ -25,6 +26,51 @@ import {
 const TOP_LEVELS = [0, 1, 2];
 
 /** Reads a page within a range of keys. */
+export async function readRanked(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage> {
+  const page = await readByCachedNodes(view, request, range);
+  return page ?? inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
+}
+
+/** `null` where they do not say where the page begins, or are not the present ones. */
+async function readByCachedNodes(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage | null> {
+  const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
+  const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
+  if (levels === undefined) return null;
+  const nodeOf = (id: string) => cachedNode(view, version, id);
+  const known = { view, request, range, levels, nodeOf };
+  const estimated = estimateFrom({ ...known, boundaryCounts: new Map() });
+  const page = expectedStart(request, range, estimated);
+  if (page === null || [...estimated.visited].some((id) => nodeOf(id) === undefined)) return null;
+  const { boundaryCounts } = estimated;
+  const found = await readRecords(view, request, range.to, { page, boundaryCounts });
+  const counted = estimateFrom({ ...known, boundaryCounts: found.boundaryCounts });
+  if (rootIn(found.stamp)?.version !== version || counted.isIncomplete) return null;
+  return { rows: found.page, stamp: found.stamp, count: countWithin(range, counted, found.stamp, request) };
+}
+
+/** A node as it is in a version of the tree, where it is cached. */
+function cachedNode({ shared }: View, version: string | undefined, id: string): Packed | undefined {
+  const node = shared.caches.nodes.get(shared.key(id));
+  return version !== undefined && node?.version === version ? node : undefined;
+}
+
+/** Where the page begins, if the nodes are the present ones; `null` where that is not known before the bounds are counted. */
+function expectedStart(request: RankedRequest, { from }: KeyRange, estimated: Estimate | null): Start | null {
+  const skip = skippedBy(request);
+  if (isShallow(request, skip)) return { key: from, skip };
+  return estimated === null || estimated.boundaryCounts.length > 0 ? null : estimated.start;
+}
+
+function countWithin(
+  { to }: KeyRange,
+  { lower, upper }: Estimate,
+  stamp: Stamp | null,
+  request: RankedRequest,
+): number {
+  return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
+}
+
+/** The same in a snapshot that is there. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
@@ -32,29 +78,17 @@ export async function readByRank(
   range: KeyRange,
 ): Promise<CountedPage> {
   const { tree } = request;
-  const { from, to } = range;
+  const { to } = range;
   const { caches } = view.shared;
-  const skip = skippedBy(request);
-  const shallow: Start | null = isShallow(request, skip) ? { key: from, skip } : null;
   const readNodes = (asked: TreeRead) => readTree(read, view, request, to, asked);
-  /** A node as it is in a version of the tree, where it is cached. */
-  const cachedIn = (version: string | undefined, id: string): Packed | undefined => {
-    const node = caches.nodes.get(view.shared.key(id));
-    return version !== undefined && node?.version === version ? node : undefined;
-  };
-
   const estimated = estimate(view, request, range);
   const guessed = estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, ''));
-  const edges = estimated?.boundaryCounts ?? [];
-  // Where the page begins, if the tree is still that of the stamp that was read last.
-  const expected = shallow ?? (edges.length === 0 ? (estimated?.start ?? null) : null);
+  const expected = expectedStart(request, range, estimated);
   const last = lastStamp(view, view.storeId)?.ranks?.[tree.name]?.version;
-  const isKnown =
-    (expected !== null || edges.length > 0) && [...guessed].every((id) => cachedIn(last, id) !== undefined);
   let rows = await readNodes({
-    page: isKnown ? expected : shallow,
-    nodes: isKnown ? [] : guessed,
-    boundaryCounts: edges,
+    page: expected,
+    nodes: [...guessed].filter((id) => cachedNode(view, last, id) === undefined),
+    boundaryCounts: estimated?.boundaryCounts ?? [],
     withStamp: true,
   });
   const { stamp, page } = rows;
@@ -75,7 +109,7 @@ export async function readByRank(
   if (stamp === null || levels === undefined) return scanAll();
 
   const nodes = new Map<string, Packed>();
-  const nodeOf = (id: string) => nodes.get(id) ?? cachedIn(version, id);
+  const nodeOf = (id: string) => nodes.get(id) ?? cachedNode(view, version, id);
   const boundaryCounts = new Map<string, number>();
   for (;;) {
     for (const [id, node] of rows.nodes) {
@@ -87,7 +121,7 @@ export async function readByRank(
     for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
     const found = estimateFrom({ view, request, range, levels, nodeOf, boundaryCounts });
     const missing = [...found.visited].filter((id) => nodeOf(id) === undefined);
-    if (missing.length === 0 && found.boundaryCounts.length === 0) return finish(found, stamp);
+    if (missing.length === 0 && found.boundaryCounts.length === 0) return finish(found);
     rows = await readNodes({
       page: null,
       // Where the tree is another one, all that was expected is read at once.
@@ -99,12 +133,11 @@ export async function readByRank(
     if (missing.some((id) => !rows.nodes.has(id))) return scanAll();
   }
 
-  async function finish({ lower, upper, start }: Estimate, ofStamp: Stamp): Promise<CountedPage> {
-    const end = to === null ? countFromStamp(ofStamp, request) : upper;
-    const count = Math.max(0, end - lower);
-    if (shallow !== null) return { rows: page, stamp, count };
-    if (skip >= count || start === null) return { rows: [], stamp, count };
-    if (isKnown && expected?.key === start.key && expected.skip === start.skip) return { rows: page, stamp, count };
+  async function finish(found: Estimate): Promise<CountedPage> {
+    const count = countWithin(range, found, stamp, request);
+    const start = expectedStart(request, range, found);
+    if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
+    if (expected?.key === start.key && expected.skip === start.skip) return { rows: page, stamp, count };
     const begun = { page: start, nodes: [], boundaryCounts: [], withStamp: false };
     return { rows: (await readNodes(begun)).page, stamp, count };
   }

@@ -2,9 +2,10 @@
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
-import { pageOf, type PageRow, type PageRequest } from '../read/page.ts';
+import { type PageRow, type PageRequest, shownOf, sliceOf } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
-import { unionWithStamp, type ReadInSnapshot } from '../read/snapshot.ts';
+import { type ReadInSnapshot, united, unionWithStamps } from '../read/snapshot.ts';
+import { readTogether, type SmallRow } from '../read/together.ts';
 import { type Edge, type Start, boundaryName } from './descent.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
@@ -23,11 +24,11 @@ export interface TreeReadResult {
   stamp: Stamp | null;
   page: PageRow[];
   nodes: Map<string, Packed>;
-  /** By `cutName`. */
+  /** By `boundaryName`. */
   boundaryCounts: Map<string, number>;
 }
 
-type Row = PageRow & { cut?: number; before?: number } & (Partial<RankNode> | Stamp);
+type Row = SmallRow & (Partial<RankNode> | Stamp);
 
 /** @param to where the page's range ends; `null` for the end of all. */
 export async function readTree(
@@ -35,42 +36,59 @@ export async function readTree(
   view: View,
   request: RankedRequest,
   to: string | null,
-  { page, nodes, boundaryCounts, withStamp }: TreeRead,
+  { nodes, withStamp, ...records }: TreeRead,
 ): Promise<TreeReadResult> {
-  const ofRecords: Document[][] = boundaryCounts.map(({ key, leaf }, cut) => [
-    { $match: matching(view.storeId, request, { from: leaf.boundary, to: key }) },
-    { $count: 'before' },
-    { $set: { cut } },
-  ]);
-  if (page !== null) {
-    const { entity, keyField } = request.tree;
-    ofRecords.push([
-      { $match: matching(view.storeId, request, { from: page.key, to }) },
-      ...pageOf(view, entity, { [keyField]: 1 }, page.skip, request.pageSize),
-    ]);
-  }
+  const { collection, entity } = request.tree;
+  const shown = shownOf(view, entity, { count: 1, bound: 1 });
+  const ofRecords = pipelinesOf(view.storeId, request, to, records).map((pipeline) => [...pipeline, ...shown]);
   const ids = [...nodes];
-  const ofNodes = ids.length === 0 ? [] : [{ $match: { store_id: view.storeId, _id: { $in: ids } } }];
   // A hint names the index of the first collection only; the nodes are found by `_id`.
-  const [first, ...others] = ofRecords.toReversed();
+  const ofNodes = [{ $match: { store_id: view.storeId, _id: { $in: ids } } }];
   const rows =
-    first === undefined
-      ? await read<Row>(RANK_NODES, [...ofNodes, unionWithStamp(view)])
+    ofRecords.length === 0
+      ? await read<Row>(RANK_NODES, [...ofNodes, unionWithStamps(view.storeId)])
       : await read<Row>(
-          request.tree.collection,
+          collection,
           [
-            ...first,
-            ...others.map((pipeline) => unionWith(request.tree.collection, pipeline)),
-            ...(ids.length === 0 ? [] : [unionWith(RANK_NODES, ofNodes)]),
-            ...(withStamp ? [unionWithStamp(view)] : []),
+            ...united(collection, ofRecords),
+            ...(ids.length === 0 ? [] : [{ $unionWith: { coll: RANK_NODES, pipeline: ofNodes } }]),
+            ...(withStamp ? [unionWithStamps(view.storeId)] : []),
           ],
           indexFor(request),
         );
-  return sortOut(rows, boundaryCounts);
+  return sortOut(rows, records.boundaryCounts);
 }
 
-function unionWith(coll: string, pipeline: Document[]): Document {
-  return { $unionWith: { coll, pipeline } };
+/** The same without nodes, together with what is read for other requests. */
+export async function readRecords(
+  view: View,
+  request: RankedRequest,
+  to: string | null,
+  asked: Pick<TreeRead, 'page' | 'boundaryCounts'>,
+): Promise<TreeReadResult> {
+  const pipelines = pipelinesOf(view.storeId, request, to, asked);
+  const { entity } = request.tree;
+  const { rows, stamp } = await readTogether(view, { entity, index: indexFor(request), pipelines });
+  return { ...sortOut(rows, asked.boundaryCounts), stamp };
+}
+
+/** What finds the page, and counts what comes before the bounds. */
+function pipelinesOf(
+  storeId: string,
+  request: RankedRequest,
+  to: string | null,
+  { page, boundaryCounts }: Pick<TreeRead, 'page' | 'boundaryCounts'>,
+): Document[][] {
+  const within = (range: KeyRange) => ({ $match: matching(storeId, request, range) });
+  const sort = { [request.tree.keyField]: 1 } as const;
+  return [
+    ...(page === null ? [] : [[within({ from: page.key, to }), ...sliceOf(sort, request, page.skip)]]),
+    ...boundaryCounts.map(({ key, leaf }, bound) => [
+      within({ from: leaf.boundary, to: key }),
+      { $count: 'count' },
+      { $set: { bound } },
+    ]),
+  ];
 }
 
 function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
@@ -82,9 +100,9 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
     boundaryCounts: new Map(asked.map((edge) => [boundaryName(edge), 0])),
   };
   for (const row of rows) {
-    if (row.cut !== undefined) {
-      const edge = asked[row.cut];
-      if (edge !== undefined) found.boundaryCounts.set(boundaryName(edge), row.before ?? 0);
+    if (row.bound !== undefined) {
+      const edge = asked[row.bound];
+      if (edge !== undefined) found.boundaryCounts.set(boundaryName(edge), row.count ?? 0);
     } else if ('boundaries' in row && row._id !== undefined && row.boundaries !== undefined) {
       const { _id, boundaries, facets = [], counts } = row;
       found.nodes.set(_id, { boundaries, facets, counts: counts?.buffer ?? new Uint8Array() });

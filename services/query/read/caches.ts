@@ -11,7 +11,8 @@ import type { KnownRow } from './bson.ts';
 export interface CategoryGroup {
   /** Ids; an empty one stands for products without a category. */
   categories: string[];
-  products: number;
+  /** How many products they hold. */
+  count: number;
 }
 
 export interface Layout {

@@ -4,7 +4,7 @@
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
-import { type Stamp, ERASURES, COLLECTIONS, oneOf, STAMPS } from '#shared/read-models/collections.ts';
+import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import {
   type Found,
@@ -13,10 +13,8 @@ import {
   readSnapshot,
   stampIn,
   type StoreView,
-  type Source,
-  unionWithStamp,
+  unionWithStamps,
 } from './snapshot.ts';
-import type { BatchLimits } from '../batched.ts';
 import { NAMING_CUSTOMERS, withoutCustomer } from '#shared/read-models/erasures.ts';
 
 export interface PageRequest {
@@ -35,20 +33,15 @@ export interface PageRow {
 /** The projection that leaves what a page shows. */
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
-/** The stages that leave a page of records of one kind. */
-export function pageOf(
-  { redactErased }: { redactErased: boolean },
-  entity: EntityName,
-  sort: Document,
-  skip: number,
-  limit: number,
-): Document[] {
-  return [
-    { $sort: sort },
-    { $skip: skip },
-    { $limit: limit },
-    ...(redactErased && namesCustomers(entity) ? redactedFields(PAGE_FIELDS.$project) : [PAGE_FIELDS]),
-  ];
+/** The stages that leave what a page of records of one kind shows, and other `fields`. */
+export function shownOf({ redactErased }: { redactErased: boolean }, entity: EntityName, fields: object): Document[] {
+  const shown = { ...PAGE_FIELDS.$project, ...fields };
+  return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
+}
+
+/** The stages that leave a page. */
+export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
+  return [{ $sort: sort }, { $skip: skip }, { $limit: request.pageSize }];
 }
 
 /** More than any collection holds, and small enough that no arithmetic overflows. */
@@ -57,6 +50,31 @@ const MAX_SKIPPED = 1_000_000_000_000;
 /** How many records come before a page. */
 export function skippedBy({ page, pageSize }: PageRequest): number {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
+}
+
+/** A part of a page: what lies in one of several parts of a list. */
+export interface Segment<P> {
+  part: P;
+  skip: number;
+  limit: number;
+}
+
+/** Cuts what follows `skip` records, `limit` of them, where the parts of a list hold so many each. */
+export function segmentsOf<P extends { count: number }>(
+  parts: readonly P[],
+  skip: number,
+  limit: number,
+): Segment<P>[] {
+  const segments: Segment<P>[] = [];
+  let before = 0;
+  for (const part of parts) {
+    const from = Math.max(skip, before) - before;
+    const to = Math.min(skip + limit, before + part.count) - before;
+    if (to > from) segments.push({ part, skip: from, limit: to - from });
+    before += part.count;
+    if (before >= skip + limit) break;
+  }
+  return segments;
 }
 
 /** A page as it was read, with the number of all that match and the stamp of the same snapshot. */
@@ -136,11 +154,12 @@ export async function indexScan(
     collection,
     [
       ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
-      ...pageOf(view, entity, sort, skippedBy(page), page.pageSize),
+      ...sliceOf(sort, page),
+      ...shownOf(view, entity, {}),
       ...(typeof count === 'function'
         ? []
         : [{ $unionWith: { coll: collection, pipeline: [...counted, { $count: 'count' }] } }]),
-      unionWithStamp(view),
+      unionWithStamps(view.storeId),
     ],
     index,
   );
@@ -152,49 +171,6 @@ export async function indexScan(
 
 /** An exact count, however many match. */
 export const ALL = { atMost: Number.POSITIVE_INFINITY };
-
-/** What one of several requests wants of a collection: the pipelines that find its records, one after the other. */
-export interface WantedRows {
-  storeId: string;
-  pipelines: readonly Document[][];
-}
-
-/** So many of the largest pages fit into one reply. */
-export const ROWS_TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
-
-/** Records, or a count, of several requests in one snapshot, each with the stamp of its store. @param hint the index of the first pipeline. */
-export async function readRowsTogether<W extends WantedRows>(
-  source: Source,
-  collection: string,
-  hint: string,
-  wanted: readonly W[],
-): Promise<[W, CountedPage][]> {
-  const [first, ...others] = wanted.flatMap(({ pipelines }, of) => {
-    // Every row says whose it is, or a store might be shown another's.
-    const fields = { $project: { ...PAGE_FIELDS.$project, count: 1, of: { $literal: of } } };
-    return pipelines.map((pipeline) => [...pipeline, fields]);
-  });
-  if (first === undefined) return [];
-  const storeIds = [...new Set(wanted.map(({ storeId }) => storeId))];
-  const stages = [
-    ...first,
-    ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } })),
-    { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
-  ];
-  type Row = PageRow & { count?: number; of: number };
-  const found = await readSnapshot<Row | Stamp>(source, collection, stages, { hint });
-  const stamps = new Map(found.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
-  const byRequest = Map.groupBy(
-    found.filter((row) => 'of' in row),
-    ({ of }) => of,
-  );
-  return wanted.map((one, of) => {
-    const rows = byRequest.get(of) ?? [];
-    // A count of nothing is no row.
-    const count = rows.find((row) => row.count !== undefined)?.count ?? 0;
-    return [one, { rows, count, stamp: stamps.get(one.storeId) ?? null }];
-  });
-}
 
 /** A page and the count where few match. @returns `null` where more than `most` do. */
 export async function scanIfSmall(

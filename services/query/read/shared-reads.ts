@@ -7,7 +7,15 @@ import { oneOf, STAMPS, type Stamp, BY_ID, documentId, documentsWith } from '#sh
 import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
 import { type PageRow, redacted, redactedFields } from './page.ts';
 import type { Caches } from './caches.ts';
-import { readSnapshot, type Source, type Found, offsetOf, type StoredBody, type StoreView } from './snapshot.ts';
+import {
+  readSnapshot,
+  type Source,
+  type Found,
+  offsetOf,
+  type StoredBody,
+  type StoreView,
+  unionWithStamps,
+} from './snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { shiftJson } from '#shared/read-models/local-time.ts';
 import { type Shape, SHAPES } from './shapes.ts';
@@ -98,8 +106,7 @@ export class SharedReads {
     const pipeline = [
       { $match: documentsWith(ids) },
       ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
-      // As they lie there: a projection would cost as much as the read.
-      { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } },
+      unionWithStamps(...storeIds),
     ];
     const rows = await readSnapshot<Row>(this.source, collection, pipeline, { hint: BY_ID });
     const byId = new Map(rows.map((row) => [row._id, row]));

@@ -11,7 +11,7 @@ import {
 import { isUnavailable } from '#shared/errors.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
-import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import type { ReadOne } from '../batched.ts';
 import { decodeDocument, decodeFirstBatch, type KnownRows } from './bson.ts';
@@ -178,9 +178,14 @@ export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) 
   }
 }
 
-/** The last stage of a snapshot: the store's stamp as it lies there, since a projection would cost as much as the read. */
-export function unionWithStamp({ storeId }: { storeId: string }): Document {
-  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: storeId } }] } };
+/** The last stage of a snapshot: the stamps of stores as they lie there, since a projection would cost as much as the read. */
+export function unionWithStamps(...storeIds: readonly string[]): Document {
+  return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } };
+}
+
+/** One pipeline on a collection from several, the rows of one after those of the other. */
+export function united(collection: string, [first = [], ...others]: readonly Document[][]): Document[] {
+  return [...first, ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } }))];
 }
 
 /** The stamp among the rows of a snapshot: the one row that has an `_id`. */

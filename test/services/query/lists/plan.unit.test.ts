@@ -74,6 +74,9 @@ const ROWS: Row[] = [
     ['scan'],
   ],
   ['customers by name', { ...CUSTOMERS, ...search }, 1, LARGE, ['search-leaves', 'scan']],
+  ['customers by name of an unknown store', { ...CUSTOMERS, ...search }, 1, NONE, ['search-leaves', 'scan']],
+  ['customers by name of a small store', { ...CUSTOMERS, ...search }, 1, SMALL, ['scan-if-shown', 'scan']],
+  ['more customers by name of a small store', { ...CUSTOMERS, ...search }, 2, SMALL, ['scan']],
   ['customers by name and creation', { ...CUSTOMERS, ...search, ...created }, 1, LARGE, ['created-window', 'scan']],
   [
     'customers by name that were updated',

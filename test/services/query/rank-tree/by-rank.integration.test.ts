@@ -167,6 +167,26 @@ describe('a page by rank', () => {
     expect(await roundTrips(range, ['aa1'], 1)).toBe(1);
   });
 
+  it('is read together with others, and is what it is alone', async () => {
+    await store(many);
+    const range = { from: '00101', to: '00903' };
+    const asked = [
+      [WHOLE, null, 200],
+      [WHOLE, null, 3],
+      [WHOLE, null, 399],
+      [WHOLE, null, 1_000],
+      [range, null, 1],
+      [{ from: '00500', to: null }, null, 2],
+    ] as const;
+    const ask = () => Promise.all(asked.map(([within, facets, page]) => pageOf(within, facets, page)));
+    await ask();
+    const before = aggregates;
+    const answers = await ask();
+    // One for all, and one for the page behind the last.
+    expect(aggregates - before).toBe(2);
+    expect(answers).toEqual(asked.map(([within, facets, page]) => expected(many, within, facets, page)));
+  });
+
   it('is right where a node is gone', async () => {
     await store(many);
     await pageOf({ from: '00101', to: '00903' }, null, 100);

@@ -146,6 +146,9 @@ describe('first pages that are asked for at the same moment', () => {
     const targets = [
       ...PATHS.flatMap((path) => sizes.map((size) => path + size)),
       ...['c0', 'c9', 'c0&page_size=1', 'c1&status=pending', 'c2&page=2'].map((whose) => ORDERS_OF + whose),
+      ...['status=pending', 'status=ready', 'status=pending&page=3'].map((filter) => `/api/order/list?${filter}`),
+      ...['rating=5', 'rating=4', 'rating=5&rating=1&page=2'].map((filter) => `/api/review/list?${filter}`),
+      ...['ana', 'ana&page=2', 'nobody'].map((text) => `/api/customer/list?search=${text}`),
       ...ids.map((id) => `/api/order/details/?order_id=${id}`),
     ];
     const asked = fc.record({
