@@ -36,15 +36,14 @@ async function readByCachedNodes(view: View, request: RankedRequest, range: KeyR
   const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
   const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
   if (levels === undefined) return null;
-  const nodeOf = (id: string) => cachedNode(view, version, id);
-  const known = { view, request, range, levels, nodeOf };
-  const estimated = estimateFrom({ ...known, boundaryCounts: new Map() });
+  const descent = descentOf(view, request, levels, (id) => cachedNode(view, version, id));
+  const estimated = estimateFrom(descent, request, range, new Map());
   const page = expectedStart(request, range, estimated);
-  if (page === null || [...estimated.visited].some((id) => nodeOf(id) === undefined)) return null;
+  if (page === null || descent.missing.size > 0) return null;
   const { boundaryCounts } = estimated;
   const found = await readRecords(view, request, range.to, { page, boundaryCounts });
-  const counted = estimateFrom({ ...known, boundaryCounts: found.boundaryCounts });
-  if (rootIn(found.stamp)?.version !== version || counted.isIncomplete) return null;
+  if (rootIn(found.stamp)?.version !== version) return null;
+  const counted = estimateFrom(descent, request, range, found.boundaryCounts);
   return { rows: found.page, stamp: found.stamp, count: countWithin(range, counted, found.stamp, request) };
 }
 
@@ -119,18 +118,18 @@ export async function readByRank(
       caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
-    const found = estimateFrom({ view, request, range, levels, nodeOf, boundaryCounts });
-    const missing = [...found.visited].filter((id) => nodeOf(id) === undefined);
-    if (missing.length === 0 && found.boundaryCounts.length === 0) return finish(found);
+    const found = estimateFrom(descentOf(view, request, levels, nodeOf), request, range, boundaryCounts);
+    const { missing } = found;
+    if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
     rows = await readNodes({
       page: null,
       // Where the tree is another one, all that was expected is read at once.
-      nodes: missing.length === 0 ? [] : new Set([...missing, ...guessed]),
+      nodes: missing.size === 0 ? [] : new Set([...missing, ...guessed]),
       boundaryCounts: found.boundaryCounts,
       withStamp: false,
     });
     // A node is missing although its parent names it: the tree is damaged, so the records are counted.
-    if (missing.some((id) => !rows.nodes.has(id))) return scanAll();
+    if ([...missing].some((id) => !rows.nodes.has(id))) return scanAll();
   }
 
   async function finish(found: Estimate): Promise<CountedPage> {
@@ -145,7 +144,7 @@ export async function readByRank(
 
 /** About how many records a range holds; 0 where that is not known. */
 export function estimatedCount(estimated: Estimate | null): number {
-  return estimated === null || estimated.isIncomplete ? 0 : estimated.upper - estimated.lower;
+  return estimated === null || estimated.missing.size > 0 ? 0 : estimated.upper - estimated.lower;
 }
 
 /** An estimate from cached nodes; `null` where none of the tree was read yet. */
@@ -153,52 +152,44 @@ export function estimate(view: View, request: RankedRequest, range: KeyRange): E
   const { shared, storeId } = view;
   const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
   if (levels === undefined) return null;
-  return estimateFrom({
-    view,
-    request,
-    range,
-    levels,
-    nodeOf: (id) => shared.caches.nodes.get(shared.key(id)),
-    boundaryCounts: new Map(),
-  });
+  const descent = descentOf(view, request, levels, (id) => shared.caches.nodes.get(shared.key(id)));
+  return estimateFrom(descent, request, range, new Map());
 }
 
-interface Known {
-  view: View;
-  request: RankedRequest;
-  range: KeyRange;
-  levels: number;
-  nodeOf: (id: string) => Packed | undefined;
-  /** By `cutName`. */
-  boundaryCounts: ReadonlyMap<string, number>;
+function descentOf(
+  { storeId }: View,
+  { tree, facets }: RankedRequest,
+  levels: number,
+  nodeOf: (id: string) => Packed | undefined,
+): Descent {
+  return new Descent({ tree: tree.name, storeId, levels, facets, nodeOf });
 }
 
 /** What the known nodes say: exact where no node or count is missing, else close to it. */
 interface Estimate {
-  /** The nodes that it needed. */
+  /** The nodes that it needed, and those among them that are not known. */
   visited: ReadonlySet<string>;
+  missing: ReadonlySet<string>;
   /** Leaves in which the records before a bound are still to be counted. */
   boundaryCounts: Edge[];
-  /** Whether a node was missing. */
-  isIncomplete: boolean;
   /** Ranks of the range's bounds. */
   lower: number;
   upper: number;
   start: Start | null;
 }
 
-function estimateFrom({ view, request, range: { from, to }, levels, nodeOf, boundaryCounts }: Known): Estimate {
-  const { tree, facets } = request;
-  const descent = new Descent({ tree: tree.name, storeId: view.storeId, levels, facets, nodeOf });
+/** @param boundaryCounts what was counted, by `boundaryName`. */
+function estimateFrom(
+  descent: Descent,
+  request: RankedRequest,
+  { from, to }: KeyRange,
+  boundaryCounts: ReadonlyMap<string, number>,
+): Estimate {
   const unknown: Edge[] = [];
-  let isIncomplete = false;
   /** The lowest possible rank of a key, and its uncertainty. */
   const rankOf = (key: string): { rank: number; uncertainty: number } => {
     const edge = descent.edgeAt(key);
-    if (edge === null) {
-      isIncomplete = true;
-      return { rank: 0, uncertainty: 0 };
-    }
+    if (edge === null) return { rank: 0, uncertainty: 0 };
     if (edge.leaf.boundary === key) return { rank: edge.before, uncertainty: 0 };
     const cut = boundaryCounts.get(boundaryName(edge));
     if (cut === undefined) unknown.push(edge);
@@ -208,15 +199,15 @@ function estimateFrom({ view, request, range: { from, to }, levels, nodeOf, boun
   const upper = to === null ? { rank: Infinity, uncertainty: 0 } : rankOf(to);
   const first = lower.rank + skippedBy(request);
   let start: Start | null = null;
-  if (!isShallow(request, skippedBy(request)) && !isIncomplete && first < upper.rank + upper.uncertainty) {
+  if (!isShallow(request, skippedBy(request)) && descent.missing.size === 0 && first < upper.rank + upper.uncertainty) {
     start = descent.startAt(first);
     // The page begins between these two, so the nodes of both are visited.
     if (lower.uncertainty > 0) descent.startAt(first + lower.uncertainty);
   }
   return {
     visited: descent.visited,
+    missing: descent.missing,
     boundaryCounts: unknown,
-    isIncomplete,
     lower: lower.rank,
     upper: upper.rank + upper.uncertainty,
     start,

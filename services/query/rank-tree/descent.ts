@@ -32,11 +32,17 @@ export interface DescentOptions {
   nodeOf: (id: string) => Packed | undefined;
 }
 
+interface SummedNode {
+  boundaries: readonly string[];
+  sums: readonly number[];
+}
+
 export class Descent {
-  /** `_id`s of the nodes that were asked for, whether they were there or not. */
+  /** `_id`s of the nodes that were asked for, and of those among them that were not there. */
   readonly visited = new Set<string>();
+  readonly missing = new Set<string>();
   readonly #options: DescentOptions;
-  readonly #sums = new Map<string, readonly number[]>();
+  readonly #nodes = new Map<string, SummedNode>();
 
   constructor(options: DescentOptions) {
     this.#options = options;
@@ -76,14 +82,19 @@ export class Descent {
   }
 
   /** The node of a level that begins at a boundary, with how many records of each part count. */
-  #nodeAt(level: number, boundary: string): { boundaries: readonly string[]; sums: readonly number[] } | null {
+  #nodeAt(level: number, boundary: string): SummedNode | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
     const id = nodeId(tree, storeId, level, boundary);
+    const known = this.#nodes.get(id);
+    if (known !== undefined) return known;
     this.visited.add(id);
     const node = nodeOf(id);
-    if (node === undefined) return null;
-    const sums = this.#sums.get(id) ?? sumCounts(node, facets);
-    this.#sums.set(id, sums);
-    return { boundaries: node.boundaries, sums };
+    if (node === undefined) {
+      this.missing.add(id);
+      return null;
+    }
+    const summed = { boundaries: node.boundaries, sums: sumCounts(node, facets) };
+    this.#nodes.set(id, summed);
+    return summed;
   }
 }
