@@ -207,8 +207,8 @@ export function searchTerms(text: string): SearchTerms | null {
 /** The filter of the customers that match. */
 export function searchFilter({ name, digits, key }: SearchTerms): Document {
   const fields: Document[] = [];
-  // A name ends at NUL; the id behind it is not searched.
-  if (name !== null) fields.push({ rank_key: { $regex: `^[^\\x00]*?${escapePattern(name)}[^\\x00]*\\x00` } });
+  // A name ends at NUL, of which there is one; the id behind it is not searched.
+  if (name !== null) fields.push({ rank_key: { $regex: `${escapePattern(name)}[^\\x00]*\\x00` } });
   if (digits !== null) {
     fields.push({ document_digits: { $regex: digits } }, { phone_digits: { $regex: digits } });
   }
