@@ -19,22 +19,17 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   const key = shared.key(storeId);
   const { layouts } = shared.caches;
   const page = await readByCached(view, layouts.get(key), request);
-  if (page !== null) return counted(page);
+  if (page !== null) return page;
   return inSnapshot(view, async (reads) => {
     const { layout, stamp } = await readLayout(reads, storeId);
     layouts.set(key, layout);
-    return counted({ rows: await readPage(reads.read, view, layout, request, {}), stamp });
+    const rows = await readPage(reads.read, view, layout, request, {});
+    return { rows, stamp, count: stamp?.counts?.product ?? 0 };
   });
 }
 
-type StampedPage = Omit<CountedPage, 'count'>;
-
-function counted(page: StampedPage): CountedPage {
-  return { ...page, count: page.stamp?.counts?.product ?? 0 };
-}
-
 /** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
-async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<StampedPage | null> {
+async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<CountedPage | null> {
   if (layout === undefined) return null;
   const segments = segmentsOf(layout.groups, skippedBy(request), request.pageSize);
   const pipelines = segments.map((segment) => segmentStages(view.storeId, segment, {}));
@@ -43,7 +38,8 @@ async function readByCached(view: View, layout: Layout | undefined, request: Pag
       ? { rows: [], stamp: await readStamp(view) }
       : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines });
   if (stamp?.layout !== layout.version) return null;
-  return { rows, stamp, ...(request.page === 1 ? { isShared: true } : {}) };
+  const count = stamp?.counts?.product ?? 0;
+  return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
 }
 
 /** What was updated in a window with many products: as all products, but counted by category. */

@@ -4,16 +4,7 @@ import { isDocumentTooLarge } from '#shared/errors.ts';
 import { COLLECTIONS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import { type Found, inSnapshot, lastStamp, offsetOf, readSnapshot, type Source } from '../read/snapshot.ts';
-import {
-  type CountedPage,
-  foundPage,
-  type PageRow,
-  ALL,
-  PAGE_FIELDS,
-  indexScan,
-  scanIfSmall,
-  sliceOf,
-} from '../read/page.ts';
+import { type CountedPage, foundPage, type PageRow, ALL, PAGE_FIELDS, indexScan, sliceOf } from '../read/page.ts';
 import { readTogether } from '../read/together.ts';
 import type { BatchLimits } from '../batched.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
@@ -182,5 +173,7 @@ async function sortTimeWindow(
   index: 'by_updated' | 'by_created',
   most = MAX_WINDOW_RECORDS,
 ): Promise<CountedPage | null> {
-  return scanIfSmall(view, most, { ...request, match, index, unsorted: request.sortKeyStages });
+  const count = { atMost: most + 1 };
+  const found = await indexScan(view, { ...request, match, index, unsorted: request.sortKeyStages, count });
+  return found.count > most ? null : found;
 }

@@ -36,7 +36,8 @@ async function readByCachedNodes(view: View, request: RankedRequest, range: KeyR
   const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
   const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
   if (levels === undefined) return null;
-  const descent = descentOf(view, request, levels, (id) => cachedNode(view, version, id));
+  const nodeOf = (id: string) => cachedNode(view, version, id);
+  const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
   const estimated = estimateFrom(descent, request, range, new Map());
   const page = expectedStart(request, range, estimated);
   if (page === null || descent.missing.size > 0) return null;
@@ -88,7 +89,6 @@ export async function readByRank(
     page: expected,
     nodes: [...guessed].filter((id) => cachedNode(view, last, id) === undefined),
     boundaryCounts: estimated?.boundaryCounts ?? [],
-    withStamp: true,
   });
   const { stamp, page } = rows;
   const { levels, version } = stamp?.ranks?.[tree.name] ?? {};
@@ -118,7 +118,8 @@ export async function readByRank(
       caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
-    const found = estimateFrom(descentOf(view, request, levels, nodeOf), request, range, boundaryCounts);
+    const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
+    const found = estimateFrom(descent, request, range, boundaryCounts);
     const { missing } = found;
     if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
     rows = await readNodes({
@@ -126,7 +127,6 @@ export async function readByRank(
       // Where the tree is another one, all that was expected is read at once.
       nodes: missing.size === 0 ? [] : new Set([...missing, ...guessed]),
       boundaryCounts: found.boundaryCounts,
-      withStamp: false,
     });
     // A node is missing although its parent names it: the tree is damaged, so the records are counted.
     if ([...missing].some((id) => !rows.nodes.has(id))) return scanAll();
@@ -137,8 +137,7 @@ export async function readByRank(
     const start = expectedStart(request, range, found);
     if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
     if (expected?.key === start.key && expected.skip === start.skip) return { rows: page, stamp, count };
-    const begun = { page: start, nodes: [], boundaryCounts: [], withStamp: false };
-    return { rows: (await readNodes(begun)).page, stamp, count };
+    return { rows: (await readNodes({ page: start, nodes: [], boundaryCounts: [] })).page, stamp, count };
   }
 }
 
@@ -152,17 +151,9 @@ export function estimate(view: View, request: RankedRequest, range: KeyRange): E
   const { shared, storeId } = view;
   const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
   if (levels === undefined) return null;
-  const descent = descentOf(view, request, levels, (id) => shared.caches.nodes.get(shared.key(id)));
+  const nodeOf = (id: string) => shared.caches.nodes.get(shared.key(id));
+  const descent = new Descent({ ...request, storeId, levels, nodeOf });
   return estimateFrom(descent, request, range, new Map());
-}
-
-function descentOf(
-  { storeId }: View,
-  { tree, facets }: RankedRequest,
-  levels: number,
-  nodeOf: (id: string) => Packed | undefined,
-): Descent {
-  return new Descent({ tree: tree.name, storeId, levels, facets, nodeOf });
 }
 
 /** What the known nodes say: exact where no node or count is missing, else close to it. */

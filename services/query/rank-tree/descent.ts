@@ -1,6 +1,7 @@
 /** The way down a rank tree, to a key or to a rank, through nodes that were read. Pure. */
 import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
-import { nodeId, type TreeName, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
+import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
+import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 
 /** Where a key lies, but for what comes before it in its own leaf. */
 export interface Edge {
@@ -23,7 +24,7 @@ export interface Start {
 }
 
 export interface DescentOptions {
-  tree: TreeName;
+  tree: Pick<RankTree, 'name'>;
   storeId: string;
   /** How many levels of nodes the tree has. */
   levels: number;
@@ -84,7 +85,7 @@ export class Descent {
   /** The node of a level that begins at a boundary, with how many records of each part count. */
   #nodeAt(level: number, boundary: string): SummedNode | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
-    const id = nodeId(tree, storeId, level, boundary);
+    const id = nodeId(tree.name, storeId, level, boundary);
     const known = this.#nodes.get(id);
     if (known !== undefined) return known;
     this.visited.add(id);

@@ -17,7 +17,6 @@ export interface TreeRead {
   nodes: Iterable<string>;
   /** Leaves in which the records before a bound are counted. */
   boundaryCounts: readonly Edge[];
-  withStamp: boolean;
 }
 
 export interface TreeReadResult {
@@ -36,26 +35,19 @@ export async function readTree(
   view: View,
   request: RankedRequest,
   to: string | null,
-  { nodes, withStamp, ...records }: TreeRead,
+  { nodes, ...records }: TreeRead,
 ): Promise<TreeReadResult> {
   const { collection, entity } = request.tree;
   const shown = shownOf(view, entity, { count: 1, bound: 1 });
   const ofRecords = pipelinesOf(view.storeId, request, to, records).map((pipeline) => [...pipeline, ...shown]);
-  const ids = [...nodes];
   // A hint names the index of the first collection only; the nodes are found by `_id`.
-  const ofNodes = [{ $match: { store_id: view.storeId, _id: { $in: ids } } }];
+  const ofNodes = [{ $match: { store_id: view.storeId, _id: { $in: [...nodes] } } }];
+  const stamp = unionWithStamps(view.storeId);
+  const afterRecords = [{ $unionWith: { coll: RANK_NODES, pipeline: ofNodes } }, stamp];
   const rows =
     ofRecords.length === 0
-      ? await read<Row>(RANK_NODES, [...ofNodes, unionWithStamps(view.storeId)])
-      : await read<Row>(
-          collection,
-          [
-            ...united(collection, ofRecords),
-            ...(ids.length === 0 ? [] : [{ $unionWith: { coll: RANK_NODES, pipeline: ofNodes } }]),
-            ...(withStamp ? [unionWithStamps(view.storeId)] : []),
-          ],
-          indexFor(request),
-        );
+      ? await read<Row>(RANK_NODES, [...ofNodes, stamp])
+      : await read<Row>(collection, [...united(collection, ofRecords), ...afterRecords], indexFor(request));
   return sortOut(rows, records.boundaryCounts);
 }
 

@@ -171,13 +171,3 @@ export async function indexScan(
 
 /** An exact count, however many match. */
 export const ALL = { atMost: Number.POSITIVE_INFINITY };
-
-/** A page and the count where few match. @returns `null` where more than `most` do. */
-export async function scanIfSmall(
-  view: StoreView,
-  most: number,
-  scan: Omit<IndexScan, 'count'>,
-): Promise<CountedPage | null> {
-  const found = await indexScan(view, { ...scan, count: { atMost: most + 1 } });
-  return found.count > most ? null : found;
-}
