@@ -1,6 +1,6 @@
 /** Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. */
 import { crc32c } from '@node-rs/crc32';
-import { MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
+import { CODECS, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import type { DecodingBudget, Unpacked, Unpacking } from './unpacking.ts';
 import { HEADER_BYTES, type LogMessage, MAX_HEADERS, type UnreadableReason } from './message.ts';
 
@@ -102,7 +102,7 @@ export function timestampText(milliseconds: number): string {
 
 /** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
 export interface Wanted {
-  from: number;
+  fetchOffset: number;
   /** How many, each header counted as well; two are read in any case. The others come with the next fetch. */
   most: number;
   /** How many bytes of keys and values, in the same way. */
@@ -142,9 +142,13 @@ export async function decodeBatch(
   if (header.codec === 0) {
     return decode({ records: batch.subarray(HEADER_BYTES), isLarge: false, isChecked: false });
   }
-  let decoded: DecodedBatch | null;
+  const codec = CODECS.get(header.codec);
+  if (codec === undefined) {
+    const detail = `it is compressed with codec ${header.codec}, which is none of Kafka's`;
+    throw new BatchRejected('unknown_codec', detail);
+  }
   try {
-    decoded = await unpacking.read(batch, header.codec, decode);
+    return await unpacking.read(batch, codec, decode);
   } catch (error) {
     if (error instanceof BatchRejected) throw error;
     if (error instanceof UnpacksTooLarge) {
@@ -156,18 +160,13 @@ export async function decodeBatch(
       `what it holds cannot be unpacked: ${error instanceof Error ? error.message : 'unknown error'}`,
     );
   }
-  if (decoded === null) {
-    const detail = `it is compressed with codec ${header.codec}, which is none of Kafka's`;
-    throw new BatchRejected('unknown_codec', detail);
-  }
-  return decoded;
 }
 
 async function decodeRecords(
   batch: Buffer,
   header: BatchHeader,
   unpacked: Unpacked,
-  { from, most, mostBytes }: Wanted,
+  { fetchOffset, most, mostBytes }: Wanted,
   budget: DecodingBudget,
 ): Promise<DecodedBatch> {
   const { records, isLarge } = unpacked;
@@ -189,7 +188,7 @@ async function decodeRecords(
     const delta = hasGaps ? offsetDelta : index;
     if (delta <= before || delta > lastOffsetDelta) throw new RangeError('their offsets do not rise');
     before = delta;
-    const isWanted = baseOffset + delta >= from;
+    const isWanted = baseOffset + delta >= fetchOffset;
     const hasRoom = (result.parts < most && result.bytes < mostBytes) || result.messages.length < 2;
     if (!isWanted || !hasRoom) {
       if (isWanted) result.isWhole = false;

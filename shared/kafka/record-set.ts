@@ -21,13 +21,8 @@ import {
   type UnreadableBatch,
 } from './message.ts';
 
-export interface Fetched {
-  fetchOffset: number;
+export interface Fetched extends Wanted {
   abortedTransactions: readonly AbortedTransaction[];
-  /** So many messages are read, headers counted as well, and two in any case. The rest comes with the next fetch. */
-  most: number;
-  /** How many bytes of keys and values, in the same way. */
-  mostBytes: number;
 }
 
 /** Never throws. Offsets without messages at either end become placeholders: kafkajs drops a fetch without messages. */
@@ -58,7 +53,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     behind = header.lastOffset + 1;
     if (budget.isTurnOver) await budget.yieldTurn();
     if (!aborted.include(header, batch) && !header.isControl) {
-      const wanted = { from: fetchOffset, most: most - parts, mostBytes: mostBytes - bytes };
+      const wanted = { fetchOffset, most: most - parts, mostBytes: mostBytes - bytes };
       const read = await readBatch(batch, header, wanted, decoding);
       for (const message of read.messages) messages.push(message);
       parts += read.parts;
@@ -82,7 +77,7 @@ async function readBatch(
     if (!(error instanceof BatchRejected)) throw error;
     const { baseOffset: from, lastOffset: to, timestamp } = header;
     const unreadable = { reason: error.reason, detail: error.message, from, to, digest: digestOf(batch) };
-    const message = { ...standIn(unreadable, wanted.from), timestamp: timestampText(timestamp) };
+    const message = { ...standIn(unreadable, wanted.fetchOffset), timestamp: timestampText(timestamp) };
     return { messages: [message], parts: 1, bytes: 0, isWhole: true };
   }
 }

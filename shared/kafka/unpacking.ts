@@ -1,6 +1,6 @@
 /** Small batches are unpacked at once, large ones in a thread, one at a time. The last one is cached: fetches read it in pieces. */
 import { setImmediate } from 'node:timers/promises';
-import { type Codec, CODECS, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
+import { type Codec, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import { HEADER_BYTES } from './message.ts';
 
 /** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
@@ -22,10 +22,8 @@ export class Unpacking {
   #isFree: Promise<unknown> = Promise.resolve();
   #forgetting: NodeJS.Timeout | null = null;
 
-  /** @returns `null` where Kafka has no such codec. @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
-  async read<T>(batch: Buffer, number: number, read: (unpacked: Unpacked) => Promise<T>): Promise<T | null> {
-    const codec = CODECS.get(number);
-    if (codec === undefined) return null;
+  /** @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
+  async read<T>(batch: Buffer, codec: Codec, read: (unpacked: Unpacked) => Promise<T>): Promise<T> {
     const packed = batch.subarray(HEADER_BYTES);
     const small = this.#remembers(batch) ? null : atOnce(packed, codec);
     if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
