@@ -80,12 +80,8 @@ function beginningWith(storeId: string, prefix: string): Between {
 }
 
 /** For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed: damaged ones may be below 0. */
-const WIDTHS = [
-  { width: 1, limit: 2 ** 7 },
-  { width: 2, limit: 2 ** 15 },
-  { width: 4, limit: 2 ** 31 },
-  { width: 6, limit: 2 ** 47 },
-] as const;
+const WIDTHS = [1, 2, 4];
+const MAX_WIDTH = 6;
 
 export function packCounts(parts: readonly Counts[]): { facets: string[]; counts: Binary } {
   let largest = 0;
@@ -98,7 +94,7 @@ export function packCounts(parts: readonly Counts[]): { facets: string[]; counts
     }
   }
   const facets = [...present];
-  const { width } = WIDTHS.find(({ limit }) => largest < limit) ?? WIDTHS[3];
+  const width = WIDTHS.find((bytes) => largest < 2 ** (8 * bytes - 1)) ?? MAX_WIDTH;
   const bytes = Buffer.alloc(facets.length * parts.length * width);
   let at = 0;
   for (const facet of facets) {
