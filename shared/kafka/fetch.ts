@@ -66,11 +66,9 @@ export function replaceFetches(): void {
 function leaveRecordSets(): void {
   const path = require.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages');
   require(path);
-  const leave = (answer: { readBytes: () => Buffer | null }) => answer.readBytes() ?? NO_BYTES;
+  const leave = (answer: { readBytes: () => Buffer | null }) => answer.readBytes() ?? Buffer.alloc(0);
   Object.assign(require.cache[path] ?? {}, { exports: leave });
 }
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** Decodes until the budget of an answer is spent; the next fetch brings the rest. */
 async function decodeRecordSets(
@@ -87,8 +85,8 @@ async function decodeRecordSets(
   const decoding = { unpacking, budget: new DecodingBudget() };
   let parts = 0;
   for (const { place, partition } of inRandomTurn(fetched)) {
-    const { abortedTransactions, messages } = partition;
-    const set = Buffer.isBuffer(messages) ? messages : NO_BYTES;
+    const { abortedTransactions, messages: set } = partition;
+    if (!Buffer.isBuffer(set)) throw new TypeError('kafkajs decoded a record set by itself');
     const { fetchOffset: from = '0', maxBytes = 0 } = asked.get(place) ?? {};
     const fetchOffset = Number(from);
     partition.messages = [];
