@@ -93,7 +93,7 @@ export class Supervisor {
     this.#access = await this.#options.applyAccess(this.#environment);
     this.#access.failed.catch(this.#failure.reject);
     const hasOwn = Object.keys(this.#own).length > 0;
-    const first = hasOwn ? this.#poll() : this.#follow(false);
+    const first = this.#poll(!hasOwn);
     await (hasOwn ? Promise.race([first, sleep(FIRST_POLL_MS, undefined, { ref: false })]) : first);
     const run = () => first.then(() => this.#poll());
     const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be followed');
@@ -118,13 +118,15 @@ export class Supervisor {
     await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(this.#access?.stop())]);
   }
 
-  async #poll(): Promise<void> {
+  /** What is away is asked again by the next poll. @param throwsMistakes whether all else is thrown, not noted. */
+  async #poll(throwsMistakes = false): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
       await this.#follow(rests);
       if (!rests) this.#noteMended();
     } catch (error) {
       if (isUnavailable(error)) this.#logOnce(describeError(error));
+      else if (throwsMistakes) throw error;
       else if (!rests) this.#noteMistake(error);
     }
   }

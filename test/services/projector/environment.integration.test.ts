@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MongoWriteConcernError } from 'mongodb';
 import { pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
 import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
@@ -65,6 +66,28 @@ it('leaves nothing behind that was begun beside a generation that cannot be proj
   await expect(supervisor.start()).rejects.toThrow('it cannot be projected');
   await supervisor.stop();
   expect([begun, stopped]).toEqual([[1], [1]]);
+});
+
+it('starts while MongoDB changes its primary, and follows once there is one', async () => {
+  const [common = ''] = installation.config.environments;
+  const begun: string[] = [];
+  let attempts = 0;
+  const options = optionsOf(async ({ environment }) => {
+    begun.push(environment);
+    return consumer(() => undefined);
+  });
+  const prepare = async () => {
+    attempts += 1;
+    const writeConcernError = { code: 11_602, errmsg: 'operation was interrupted' };
+    if (attempts === 1) throw new MongoWriteConcernError({ ok: 1, writeConcernError });
+  };
+  const supervisor = new Supervisor({ ...options, prepare }, common);
+  try {
+    await supervisor.start();
+    await eventually('it follows', () => begun.length === 1);
+  } finally {
+    await supervisor.stop();
+  }
 });
 
 it('stops an environment alone for a mistake on its own Kafka, and goes on with it once that is mended', async () => {
