@@ -57,7 +57,7 @@ const TO_EVERY_SHARD: Record<string, string> = {
   'projector find dead_letters by customers':
     'a customer is deleted: a letter that names them may have come by another partition. It only reads, so that the commit has one phase',
   'projector find dead_letters by customers, positions': 'the same, for an erasure in pieces',
-  'projector find dead_letters by dead_at, topic': 'letters that expire, only where some do',
+  'projector find dead_letters by dead_at, topic': 'letters that expire, every few seconds: by an index alone',
   'projector find dropped_letters by partition, topic':
     'what operators have decided of a partition, read again each second',
   'projector find dropped_letters by from, partition, skip, to, topic': 'the same, for a slice',
