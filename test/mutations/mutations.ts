@@ -74,8 +74,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a count of a range leaves out its lower bound',
     file: 'services/query/rank-tree/by-rank.ts',
-    replace: 'const count = Math.max(0, end - lower);',
-    by: 'const count = Math.max(0, end - lower - (lower > 0 ? 1 : 0));',
+    replace: ': upper) - lower);',
+    by: ': upper) - lower - (lower > 0 ? 1 : 0));',
     tests: ['test/model.integration.test.ts', 'test/services/query/lists.integration.test.ts'],
   },
   {
