@@ -45,12 +45,12 @@ def sent(call, message):
 json.dump(
     [
         sent("`to_structured(event)`", to_structured(plain, key_mapper=of_store)),
-        sent("`to_structured(event)` with `datacontenttype`", to_structured(changed, key_mapper=of_store)),
+        sent("`to_structured(event)`, with `datacontenttype`", to_structured(changed, key_mapper=of_store)),
         sent("`to_structured(event)`, integer `sequence`", to_structured(numbered, key_mapper=of_store)),
         sent("`to_structured(event)`, marshalled to bytes", to_structured(changed, to_bytes, key_mapper=of_store)),
         sent("`to_structured(event)`, marshalled to text", to_structured(changed, json.dumps, key_mapper=of_store)),
         sent("`to_structured(event)`, a deletion", to_structured(deleted, key_mapper=of_store)),
-        sent("`to_binary(event)` with `datacontenttype`", to_binary(changed, key_mapper=of_store)),
+        sent("`to_binary(event)`, with `datacontenttype`", to_binary(changed, key_mapper=of_store)),
         sent("`to_binary(event)`, a deletion", to_binary(deleted_json, key_mapper=of_store)),
     ],
     sys.stdout,

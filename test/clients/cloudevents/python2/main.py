@@ -41,12 +41,12 @@ def sent(call, to_message, event):
 json.dump(
     [
         sent("`to_structured(event)`", to_structured, plain),
-        sent("`to_structured(event)` with `datacontenttype`", to_structured, changed),
+        sent("`to_structured(event)`, with `datacontenttype`", to_structured, changed),
         sent("`to_structured(event)`, integer `sequence`", to_structured, numbered),
         sent("`to_structured(event)`, data of bytes", to_structured, of_bytes),
         sent("`to_structured(event)`, a deletion", to_structured, deleted),
         sent("`to_binary(event)`", to_binary, plain),
-        sent("`to_binary(event)` with `datacontenttype`", to_binary, changed),
+        sent("`to_binary(event)`, with `datacontenttype`", to_binary, changed),
         sent("`to_binary(event)`, integer `sequence`", to_binary, numbered),
         sent("`to_binary(event)`, data of bytes", to_binary, of_bytes),
         sent("`to_binary(event)`, a deletion", to_binary, deleted),
