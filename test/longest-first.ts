@@ -19,7 +19,6 @@ export const LONGEST = [
   'deploy/local/stack/stack.integration.test.ts',
   'services/logs.integration.test.ts',
   'services/query/main.integration.test.ts',
-  'services/projector/fence.integration.test.ts',
   'followers.integration.test.ts',
   'services/admin/move-store.integration.test.ts',
   'clients/clients.integration.test.ts',

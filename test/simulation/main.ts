@@ -1,18 +1,23 @@
 /** `npm run simulation`: runs histories of the simulated world for some seconds, or replays one. */
-import { parseArgs } from 'node:util';
+import { randomInt } from 'node:crypto';
+import { Command, InvalidArgumentError } from 'commander';
 import { simulate } from './simulate.ts';
 import { runHistory } from './world.ts';
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '20' },
-    from: { type: 'string' },
-    shrink: { type: 'boolean', default: true },
-  },
-  allowNegative: true,
-});
+const MAX_SEED = 2 ** 32 - 1;
+
+const { seed, trace, seconds, from, shrink } = new Command('npm run simulation --')
+  .description(
+    'Runs the core of the projector in a simulated world, in which things fail at random. Exits with 1 when a promise is broken.',
+  )
+  .option('--seconds <n>', 'seconds of processor time', wholeTo(86_400), 20)
+  .option('--from <seed>', 'the seed of the first history; each further one has the next', wholeTo(MAX_SEED))
+  .option('--no-shrink', 'do not make a history that breaks a promise shorter')
+  .option('--seed <n>', 'replays the history of this seed alone', wholeTo(MAX_SEED))
+  .option('--trace', 'with --seed: prints what happens in it', false)
+  .parse()
+  .opts<{ seed?: number; trace: boolean; seconds: number; from?: number; shrink: boolean }>();
+
 /** What is found within a time does not depend on what else the machine does. */
 const processorMs = () => {
   const { user, system } = process.cpuUsage();
@@ -20,15 +25,22 @@ const processorMs = () => {
 };
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-if (values.seed !== undefined) {
-  const { steps, trace, violation } = await runHistory(Number(values.seed));
-  if (values.trace || violation !== null) for (const line of trace) say(line);
-  say(`seed ${values.seed}: ${violation?.stack ?? `${steps} steps, every promise was kept`}`);
+if (seed !== undefined) {
+  const { steps, trace: lines, violation } = await runHistory(seed);
+  if (trace || violation !== null) for (const line of lines) say(line);
+  say(`seed ${seed}: ${violation?.stack ?? `${steps} steps, every promise was kept`}`);
   process.exitCode = violation === null ? 0 : 1;
 } else {
-  const first = values.from === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.from);
-  const { summary, broken } = await simulate(first, Number(values.seconds) * 1_000, values.shrink, processorMs);
+  const { summary, broken } = await simulate(from ?? randomInt(2 ** 31), seconds * 1_000, shrink, processorMs);
   for (const line of broken ?? []) say(line);
   say(summary);
   process.exitCode = broken === null ? 0 : 1;
+}
+
+function wholeTo(most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number of at most ${most}.`);
+  };
 }

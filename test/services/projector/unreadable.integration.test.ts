@@ -147,17 +147,6 @@ describe('an intact record batch', () => {
     });
   });
 
-  it('at the end of the log is known again by the next projector', async () => {
-    await produce(CASES['that unpacks to more than 64 MiB']?.batch() ?? Buffer.alloc(0));
-    await caughtUp(installation);
-    await projector.stop();
-    projector = await startSilentProjector(installation);
-    await installation.send(topic, [orderMessage('last')]);
-    await caughtUp(installation);
-    expect(await orders()).toContain('last');
-    expect(await stopped()).toEqual([]);
-  });
-
   it('on the access topic delays no revocation', async () => {
     const access = accessTopic(installation.environment);
     const key = (status: string, sequence: number) => keyEvent('client', sequence, { status });

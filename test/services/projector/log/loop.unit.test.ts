@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '#projector/log/continuity.ts';
 import { type ClientSession, MongoServerError } from 'mongodb';
@@ -179,71 +178,6 @@ describe('a partition', () => {
     expect(lags).toEqual([LOG_ENDS]);
     await partition.take(batch(0, 10));
     await eventually('it says so', () => lags.at(-1) === null);
-    partition.revoke();
-  });
-
-  it('says nothing of a backlog once another speaks for the partition', async () => {
-    let act = () => 0;
-    const apply = () => Promise.reject(new Error('down'));
-    const { partition, lags } = await loaded({ apply, logStart: () => act() });
-    const hasFailed = Promise.withResolvers<void>();
-    act = () => {
-      partition.revoke();
-      hasFailed.resolve();
-      throw new Error('down');
-    };
-    await partition.take(batch(0, 10));
-    await hasFailed.promise;
-    await new Promise(setImmediate);
-    // That of the loss.
-    expect(lags).toEqual([LOG_ENDS, null]);
-  });
-
-  it('goes on with what it has when it is assigned to the same member again', async () => {
-    const gate = Promise.withResolvers<void>();
-    const { partition, seen, fetched } = await loaded({ apply: () => gate.promise });
-    await partition.take(batch(0, 10));
-    await partition.take(batch(10, 10));
-    fetched.length = 0;
-    expect(partition.retain()).toBe(true);
-    // The message before the next ones proves that the log is the same.
-    expect(fetched).toEqual([19]);
-    gate.resolve();
-    await eventually('both are applied', () => Promise.resolve(partition.position === 20));
-    expect(seen).toEqual(['seek 0', 'pause', 'applied up to 10', 'resume', 'applied up to 20']);
-    expect(await partition.isClaimedByOther()).toBe(false);
-  });
-
-  it('knows when somebody else had it before it was assigned to the same member again', async () => {
-    const { partition } = await loaded({
-      apply: () => Promise.resolve(),
-      whereIs: () => Promise.resolve('not ours'),
-    });
-    expect(partition.retain()).toBe(true);
-    expect(await partition.isClaimedByOther()).toBe(true);
-    partition.revoke();
-    expect(partition.retain()).toBe(false);
-    expect(await partition.isClaimedByOther()).toBe(false);
-  });
-
-  it('passes by what cannot be read only when nothing else is done in its session', async () => {
-    const { partition, seen } = await loaded({ apply: () => Promise.resolve(), skippedTo: async () => 4 });
-    const gate = Promise.withResolvers<void>();
-    const piece = partition.runBetweenSlices(async () => {
-      await gate.promise;
-      seen.push('a piece is done');
-    });
-    const payload = batch(0, 1);
-    const digest = '0'.repeat(64);
-    Object.assign(payload.messages[0] ?? {}, {
-      unreadable: { reason: 'corrupt', detail: '', from: 0, to: 4, digest },
-    });
-    await partition.take(payload);
-    for (let permit = 0; permit < 100; permit += 1) await nextTurn();
-    gate.resolve();
-    await piece;
-    await eventually('it is passed by', () => partition.position === 5);
-    expect(seen.filter((one) => /piece|applied/.test(one))).toEqual(['a piece is done', 'applied up to 5']);
     partition.revoke();
   });
 

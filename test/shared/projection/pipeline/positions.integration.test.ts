@@ -1,32 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
-import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
-import { repairStore } from '#shared/projection/verify/repair.ts';
-import { isWriteConflict } from '#shared/errors.ts';
-import type { EntityName } from '#shared/events/entities.ts';
-import {
-  COLLECTIONS,
-  type ReadModelDocument,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type ReadModelDocument, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
-import { aCategory, aCustomer, aGroup, anOrder, aProduct } from '#test/changes.ts';
+import { anOrder } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import type { TestChange } from '#test/query-service.ts';
-import { applyEvents, sliceOf } from '#test/slices.ts';
+import { applyEvents } from '#test/slices.ts';
 
-const order = (id: string, customer?: string) =>
-  anOrder(id, customer === undefined ? {} : { customer: { id: customer, name: 'Maria' } });
-const product = (id: string, category: string) => aProduct(id, { category_id: category, option_group_ids: ['g1'] });
-const category = (id: string, position: number) => aCategory(id, { position });
-const deleted = (entity: EntityName, id: string): TestChange => ({ entity, storeId: 's1', id });
+const order = (id: string) => anOrder(id);
 
 describe('positions', () => {
   const installation = useInstallation();
@@ -44,19 +28,6 @@ describe('positions', () => {
   const apply = (db: Db, events: readonly TestChange[], options: { epochs?: Epochs; isKnown?: boolean } = {}) =>
     applyEvents(db, events, { findErased, ...options });
 
-  /** The positions of a store's records, deletions included. */
-  async function positionsIn(db: Db): Promise<Record<string, number>> {
-    const found: [string, number][] = [];
-    for (const [entity, name] of Object.entries(COLLECTIONS)) {
-      for await (const { _id, feed_position } of db.collection<ReadModelDocument>(name).find()) {
-        found.push([`${entity}/${_id}`, feed_position]);
-      }
-    }
-    for await (const { _id, feed_position } of db.collection<Tombstone>(TOMBSTONES).find()) {
-      found.push([`deleted ${_id}`, feed_position]);
-    }
-    return Object.fromEntries(found);
-  }
   const stampIn = (db: Db) => db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
   const epochsOf = async (db: Db) => epochsIn((await stampIn(db))?.epochs);
   /** As it was after the first order. */
@@ -65,98 +36,6 @@ describe('positions', () => {
     await db.collection<Stamp>(STAMPS).replaceOne({ _id: 's1' }, stamp);
     await db.collection<ReadModelDocument>(COLLECTIONS.order).deleteMany({ feed_position: { $gt: 1 } });
   }
-
-  it('are those of the last events, however the events are cut into slices', async () => {
-    const events = [
-      order('o1'),
-      order('o2'),
-      category('c1', 1),
-      order('o1'),
-      deleted('order', 'o2'),
-      order('o3'),
-      product('p1', 'c1'),
-      deleted('order', 'o4'),
-      aGroup('g1'),
-      order('o2'),
-    ];
-    const expected = {
-      'order/s1/o1': 4,
-      'order/s1/o2': 10,
-      'order/s1/o3': 6,
-      'category/s1/c1': 3,
-      'product/s1/p1': 7,
-      'option_group/s1/g1': 9,
-      'deleted order/s1/o4': 8,
-    };
-    for (const size of [1, 3, 100]) {
-      const db = await fresh();
-      for (let at = 0; at < events.length; at += size) await apply(db, events.slice(at, at + size));
-      expect(await positionsIn(db), `slices of ${size}`).toEqual(expected);
-      expect(await stampIn(db)).toMatchObject({
-        position: 10,
-        positions: { order: 10, category: 3, product: 7, option_group: 9 },
-        tombstones: { order: 1 },
-      });
-    }
-  });
-
-  it('stay where a record changes only in what its list does not show, and where a store is repaired', async () => {
-    const db = await fresh();
-    await apply(db, [category('c1', 1), product('p1', 'c1'), aGroup('g1')]);
-    await apply(db, [aGroup('g1'), category('c1', 2)]);
-    await repairStore(db, 's1', findErased);
-    expect(await positionsIn(db)).toEqual({
-      'category/s1/c1': 5,
-      'product/s1/p1': 2,
-      'option_group/s1/g1': 4,
-    });
-    expect((await stampIn(db))?.position).toBe(5);
-  });
-
-  it('come with a count of the tombstones, by which later slices know whether there are any', async () => {
-    const db = await fresh();
-    const counted = async () => (await stampIn(db))?.tombstones;
-    await apply(db, [deleted('customer', 'c1')]);
-    expect(await counted()).toEqual({ customer: 1 });
-    await apply(db, [deleted('customer', 'c1'), deleted('customer', 'c2')]);
-    expect(await counted()).toEqual({ customer: 2 });
-    await apply(db, [order('o1', 'c1')]);
-    const shown = await db.collection<ReadModelDocument>(COLLECTIONS.order).findOne({ _id: 's1/o1' });
-    expect(shown?.summary).toContain('"customer":{"id":"c1","name":null');
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { tombstones: '' } });
-    await repairStore(db, 's1', findErased);
-    expect(await counted()).toEqual({ customer: 2 });
-    for (const id of ['c1', 'c2']) await apply(db, [aCustomer(id)]);
-    expect(await counted()).toEqual({ customer: 0 });
-  });
-
-  it('are given to orders that lose the data of a deleted customer, each its own', async () => {
-    const db = await fresh();
-    await apply(db, [order('o1', 'c1'), order('o2', 'c1'), order('o3')]);
-    await apply(db, [deleted('customer', 'c1'), order('o3')]);
-    const positions = await positionsIn(db);
-    expect(positions).toMatchObject({ 'order/s1/o3': 5, 'deleted customer/s1/c1': 4 });
-    expect(new Set([positions['order/s1/o1'], positions['order/s1/o2']])).toEqual(new Set([6, 7]));
-    expect(await stampIn(db)).toMatchObject({ position: 7, positions: { order: 7, customer: 4 } });
-  });
-
-  it('are never given twice by transactions that overlap: one of them starts again', async () => {
-    const db = await fresh();
-    await apply(db, [order('o1')]);
-    const first = installation.mongodb.startSession();
-    const slice = sliceOf([order('o2')]);
-    try {
-      const overlapped = runInTransaction(first, async () => {
-        await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' }, { session: first });
-        await apply(db, [order('o3')]);
-        return applyChanges(db, first, slice, { findErased });
-      });
-      await expect(overlapped).rejects.toSatisfy(isWriteConflict);
-    } finally {
-      await first.endSession();
-    }
-    expect(await positionsIn(db)).toEqual({ 'order/s1/o1': 1, 'order/s1/o3': 2 });
-  });
 
   describe('are given under an epoch', () => {
     it('that goes on as long as the same process gives them', async () => {

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import type { Collection, Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { aCustomer, anOrder, gone } from '#test/changes.ts';
+import { aCustomer, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -18,13 +18,6 @@ import { repairStore } from '#shared/projection/verify/repair.ts';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { applyEvents, inTransaction, sliceOf } from '#test/slices.ts';
-
-/** Gives a node another name, in the same place of its level. */
-async function renameOne(nodes: Collection<RankNode | LeafTexts>, id: RegExp): Promise<void> {
-  const node = await nodes.findOneAndDelete({ _id: id });
-  if (node === null) throw new Error('there is no such node');
-  await nodes.insertOne({ ...node, _id: `${node._id}\u0001` });
-}
 
 describe('rank trees', () => {
   const installation = useInstallation();
@@ -104,31 +97,6 @@ describe('rank trees', () => {
     }
   });
 
-  it('are found wrong where a node is gone, misplaced or too many, and are right after a repair', async () => {
-    const db = await freshDatabase();
-    const people = Array.from({ length: 30 }, (_, id) => customer(id, `${id % 7} nome`));
-    await apply(db, [people, people.slice(0, 9)], () => false);
-    const nodes = db.collection<RankNode | LeafTexts>(RANK_NODES);
-    const texts = { names: '', numbers: '' };
-    const damages: [what: string, damage: () => Promise<unknown>][] = [
-      ['number of parts of level 1', () => nodes.deleteOne({ _id: /^customer\/s1\/0\/./ })],
-      ['parts of level 1 that begin elsewhere than their nodes', () => renameOne(nodes, /^customer\/s1\/0\/./)],
-      [
-        'texts of leaves that are none',
-        () => nodes.insertOne({ _id: 'customer/s1/leaf/zz', store_id: 's1', total: 0, texts }),
-      ],
-      ['number of leaves', () => nodes.deleteOne({ _id: /^customer_created\/s1\/0\/./ })],
-    ];
-    for (const [expected, damage] of damages) {
-      await damage();
-      const differences = await verify(db);
-      expect(differences.map(({ what }) => what.replace(/^.*: /, ''))).toContain(expected);
-      expect(JSON.stringify(differences)).not.toContain('nome');
-      await repairStore(db, 's1', findErased);
-      expect([expected, await verify(db)]).toEqual([expected, []]);
-    }
-  });
-
   it('cut leaves by the bytes of their texts as well, so that long names make short leaves', async () => {
     const BYTES = 2_000;
     const restoreSizes = withSmallTrees(50, 3, BYTES);
@@ -184,24 +152,5 @@ describe('rank trees', () => {
     await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
     await apply(db, [people], () => false);
     expect(await verify(db)).toEqual([]);
-  });
-
-  it('stay right where the newest come in front, one by one and many at once', async () => {
-    const db = await freshDatabase();
-    let made = 0;
-    const newest = () => {
-      made += 1;
-      return anOrder(`n${made}`, { created_at: new Date(Date.UTC(2026, 0, 1) + made * 1_000).toISOString() });
-    };
-    const counts = [3, 1, 1, 1, 1, 1, 1, 9, 1, 2, 1, 30, 1, 1, 1, 1];
-    await apply(
-      db,
-      counts.map((count) => Array.from({ length: count }, newest)),
-      (slice) => slice % 5 === 4,
-    );
-    expect(await verify(db)).toEqual([]);
-    const root = (await db.collection<Stamp>(STAMPS).findOne())?.ranks?.order;
-    // Nearly full leaves, though they were cut while they grew.
-    expect(root?.leaves).toBeLessThan(made / 2);
   });
 });
