@@ -31,7 +31,8 @@ const MAX_PAGE_BYTES = 4 * 1_048_576;
  * this process has much of it at once, and other requests have their turn in between.
  */
 const CHUNK_BYTES = 128 * 1_024;
-const CHUNK_ROWS = 250;
+/** A quarter of the largest page and one more, by which a page knows that there are more: a fifth read would bring that one alone. */
+const CHUNK_ROWS = 251;
 /** Beside other requests chunks are so small that waiting for one is not felt (decision 0046). */
 const CHUNK_BYTES_BESIDE_OTHERS = 32 * 1_024;
 /** By how much a pause is longer than the read before it: whoever copies a store leaves others two thirds of the time at least. */
