@@ -1,6 +1,6 @@
 /** The operators' command line, `npm run store-data -- …`, as a process: its warnings, its streams and its end. */
 import { describeError } from '#shared/errors.ts';
-import { fail } from './output/print.ts';
+import { fail } from './output.ts';
 import { exitCodeOf, runProgram } from './program.ts';
 
 // kafkajs passes negative delays to timers, which an operator cannot change.

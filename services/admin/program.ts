@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
-import { actor, ACTOR_VARIABLE } from './audit.ts';
-import * as access from './commands/access.ts';
-import { auditCommand } from './commands/audit.ts';
+import { actor, ACTOR_VARIABLE, auditCommand } from './audit.ts';
+import * as access from './access/log.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
 import { eventsCommand } from './commands/events.ts';
@@ -25,7 +24,7 @@ import * as letters from './dead-letters/show.ts';
 import { eraseCommand } from './erase/store.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { command as makeCommand, WrongUsage } from './options.ts';
-import { fail, runToEnd } from './output/print.ts';
+import { fail, runToEnd } from './output.ts';
 
 /** What `help.txt` says below the options of each command, by its whole name. */
 const HELP = new Map(

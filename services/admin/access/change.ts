@@ -23,7 +23,7 @@ import { accessTopic } from '#shared/events/topics.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
 import { audited, messageOf } from '../audit.ts';
-import { remark } from '../output/print.ts';
+import { remark } from '../output.ts';
 import type { Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { publishMarked } from './log.ts';

@@ -1,7 +1,12 @@
 /**
- * The log of access as a whole: published from what MongoDB knows, after the topic was lost, or applied again from its beginning. Events
- * that lie there already change nothing: they have the same sequences.
+ * The log of keys, blocked stores, quotas and erasures. `access republish` publishes it from MongoDB after the topic was lost; `access
+ * replay` has it applied again from its beginning. Events that were applied before change nothing: they have the same sequences.
  */
+import type { AuditAction } from '#shared/access/audit.ts';
+import { audited } from '../audit.ts';
+import { type Servers, withServers } from '../servers.ts';
+import { chooseEnvironments, command, environmentOption } from '../options.ts';
+import { printRows, remark } from '../output.ts';
 import {
   type AccessRecord,
   collectionOf,
@@ -15,13 +20,51 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
-import type { Servers } from '../servers.ts';
-import { remark } from '../output/print.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';
 import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+
+export const republishCommand = () =>
+  command('republish', 'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
+    .addOption(environmentOption('only of that environment'))
+    .action(async (flags) => {
+      const topicsOf = (name: string) => [changesTopic(name), accessTopic(name)];
+      const done = await inEach('access.republish', flags.environment, topicsOf, republishAccess);
+      printRows(done, null, ['environment', 'keys', 'stores', 'quotas', 'erasures']);
+    });
+
+export const replayCommand = () =>
+  command('replay', 'Have the log of access applied from its beginning')
+    .addOption(environmentOption('only of that environment'))
+    .action(async (flags) => {
+      const topicsOf = (name: string) => [accessTopic(name)];
+      const done = await inEach('access.replay', flags.environment, topicsOf, replayAccess);
+      printRows(done, null, ['environment', 'partitions']);
+      remark('note: projectors begin within twenty seconds; "store-data lag" shows when they are done');
+    });
+
+/** Does it in each environment that is meant, once it is known which erasures are of another log than the topics hold. */
+function inEach<C extends Record<string, number>>(
+  action: AuditAction,
+  given: string | undefined,
+  topicsOf: (environment: string) => string[],
+  work: (servers: Servers, environment: string) => Promise<C>,
+): Promise<({ environment: string } & C)[]> {
+  return withServers(async (servers) => {
+    const done = [];
+    for (const environment of chooseEnvironments(servers.config, given)) {
+      await remarkOtherErasures(servers, environment, topicsOf(environment));
+      const counts = await audited(servers, { action, environment, details: {} }, async () => {
+        const result = await work(servers, environment);
+        return { result, details: result };
+      });
+      done.push({ environment, ...counts });
+    }
+    return done;
+  });
+}
 
 /** An event of an erasure names each partition: of these fewer go together. */
 const EVENTS_BATCH = 50;

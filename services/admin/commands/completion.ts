@@ -1,7 +1,7 @@
 /** `completion`: a script by which a shell completes commands, options and words, made from the commands themselves. */
 import { command } from '../options.ts';
 import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings';
-import { print } from '../output/print.ts';
+import { print } from '../output.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 

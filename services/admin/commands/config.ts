@@ -3,7 +3,7 @@ import { describeOwnSettings, describeSettings, readConfig } from '#shared/confi
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../servers.ts';
 import { command } from '../options.ts';
-import { markFailed, printResult, remark, tableOf } from '../output/print.ts';
+import { markFailed, printResult, remark, tableOf } from '../output.ts';
 
 export const configCommand = () =>
   command('config', 'Show every setting, and check those of the environment').action(async () => {

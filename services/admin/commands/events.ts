@@ -5,7 +5,7 @@ import { describeFields, type FieldDescription, exampleEvent } from '#shared/eve
 import { entitySchemas } from '#shared/events/entities.ts';
 import { Address } from '#shared/events/fields.ts';
 import { command } from '../options.ts';
-import { printResult, printRows, tableOf } from '../output/print.ts';
+import { printResult, printRows, tableOf } from '../output.ts';
 
 const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
 const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
@@ -20,10 +20,7 @@ function list(): void {
     entity,
     required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
-  printRows(found, null, [
-    ['ENTITY', 'entity'],
-    ['REQUIRED', ({ required }) => required.join(' '), 'fills'],
-  ]);
+  printRows(found, null, ['entity', ['REQUIRED', 'required', 'fills']]);
 }
 
 function show(entity: keyof typeof SCHEMAS): void {

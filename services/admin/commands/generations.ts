@@ -8,8 +8,7 @@ import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
-import { dropGeneration, flip, groupsOf } from '../generations/flip.ts';
-import { beginRebuild, building, catchUp } from '../generations/rebuild.ts';
+import { dropGeneration, flip, groupsOf, beginRebuild, building, catchUp } from '../generations/rebuild.ts';
 import {
   chooseEnvironments,
   command,
@@ -18,8 +17,16 @@ import {
   oneEnvironmentOption,
   wholeNumber,
 } from '../options.ts';
-import { markFailed, printResult, tableOf } from '../output/print.ts';
-import { askFor, checkCanAsk, formatAge, ProgressLine, stopSignal } from '../output/terminal.ts';
+import {
+  markFailed,
+  printResult,
+  tableOf,
+  askFor,
+  checkCanAsk,
+  formatAge,
+  ProgressLine,
+  stopSignal,
+} from '../output.ts';
 
 function acceptance(text: string): Acceptance {
   if (text === 'content' || text === 'all') return text;
@@ -81,14 +88,16 @@ export const listCommand = () =>
       withServers(async (servers) => {
         const environments = chooseEnvironments(servers.config, flags.environment);
         const generations = (await Promise.all(environments.map((name) => listGenerations(servers, name)))).flat();
+        const age = ({ created_at: since }: (typeof generations)[number]) => since && formatAge(since);
+        const version = ['VERSION', 'projection_version'] as const;
         const table = tableOf(generations, [
-          ['ENVIRONMENT', 'environment'],
-          ['NUMBER', 'number', 'right'],
-          ['STATE', 'state'],
-          ['VERSION', (one) => one.projection_version ?? '-', 'right'],
-          ['AGE', (one) => (one.created_at === null ? '-' : formatAge(one.created_at)), 'right'],
-          ['LAG', 'lag', 'right'],
-          ['PROJECTORS', 'projectors', 'right'],
+          'environment',
+          'number',
+          'state',
+          version,
+          ['AGE', age],
+          'lag',
+          'projectors',
         ]);
         printResult({ generations }, table);
       }),

@@ -7,8 +7,7 @@ import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
 import { type Servers, withServers } from '../servers.ts';
 import { chooseEnvironments, command, environmentOption } from '../options.ts';
-import { formatAge, stopSignal } from '../output/terminal.ts';
-import { isJson, print, printResult, tableOf } from '../output/print.ts';
+import { formatAge, stopSignal, isJson, print, printResult, tableOf } from '../output.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
@@ -69,20 +68,11 @@ function toJson(partitions: readonly PartitionLag[]) {
 function show(lags: readonly PartitionLag[]): void {
   const json = toJson(lags);
   const rows = lags.map((one) => {
-    const { last_applied_at: last } = one;
-    return { ...one, last: last === null ? '-' : formatAge(last) };
+    const { lag, last_applied_at: last } = one;
+    return { ...one, lag: lag ?? 'other log', last: last && formatAge(last) };
   });
   const total = { topic: 'total', partition: '', position: '', end: '', lag: json.lag, last: '' };
-  const table = tableOf<(typeof rows)[number] | typeof total>(
-    [...rows, total],
-    [
-      ['TOPIC', 'topic'],
-      ['PARTITION', 'partition', 'right'],
-      ['POSITION', ({ position }) => position ?? '-', 'right'],
-      ['END', 'end', 'right'],
-      ['LAG', ({ lag }) => lag ?? 'other log', 'right'],
-      ['LAST', 'last', 'right'],
-    ],
-  );
+  const columns = ['topic', 'partition', 'position', 'end', 'lag', 'last'] as const;
+  const table = tableOf<(typeof rows)[number] | typeof total>([...rows, total], columns);
   printResult(json, table);
 }

@@ -4,7 +4,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
 import { readConnection, withServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
-import { printResult, remark } from '../output/print.ts';
+import { printResult, remark } from '../output.ts';
 import { clustersToShard, commandText, planClusters, sendAll } from '../prepare/sharding.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';

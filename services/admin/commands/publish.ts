@@ -15,8 +15,16 @@ import {
   tombstonesWith,
 } from '#shared/read-models/collections.ts';
 import { command, environmentOption } from '../options.ts';
-import { isJson, markFailed, printResult, remark } from '../output/print.ts';
-import { formatBytes, formatDuration, ProgressLine, stopSignal } from '../output/terminal.ts';
+import {
+  isJson,
+  markFailed,
+  printResult,
+  remark,
+  formatBytes,
+  formatDuration,
+  ProgressLine,
+  stopSignal,
+} from '../output.ts';
 import { allMistakes, ignoredFields } from '../publish/mistakes.ts';
 import {
   counted,

@@ -11,7 +11,7 @@ import {
   storeOption,
   wholeNumber,
 } from '../options.ts';
-import { printFacts, printRows, remark, remarkMore } from '../output/print.ts';
+import { printFacts, printRows, remark } from '../output.ts';
 
 export const setCommand = () =>
   command('set', 'Give a store a quota of its own, at once')
@@ -36,11 +36,8 @@ async function change(flags: { store: string; environment?: string | undefined }
     await remarkUnknownStore(servers, environment, store);
     const changed = await setQuota(servers, environment, store, quota);
     if (!changed) remark(`note: it was ${inWords(quota)} already`);
-    printFacts({ store_id: store, environment, quota: toJson(quota), changed }, [
-      ['store', store],
-      ['environment', environment],
-      ['quota', inWords(quota)],
-    ]);
+    const result = { store_id: store, environment, quota: toJson(quota), changed };
+    printFacts(result, { ...result, quota: inWords(quota) });
   });
 }
 
@@ -82,12 +79,8 @@ export const showCommand = () =>
           store_id === undefined
             ? known.map((one) => row(one.store_id, one.environment, one.quota))
             : environments.map((name) => row(store_id, name, quotaIn(name)));
-        printRows(rows.slice(0, limit), 'no store has a quota of its own', [
-          ['STORE', 'store_id'],
-          ['ENVIRONMENT', 'environment'],
-          ['QUOTA', ({ quota }) => inWords(quota)],
-        ]);
-        remarkMore(rows, limit);
+        const quotaColumn = ['QUOTA', ({ quota }: (typeof rows)[number]) => inWords(quota)] as const;
+        printRows(rows, 'no store has a quota of its own', ['store_id', 'environment', quotaColumn], limit);
       }),
     );
 

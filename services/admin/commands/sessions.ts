@@ -22,8 +22,7 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import { markFailed, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
-import { formatDuration } from '../output/terminal.ts';
+import { markFailed, printFacts, printRows, remark, remarkMore, formatDuration } from '../output.ts';
 
 export const listCommand = () =>
   command('list', 'List the sessions of a store whose tokens are valid')
@@ -48,12 +47,9 @@ export const listCommand = () =>
           if (found.length > limit) break;
         }
         const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
-        printRows(rows, 'no sessions', [
-          ['SESSION', 'session_id'],
-          ['CLIENT_ID', 'client_id'],
-          ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000), 'right'],
-        ]);
-        remarkMore(found, limit);
+        const ends = ({ seconds_left }: (typeof rows)[number]) => formatDuration(seconds_left * 1_000);
+        printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]]);
+        if (found.length > limit) remarkMore(limit);
       }),
     );
 
@@ -90,11 +86,7 @@ export const revokeCommand = () =>
             `store-data: the revocation is noted, but no such session was live for store ${store_id} in ${environment}: it has expired, or these are not its store and environment`,
           );
         }
-        const facts = { store: store_id, environment, client_id };
-        const json = { session_id, ...facts, was_live, revoked_before };
-        const status =
-          revoked_before && !was_live ? 'was revoked before' : was_live === false ? 'was not live' : 'revoked';
-        printFacts(json, [['session', session_id], ...Object.entries(facts), ['status', status]]);
+        printFacts({ session_id, store: store_id, environment, client_id, was_live, revoked_before });
       });
     });
 

@@ -12,7 +12,7 @@ import {
 import { commandInvalid, hasCode, notFound, StoreDataError } from '#shared/errors.ts';
 import { audited } from '../audit.ts';
 import { command, duration, WrongUsage } from '../options.ts';
-import { printResult, tableOf } from '../output/print.ts';
+import { printResult, tableOf } from '../output.ts';
 import { readConnection, STACK_FILE, withServers } from '../servers.ts';
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -129,11 +129,7 @@ function show(keys: readonly SigningJwk[], lifetimeMs: number): void {
     signs_from: signsFrom === null ? null : new Date(signsFrom),
     tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
   }));
-  const table = tableOf(schedule, [
-    ['KID', 'kid'],
-    ['STATE', stateInWords],
-  ]);
-  printResult(shown, table);
+  printResult(shown, tableOf(schedule, ['kid', ['STATE', stateInWords]]));
 }
 
 function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {

@@ -12,7 +12,7 @@ import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { chooseEnvironments, command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
-import { markFailed, printable, printFacts, printRows, remark, remarkMore } from '../output/print.ts';
+import { markFailed, printFacts, printRows, remark } from '../output.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
 import { measureLag } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
@@ -27,16 +27,10 @@ export const listCommand = () =>
         const environments = chooseEnvironments(servers.config, flags.environment);
         const ofEach = environments.map((name) => storesOf(servers, name, {}, flags.limit + 1));
         const found = (await Promise.all(ofEach)).flat();
-        const rows = found.slice(0, flags.limit).map(({ row }) => row);
-        printRows(rows, 'no stores', [
-          ['STORE', 'store_id'],
-          ['ENVIRONMENT', 'environment'],
-          ['STATUS', ({ blocked }) => (blocked ? 'blocked' : 'active')],
-          ['KEYS', 'active_keys', 'right'],
-          ['QUOTA', ({ quota }) => inWords(quota), 'fills'],
-          ['NAME', ({ name }) => printable(name ?? '-'), 'fills'],
-        ]);
-        remarkMore(found, flags.limit);
+        const rows = found.map(({ row }) => row);
+        const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
+        const name = ['NAME', 'name', 'fills'] as const;
+        printRows(rows, 'no stores', ['store_id', 'environment', 'blocked', 'active_keys', quota, name], flags.limit);
       }),
     );
 
@@ -48,17 +42,9 @@ export const showCommand = () =>
       const counts = await countsOf(servers, environment, store_id);
       const lag = await lagOf(servers, environment);
       const { row, access } = found;
-      const { name, active_keys, keys } = row;
-      printFacts({ ...row, counts, environment_lag: lag }, [
-        ['store', store_id],
-        ['environment', environment],
-        ['name', name === null ? '(its record has not arrived)' : printable(name)],
-        ['status', statusInWords(access)],
-        ['quota', inWords(access?.quota)],
-        ['keys', `${active_keys} active of ${keys}`],
-        ...Object.entries(counts),
-        ['lag', `${lag} messages of all stores of ${environment} are not applied yet`],
-      ]);
+      const result = { ...row, environment_lag: lag };
+      const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
+      printFacts({ ...result, counts }, { ...result, ...inText, status: statusInWords(access), ...counts });
     }),
   );
 
@@ -159,11 +145,7 @@ export const statusCommands = () =>
           if (status === 'active' && blocked) {
             remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
           }
-          printFacts({ store_id, environment, access_status: status, blocked, changed, live: true }, [
-            ['store', store_id],
-            ['environment', environment],
-            ['status', blocked ? 'blocked' : 'active'],
-          ]);
+          printFacts({ store_id, environment, access_status: status, blocked, changed, live: true });
         }),
       ),
   );

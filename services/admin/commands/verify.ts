@@ -27,8 +27,7 @@ import {
   storesIn,
 } from '../generations/records.ts';
 import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
-import { isJson, markFailed, printResult, remark, shortened, tableOf } from '../output/print.ts';
-import { ProgressLine, stopSignal } from '../output/terminal.ts';
+import { isJson, markFailed, printResult, remark, shortened, tableOf, ProgressLine, stopSignal } from '../output.ts';
 import { type Servers, withServers } from '../servers.ts';
 import { inSnapshot } from '../transaction.ts';
 import { deadLetterPlaces, Replay, withPrivateDatabase } from '../generations/replay.ts';
@@ -104,8 +103,8 @@ function show({ found, stores, repaired, deep }: Result): void {
     return { environment, store, what, stored, counted };
   });
   const table = tableOf(differences, [
-    ['ENVIRONMENT', 'environment'],
-    ['STORE', 'store'],
+    'environment',
+    'store',
     ['WHAT', 'what', 'fills'],
     ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
     ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],

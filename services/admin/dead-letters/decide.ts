@@ -11,8 +11,7 @@ import { decisionsIn, decisionToDrop, noteSkip, type Skipped } from '#shared/pro
 import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { audited } from '../audit.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
-import { markFailed, printResult, remark } from '../output/print.ts';
-import { askFor, checkCanAsk } from '../output/terminal.ts';
+import { markFailed, printResult, remark, askFor, checkCanAsk } from '../output.ts';
 import { type Servers, withServers } from '../servers.ts';
 import {
   checkSelection,

@@ -5,7 +5,7 @@ import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { Binary } from 'mongodb';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
-import { shortened } from '../output/print.ts';
+import { shortened } from '../output.ts';
 import type { LetterSummary } from './letters.ts';
 
 /** Messages in between are read along rather than jumped over. */

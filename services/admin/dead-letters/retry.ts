@@ -16,7 +16,7 @@ import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { isJson, markFailed, printable, printResult, remark } from '../output/print.ts';
+import { isJson, markFailed, printable, printResult, remark } from '../output.ts';
 import { type Servers, withServers } from '../servers.ts';
 import { inTransaction } from '../transaction.ts';
 import {

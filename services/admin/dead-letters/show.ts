@@ -25,8 +25,8 @@ import {
   renderFacts,
   shortened,
   tableOf,
-} from '../output/print.ts';
-import { formatAge } from '../output/terminal.ts';
+  formatAge,
+} from '../output.ts';
 
 export const listCommand = () =>
   command('list', 'List dead letters in the order of their log')
@@ -57,10 +57,10 @@ export const listCommand = () =>
         }
         const count = await countLetters(sources, selection);
         const table = tableOf(rows, [
-          ['ID', 'id'],
+          'id',
           ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
           ['REASON', reasonInWords, 'fills'],
-          ['DEAD FOR', ({ dead_at }) => formatAge(dead_at), 'right'],
+          ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
         ]);
         const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
         printResult(
@@ -73,7 +73,7 @@ export const listCommand = () =>
 type Row = ReturnType<typeof letterJson> & About;
 
 function reasonInWords({ reason, gathered, detail }: Row): string {
-  return `${reason}${gathered === null ? '' : `, ${gathered.count} together`}: ${printable(detail)}`;
+  return `${reason}${gathered === null ? '' : `, ${gathered.count} together`}: ${detail}`;
 }
 
 /** Letters hold up to a mebibyte each. */
@@ -142,20 +142,20 @@ function toText(letter: DeadLetter, withValue: boolean): string {
   const { attributes, structure } = describeLetter(letter);
   const { gathered } = letter;
   const cut = letter.cut ? ` (${letter.kept_bytes} are kept here; Kafka has all of it)` : '';
-  const facts = renderFacts([
-    ['id', letter._id],
-    ['reason', letter.reason],
-    ['meaning', meaningOf(letter.reason)],
-    ['detail', printable(letter.detail)],
-    ['key', letter.key === null ? '(none)' : shortened(toBuffer(letter.key).toString('utf8'), 80)],
-    gathered === undefined
-      ? ['size', `${letter.value_bytes} bytes${cut}`]
-      : ['stands for', `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}`],
-    ['published', letter.published_at.toISOString()],
-    ['dead since', letter.dead_at.toISOString()],
-    ['headers', letter.headers.map(({ name }) => shortened(name, 64)).join(', ') || '(none)'],
-    ...Object.entries(attributes).map(([name, value]) => [`event ${name}`, value] as const),
-  ]);
+  const facts = renderFacts({
+    id: letter._id,
+    reason: letter.reason,
+    meaning: meaningOf(letter.reason),
+    detail: letter.detail,
+    key: letter.key && shortened(toBuffer(letter.key).toString('utf8'), 80),
+    ...(gathered === undefined
+      ? { size: `${letter.value_bytes} bytes${cut}` }
+      : { 'stands for': `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}` }),
+    published: letter.published_at,
+    'dead since': letter.dead_at,
+    headers: letter.headers.map(({ name }) => shortened(name, 64)),
+    ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`event ${name}`, value])),
+  });
   const shape = structure === null ? 'the message is no JSON' : structure.join('\n');
   const value = withValue ? `\n\n${preview(letter)}` : '';
   return `${facts}\n${shape}${value}\n`;

@@ -17,7 +17,7 @@ import { publishErasure } from '../access/log.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { audited } from '../audit.ts';
 import { storeCommand } from '../options.ts';
-import { type Facts, printFacts, remark } from '../output/print.ts';
+import { printFacts, remark } from '../output.ts';
 import { inEnvironment, type Servers } from '../servers.ts';
 import {
   addUp,
@@ -49,20 +49,14 @@ export const eraseCommand = () =>
             return { result, details: { documents, generations: result.length } };
           });
         }
-        printFacts({ ...store, erased, access, generations }, [
-          ['store', store_id],
-          ['environment', environment],
-          ['status', erased ? 'erased' : 'nothing is changed'],
-          ...countsInWords('', access),
-          ...generations.flatMap(({ generation, documents }) => countsInWords(`g${generation} `, documents)),
-        ]);
+        const documents = generations.flatMap(({ generation, documents: counts }) =>
+          Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
+        );
+        const facts = { ...store, erased, ...access, ...Object.fromEntries(documents) };
+        printFacts({ ...store, erased, access, generations }, facts);
         if (!erased) remark('note: give --yes to erase it, and stop whoever publishes its changes before');
       }),
     );
-
-function countsInWords(prefix: string, counts: Counts): Facts {
-  return Object.entries(counts).map(([name, count]) => [`${prefix}${name.replaceAll('_', ' ')}`, count]);
-}
 
 /** Of no message of the store is anything applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };

@@ -28,7 +28,7 @@ import { inSnapshot } from '../transaction.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { hasReached, type Positions } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import { tableOf } from '../output/print.ts';
+import { tableOf } from '../output.ts';
 
 /** Records whose whole content is compared, of each store and collection. */
 const SAMPLE = 100;
@@ -250,11 +250,7 @@ export function describeComparison(comparison: Comparison): string {
   const { counts, differences, sampled, stores, unsettled } = comparison;
   const table = tableOf(
     counts.filter(({ live, rebuilt }) => live + rebuilt > 0),
-    [
-      ['RECORDS', 'collection'],
-      ['LIVE', 'live', 'right'],
-      ['NEW', 'rebuilt', 'right'],
-    ],
+    [['RECORDS', 'collection'], 'live', ['NEW', 'rebuilt']],
   );
   const lines = differences.map(({ collection, kind, count, fields, examples }) => {
     const why = kind === 'content' && comparison.other_projection ? ', made by another projection' : '';

@@ -5,7 +5,7 @@ import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { isId, unknownFields } from '#shared/events/fields.ts';
 import { EventRejected, findMistakes } from '#shared/events/rejection.ts';
 import { nearestName } from '#shared/nearest.ts';
-import { shortened } from '../output/print.ts';
+import { shortened } from '../output.ts';
 import { readEventLine } from './publish-stream.ts';
 
 const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };

@@ -119,10 +119,8 @@ describe('quota reset', () => {
     await set('back', { requests: 1 });
     expect((await told(token)).map(([status]) => status)).toEqual([200, 429, 429]);
     const { code, stdout } = await command('reset', '-e', environment(), '-s', 'back');
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: `store        back\nenvironment  ${environment()}\nquota        as configured\n`,
-    });
+    const text = `store_id     back\nenvironment  ${environment()}\nquota        as configured\nchanged      true\n`;
+    expect([code, stdout]).toEqual([0, text]);
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
     const again = await command('reset', '-e', environment(), '-s', 'back');
     expect(again.stderr).toContain('note: it was as configured already');
@@ -140,7 +138,7 @@ describe('quota show', () => {
       { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
     ]);
     const limited = await command('show', '-e', elsewhere(), '--limit', '1');
-    expect(limited.stdout).toMatch(/^STORE +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/);
+    expect(limited.stdout).toMatch(/^STORE_ID +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/);
     expect(limited.stderr).toContain('there are more than 1');
     const both = await command('show', '-s', 'b');
     expect(both.stdout).toMatch(/\nb +\S+ +as configured\nb +\S+ +2 requests in 1 s\n$/);

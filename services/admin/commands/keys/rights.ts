@@ -29,8 +29,7 @@ import {
   storeOption,
   waitOption,
 } from '../../options.ts';
-import { printFacts, printRows, remark, remarkMore } from '../../output/print.ts';
-import { formatAge } from '../../output/terminal.ts';
+import { printFacts, printRows, remark, formatAge } from '../../output.ts';
 
 export const listCommand = () =>
   command('list', 'List keys, never their secrets')
@@ -49,16 +48,10 @@ export const listCommand = () =>
         const sort = { environment: 1, store_id: 1, _id: 1 } as const;
         const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
         const last = await readLastTokens(servers, found);
-        const rows = found.slice(0, flags.limit).map((key) => toJson(key, last));
-        printRows(rows, 'no keys', [
-          ['CLIENT_ID', 'client_id'],
-          ['STORE', 'store_id'],
-          ['ENVIRONMENT', 'environment'],
-          ['STATUS', 'status'],
-          ['SCOPES', ({ scopes }) => scopes.join(' '), 'fills'],
-          ['LAST TOKEN', ({ last_token_at: at }) => (at === null ? 'unknown' : `${formatAge(at)} ago`)],
-        ]);
-        remarkMore(found, flags.limit);
+        const rows = found.map((key) => toJson(key, last));
+        const lastToken = ({ last_token_at: at }: (typeof rows)[number]) => at && `${formatAge(at)} ago`;
+        const columns = ['client_id', 'store_id', 'environment', 'status', ['SCOPES', 'scopes', 'fills']] as const;
+        printRows(rows, 'no keys', [...columns, ['LAST TOKEN', lastToken]], flags.limit);
       }),
     );
 
@@ -116,34 +109,9 @@ export const showCommand = () =>
       const { keys } = await servers.access();
       const key = await keys.findOne({ _id: clientId });
       if (key === null) throw notFound(`there is no key ${clientId}`);
-      const shown = toJson(key, await readLastTokens(servers, [key]));
-      const { secrets, old_secret_ends_at: ends, last_token_at: last } = shown;
-      printFacts(shown, [
-        ...keyFacts(clientId, key, shown.in_redis),
-        ['secrets', ends === null ? secrets : `${secrets}, the older one until ${ends}`],
-        ['sequence', key.sequence],
-        ['changed', key.updated_at.toISOString()],
-        ['last token', last?.toISOString() ?? 'unknown'],
-      ]);
+      printFacts(toJson(key, await readLastTokens(servers, [key])));
     }),
   );
-
-/** What is said of a key in words. @param secret is shown where it was made now. */
-function keyFacts(
-  clientId: string,
-  { store_id, environment, scopes, status }: Omit<KeyState, 'secret_hashes'>,
-  isLive: boolean,
-  secret: string | null = null,
-): [name: string, value: string][] {
-  return [
-    ['client_id', clientId],
-    ...(secret === null ? [] : [['client_secret', secret] as [string, string]]),
-    ['store', store_id],
-    ['environment', environment],
-    ['scopes', scopes.join(' ') || '(none)'],
-    ['status', isLive ? status : `${status} (not live yet)`],
-  ];
-}
 
 export const scopesCommand = () =>
   keyCommand('scopes', 'Replace the scopes of a key')
@@ -195,7 +163,7 @@ export async function changeKey(
     const { environment, store_id, scopes, status, secret_hashes: hashes, secret_expires_at: ends } = state;
     const [, old] = hashes;
     const secret = fresh?.secret ?? null;
-    const json = {
+    printFacts({
       client_id: clientId,
       ...(secret !== null && { client_secret: secret }),
       store_id,
@@ -205,10 +173,7 @@ export async function changeKey(
       ...(old !== undefined && { old_secret_ends_at: ends?.[old] ?? null }),
       changed,
       live,
-    };
-    const facts = keyFacts(clientId, state, live, secret);
-    if (old !== undefined) facts.push(['old secret', `counts until ${ends?.[old] ?? '--retire-old'}`]);
-    printFacts(json, facts);
+    });
   };
   try {
     const change = { compose, waitMs: flags.wait * 1_000 };

@@ -16,7 +16,7 @@ import {
   waitOption,
   WrongUsage,
 } from '../../options.ts';
-import { isJson, remark } from '../../output/print.ts';
+import { isJson, remark } from '../../output.ts';
 import { changeKey } from './rights.ts';
 
 /** Shorter ones, which we would not make, can be guessed from their hash. */

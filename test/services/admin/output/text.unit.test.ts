@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatAge, formatBytes, formatDuration } from '#admin/output/terminal.ts';
-import { printable, renderFacts, shortened, tableOf } from '#admin/output/print.ts';
+import { formatAge, formatBytes, formatDuration, printable, renderFacts, shortened, tableOf } from '#admin/output.ts';
 
 describe('text for terminals', () => {
   it('shows what a terminal would obey', () => {
@@ -35,30 +34,18 @@ describe('text for terminals', () => {
       { name: 'a', lag: 5 },
       { name: 'longer', lag: 12_345 },
     ];
-    const table = tableOf(rows, [
-      ['NAME', 'name'],
-      ['LAG', ({ lag }) => lag, 'right'],
-    ]);
-    expect(table).toBe('NAME      LAG\na           5\nlonger  12345\n');
+    expect(tableOf(rows, ['name', 'lag'])).toBe('NAME      LAG\na           5\nlonger  12345\n');
   });
 
   it('breaks the column that fills the width', () => {
     const rows = [{ a: 'x', b: 'word '.repeat(20).trim() }];
-    const columns = [
-      ['A', 'a'],
-      ['B', 'b', 'fills'],
-    ] as const;
-    const text = tableOf(rows, columns, 40);
+    const text = tableOf(rows, ['a', ['B', 'b', 'fills']], 40);
     expect(text.split('\n').every((line) => line.length <= 40)).toBe(true);
     expect(text.match(/word/g)).toHaveLength(20);
   });
 
   it('puts facts under each other', () => {
-    expect(
-      renderFacts([
-        ['id', 'x'],
-        ['longer', 'y'],
-      ]),
-    ).toBe('id      x\nlonger  y\n');
+    const facts = { id: 'x', longer: ['y', 'z'], none: null, at: new Date(0) };
+    expect(renderFacts(facts)).toBe('id      x\nlonger  y z\nnone    -\nat      1970-01-01T00:00:00.000Z\n');
   });
 });

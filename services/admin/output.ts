@@ -1,0 +1,251 @@
+/**
+ * What commands write: results, as words, tables or JSON, to standard output; remarks, progress and questions to standard error; and
+ * whether they failed although they ran to their end.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import Table from 'cli-table3';
+import { createInterface } from 'node:readline/promises';
+import { commandInvalid } from '#shared/errors.ts';
+import { WrongUsage } from './options.ts';
+
+// A process may run several commands at once.
+const running = new AsyncLocalStorage<{ isFailed: boolean; isJson: boolean }>();
+
+export function print(text: string): void {
+  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+export function isJson(): boolean {
+  return running.getStore()?.isJson === true;
+}
+
+export function printResult(value: unknown, text: string): void {
+  if (isJson()) printJson(value);
+  else print(text);
+}
+
+/** Tells the operator something that is no result. */
+export function remark(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Lets the command end with exit code 1, though it runs to its end. */
+export function markFailed(): void {
+  const command = running.getStore();
+  if (command !== undefined) command.isFailed = true;
+}
+
+export function fail(code: string, message: string): void {
+  const text = isJson()
+    ? JSON.stringify({ error: { code, message } })
+    : `store-data: ${message.split('\n').map(printable).join('\nstore-data: ')}`;
+  process.stderr.write(`${text}\n`);
+}
+
+/** Runs a command to its end. @returns its exit code: 1 where it was marked as failed. */
+export async function runToEnd(isJson: boolean, command: () => Promise<number>): Promise<number> {
+  const outcome = { isFailed: false, isJson };
+  const code = await running.run(outcome, command);
+  return code === 0 && outcome.isFailed ? 1 : code;
+}
+
+/** A column: a field under its own name, or a title and a cell. One that `fills` is wrapped on a narrow terminal. */
+export type Column<R> =
+  (keyof R & string) | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown), layout?: 'fills'];
+
+/** A value in a table or a list of facts. */
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  if (Array.isArray(value)) return value.join(' ') || '(none)';
+  return printable(value instanceof Date ? value.toISOString() : String(value));
+}
+
+const FRAME =
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle';
+const NO_FRAME = Object.fromEntries(FRAME.split(' ').map((part) => [part, '']));
+const GAP = 2;
+const MIN_FILL = 16;
+
+/** Lays out rows in columns under titles, numbers on the right; ends with a line break. */
+export function tableOf<R>(
+  rows: readonly R[],
+  columns: readonly Column<R>[],
+  // A pipe has no width.
+  width = process.stdout.columns ?? 80,
+): string {
+  const described = columns.map((column) =>
+    typeof column === 'string' ? ([column.toUpperCase(), column] as const) : column,
+  );
+  const values = rows.map((row) => described.map(([, cell]) => (typeof cell === 'function' ? cell(row) : row[cell])));
+  const cells = values.map((row) => row.map(cellText));
+  const widths = described.map(([title], index) =>
+    Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
+  );
+  const widthOf = (index: number) => widths[index] ?? 0;
+  for (let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width; excess > 0; excess--) {
+    const [widest] = [...described.keys()]
+      .filter((index) => described[index]?.[2] === 'fills' && widthOf(index) > MIN_FILL)
+      .toSorted((a, b) => widthOf(b) - widthOf(a));
+    if (widest === undefined) break;
+    widths[widest] = widthOf(widest) - 1;
+  }
+  const table = new Table({
+    chars: NO_FRAME,
+    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
+    head: described.map(([title]) => title),
+    colWidths: widths.map((each) => each + GAP),
+    colAligns: described.map((_, index) => (values.some((row) => typeof row[index] === 'number') ? 'right' : 'left')),
+    wordWrap: true,
+  });
+  table.push(...cells);
+  const lines = table.toString().split('\n');
+  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+}
+
+/**
+ * @param none the text where there are no rows; `null` where there always are some.
+ * @param limit how many rows are printed; a remark says when there are more.
+ */
+export function printRows<R>(
+  rows: readonly R[],
+  none: string | null,
+  columns: readonly Column<R>[],
+  limit = Infinity,
+): void {
+  const shown = rows.slice(0, limit);
+  printResult(shown, none !== null && shown.length === 0 ? none : tableOf(shown, columns));
+  if (rows.length > limit) remarkMore(limit);
+}
+
+export function remarkMore(limit: number): void {
+  remark(`there are more than ${limit}: --limit shows more`);
+}
+
+export function renderFacts(facts: object): string {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length));
+  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}\n`);
+  return lines.join('');
+}
+
+/** @param facts what people see; the fields of the result itself, unless given. */
+export function printFacts(result: object, facts = result): void {
+  printResult(result, renderFacts(facts));
+}
+
+// C0 and C1 controls, marks that turn the direction of text, line separators, lone surrogates.
+const HARMFUL = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\p{Cs}]/gu;
+
+/** Replaces what a terminal would obey by its escape. */
+export function printable(text: string): string {
+  return text.replaceAll(HARMFUL, (character) => {
+    if (character === '\n') return String.raw`\n`;
+    if (character === '\t') return String.raw`\t`;
+    return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+export function shortened(text: string, length: number): string {
+  const clean = printable(text);
+  return clean.length <= length ? clean : `${clean.slice(0, length - 1)}…`;
+}
+
+interface YesFlag {
+  yes?: true | undefined;
+}
+
+/** To be called before anything is connected. @throws {WrongUsage} where there is no terminal to ask on, and `--yes` is not given. */
+export function checkCanAsk({ yes }: YesFlag, to: string): void {
+  if (yes || (process.stdin.isTTY && process.stderr.isTTY)) return;
+  throw new WrongUsage(`nobody can be asked here: give --yes to ${to}`);
+}
+
+/** Asks, unless `--yes` is given. @throws {StoreDataError} `command_invalid` with `otherwise` when the answer is no. */
+export async function askFor(flags: YesFlag, question: string, otherwise: string): Promise<void> {
+  if (!flags.yes && !(await confirm(question))) throw commandInvalid(otherwise);
+}
+
+/** Asks on the terminal; anything but yes is no, the end of input too. */
+async function confirm(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new AbortController();
+  terminal.on('close', () => closed.abort());
+  try {
+    const answer = await terminal.question(`${question} [y/N] `, { signal: closed.signal });
+    return /^y(?:es)?$/i.test(answer.trim());
+  } catch {
+    process.stderr.write('\n');
+    return false;
+  } finally {
+    terminal.close();
+  }
+}
+
+const TERMINAL_MS = 200;
+const LOG_MS = 5_000;
+
+/** On a terminal one line that is rewritten, else a line every few seconds. */
+export class ProgressLine {
+  readonly #output = process.stderr;
+  #shownAt = -Infinity;
+  #isShown = false;
+
+  get everyMs(): number {
+    return this.#output.isTTY ? TERMINAL_MS : LOG_MS;
+  }
+
+  show(text: string): void {
+    const now = performance.now();
+    if (now - this.#shownAt < this.everyMs) return;
+    this.#shownAt = now;
+    if (this.#output.isTTY) {
+      this.#output.write(`\r${text.slice(0, (this.#output.columns ?? 80) - 1)}\u001B[K`);
+      this.#isShown = true;
+    } else {
+      this.#output.write(`${text}\n`);
+    }
+  }
+
+  say(text: string): void {
+    this.clear();
+    this.#output.write(`${text}\n`);
+  }
+
+  clear(): void {
+    if (this.#isShown) this.#output.write('\r\u001B[K');
+    this.#isShown = false;
+    this.#shownAt = -Infinity;
+  }
+}
+
+/** A span such as `40 ms`, `6.2 s`, `3 min`, `5 h`. */
+export function formatDuration(milliseconds: number): string {
+  const seconds = milliseconds / 1_000;
+  if (seconds < 1) return `${Math.round(milliseconds)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+export function formatAge(since: Date | number, now = Date.now()): string {
+  const milliseconds = Math.max(0, now - Number(since));
+  return milliseconds < 60_000 ? `${Math.floor(milliseconds / 1_000)} s` : formatDuration(milliseconds);
+}
+
+/** A size such as `812 B`, `14 KiB`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  if (bytes < 1_048_576) return `${Math.round(bytes / 1_024)} KiB`;
+  if (bytes < 1_073_741_824) return `${(bytes / 1_048_576).toFixed(1)} MiB`;
+  return `${(bytes / 1_073_741_824).toFixed(1)} GiB`;
+}
+
+/** Aborted by the first signal; the second one ends the process. */
+export function stopSignal(): AbortSignal {
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+  return stopped.signal;
+}
