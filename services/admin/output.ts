@@ -235,12 +235,11 @@ export function formatAge(since: Date | number, now = Date.now()): string {
   return milliseconds < 60_000 ? `${Math.floor(milliseconds / 1_000)} s` : formatDuration(milliseconds);
 }
 
-/** A size such as `812 B`, `14 KiB`, `1.5 MiB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} B`;
-  if (bytes < 1_048_576) return `${Math.round(bytes / 1_024)} KiB`;
-  if (bytes < 1_073_741_824) return `${(bytes / 1_048_576).toFixed(1)} MiB`;
-  return `${(bytes / 1_073_741_824).toFixed(1)} GiB`;
+/** The share of work that is done, and how long the rest takes at the rate so far: `, 40 %, 6.2 s left`. */
+export function describeRest(done: number, total: number, elapsedMs: number): string {
+  if (!(done > 0 && total > 0)) return '';
+  const share = Math.min(1, done / total);
+  return `, ${Math.floor(share * 100)} %, ${formatDuration((elapsedMs * (1 - share)) / share)} left`;
 }
 
 /** Aborted by the first signal; the second one ends the process. */

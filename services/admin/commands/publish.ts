@@ -20,7 +20,7 @@ import {
   markFailed,
   printResult,
   remark,
-  formatBytes,
+  describeRest,
   formatDuration,
   ProgressLine,
   stopSignal,
@@ -28,9 +28,9 @@ import {
 import { allMistakes, ignoredFields } from '../publish/mistakes.ts';
 import {
   counted,
-  type Counts,
   linesIn,
   noCounts,
+  NOT_NEWER,
   publishStream,
   readEventLine,
   type RecordVersion,
@@ -104,9 +104,9 @@ async function run(servers: Servers, environment: string, file: string): Promise
   const startedAt = performance.now();
   const progress = new ProgressLine();
   const timer = setInterval(() => {
-    progress.show(describeProgress(counts, input.totalBytes, performance.now() - startedAt));
+    const rest = describeRest(counts.bytes, input.totalBytes ?? 0, performance.now() - startedAt);
+    progress.show(`sent ${counts.sent}, rejected ${counts.rejected}${rest}`);
   }, progress.everyMs);
-  const say = (line: number, reason: string, detail: string) => progress.say(lineInWords(line, reason, detail));
   const failure = await publishStream({
     input: input.stream,
     send: senderOf(servers),
@@ -115,12 +115,12 @@ async function run(servers: Servers, environment: string, file: string): Promise
     traceparent: process.env['TRACEPARENT'] || undefined,
     signal: stopping,
     counts,
-    rejected: (line, { reason, detail }) => say(line, reason, detail),
-    stored: stored ?? (async () => new Map()),
-    outdated: (line, detail) => {
-      if (counts.outdated <= MAX_OUTDATED_SHOWN) say(line, 'not newer', detail);
-      if (counts.outdated === MAX_OUTDATED_SHOWN) progress.say('further events that are not newer are only counted');
+    report: (line, reason, detail) => {
+      const isCountedOnly = reason === NOT_NEWER && counts.outdated > MAX_OUTDATED_SHOWN;
+      if (!isCountedOnly) progress.say(lineInWords(line, reason, detail));
+      if (reason === NOT_NEWER && counts.outdated === MAX_OUTDATED_SHOWN) progress.say('more of them are only counted');
     },
+    stored: stored ?? (async () => NOTHING),
   }).then(
     () => null,
     (error: unknown) => ({ cause: error, said: asFailure(error) }),
@@ -191,21 +191,6 @@ function reasonOf(error: unknown): string {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
   return typeof code === 'string' ? code : 'unknown error';
-}
-
-/** One line: what is done, how fast, and how long it will take. @param totalBytes of the whole input; `null` where it is unknown. */
-function describeProgress(counts: Counts, totalBytes: number | null, elapsedMs: number): string {
-  const { sent, rejected, bytes } = counts;
-  const rate = elapsedMs === 0 ? 0 : Math.round((sent * 1_000) / elapsedMs);
-  const parts = [`sent ${sent}`, `rejected ${rejected}`, `${rate} events/s`];
-  if (totalBytes !== null && totalBytes > 0 && bytes > 0) {
-    const share = Math.min(1, bytes / totalBytes);
-    const left = formatDuration((elapsedMs * (1 - share)) / share);
-    parts.push(`${Math.floor(share * 100)} % of ${formatBytes(totalBytes)}`, `${left} left`);
-  } else {
-    parts.push(formatBytes(bytes));
-  }
-  return parts.join(', ');
 }
 
 const NOTHING: ReadonlyMap<string, number> = new Map();

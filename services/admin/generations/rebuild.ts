@@ -23,7 +23,7 @@ import {
   withLive,
   without,
 } from '#shared/read-models/generation.ts';
-import { remark, formatDuration, type ProgressLine } from '../output.ts';
+import { remark, describeRest, type ProgressLine } from '../output.ts';
 import { type Servers } from '../servers.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError } from 'mongodb';
@@ -100,8 +100,6 @@ const POLL_MS = 500;
 const CLOSE_MS = 2_000;
 /** After this time without anybody who fills it, that is said. */
 const UNATTENDED_MS = 5_000;
-/** The rate is that of the last seconds: a throttled rebuild has quick and slow times. */
-const RATE_MS = 10_000;
 
 /**
  * Resolves when the generation is as far as the live one was a moment ago.
@@ -116,10 +114,11 @@ export async function catchUp(
   signal: AbortSignal,
 ): Promise<void> {
   const targets: { at: number; target: Positions }[] = [];
-  const samples: { at: number; applied: number }[] = [];
   const topic = changesTopic(environment);
   const began = performance.now();
   let isChecked = false;
+  /** Applied before this command began. */
+  let before: number | undefined;
   for (;;) {
     const generations = await servers.generations(environment);
     const built = generations.find((generation) => generation.number === number);
@@ -135,9 +134,9 @@ export async function catchUp(
 
     const now = performance.now();
     const { applied, total } = countApplied(positions, bounds);
-    samples.push({ at: now, applied });
-    while ((samples[1]?.at ?? now) < now - RATE_MS) samples.shift();
-    line.show(describeProgress(applied, total, rateOf(samples)));
+    before ??= applied;
+    const rest = describeRest(applied - before, total - before, now - began);
+    line.show(`applied ${applied} of ${total} messages${rest}`);
     while ((targets[0]?.at ?? now) < now - CLOSE_MS) targets.shift();
     targets.push({ at: now, target: reachable(target, bounds) });
     if (targets.some((earlier) => hasReached(positions, earlier.target))) return;
@@ -157,27 +156,6 @@ export async function catchUp(
       );
     }
   }
-}
-
-/** How many a second; 0 while that is not known. */
-function rateOf(samples: readonly { at: number; applied: number }[]): number {
-  const [first, last] = [samples[0], samples.at(-1)];
-  if (first === undefined || last === undefined || last.at === first.at) return 0;
-  return ((last.applied - first.applied) * 1_000) / (last.at - first.at);
-}
-
-const BAR = 24;
-
-function describeProgress(applied: number, total: number, perSecond: number): string {
-  const share = total === 0 ? 1 : applied / total;
-  const filled = Math.floor(share * BAR);
-  const bar = `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}]`;
-  const parts = [`${bar} ${Math.floor(share * 100)} %`, `${applied} of ${total}`];
-  if (perSecond > 0) {
-    const left = formatDuration(((total - applied) / perSecond) * 1_000);
-    parts.push(`${Math.round(perSecond)} events/s`, `${left} left`);
-  }
-  return parts.join(', ');
 }
 
 /** The consumer groups that project generations, by their numbers. */

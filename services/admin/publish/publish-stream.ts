@@ -31,11 +31,14 @@ interface PublishOptions {
   /** Stops between two lines; what was sent by then is counted. */
   signal: AbortSignal;
   counts: Counts;
-  rejected: (line: number, rejection: EventRejected) => void;
+  /** Names a line that is not sent, or that changes nothing. */
+  report: (line: number, reason: string, detail: string) => void;
   /** Reads what is stored of a batch's records before it is sent. */
   stored: StoredSequences;
-  outdated: (line: number, detail: string) => void;
 }
+
+/** The reason in the report of an event that changes nothing. */
+export const NOT_NEWER = 'not newer';
 
 /** Which record an event changes, and to which version. */
 export type RecordVersion = Pick<ReturnType<typeof readChange>, 'entity' | 'storeId' | 'id' | 'sequence'>;
@@ -103,7 +106,7 @@ export async function* counted(input: AsyncIterable<Buffer>, counts: { bytes: nu
   }
 }
 
-function readOrReject(line: Line, { counts, rejected }: PublishOptions): EventLine | null {
+function readOrReject(line: Line, { counts, report }: PublishOptions): EventLine | null {
   try {
     const event = readEventLine(line);
     if (event === null) counts.blank += 1;
@@ -111,15 +114,12 @@ function readOrReject(line: Line, { counts, rejected }: PublishOptions): EventLi
   } catch (error) {
     if (!(error instanceof EventRejected)) throw error;
     counts.rejected += 1;
-    rejected(line.number, error);
+    report(line.number, error.reason, error.detail);
     return null;
   }
 }
 
-async function noteOutdated(
-  { stored, counts, outdated }: PublishOptions,
-  messages: readonly Outgoing[],
-): Promise<void> {
+async function noteOutdated({ stored, counts, report }: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
   const sequences = await stored(messages.flatMap(({ record }) => record ?? []));
   for (const { line, record } of messages) {
     if (record === null) continue;
@@ -127,15 +127,15 @@ async function noteOutdated(
     const known = sequences.get(tombstoneId(entity, storeId, id));
     if (known === undefined || sequence > known) continue;
     counts.outdated += 1;
-    const what = `${entity} ${id} of ${storeId}`;
-    outdated(line, `${what} is stored with sequence ${known}, so that ${sequence} changes nothing`);
+    const detail = `${entity} ${id} of ${storeId} is stored with sequence ${known}, so ${sequence} changes nothing`;
+    report(line, NOT_NEWER, detail);
   }
 }
 
 async function sendBatch(options: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
   const [first] = messages;
   if (first === undefined) return;
-  const { send, environment, traceparent, counts, rejected } = options;
+  const { send, environment, traceparent, counts, report } = options;
   const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
   const contentType = { 'content-type': 'application/cloudevents+json' };
   const headers = traceparent === undefined ? contentType : { ...contentType, traceparent };
@@ -151,15 +151,12 @@ async function sendBatch(options: PublishOptions, messages: readonly Outgoing[])
   } catch (error) {
     if (!isTooLarge(error)) throw error;
     if (messages.length === 1) {
-      const detail = `Kafka takes no message of this size on ${topics[first.channel]}`;
       counts.rejected += 1;
-      rejected(first.line, new EventRejected('too_large', detail));
+      report(first.line, 'too_large', `Kafka takes no message of this size on ${topics[first.channel]}`);
       return;
     }
-    // Halves, in order, until the one that is too large is alone; what came twice changes nothing.
-    const middle = Math.ceil(messages.length / 2);
-    await sendBatch(options, messages.slice(0, middle));
-    await sendBatch(options, messages.slice(middle));
+    // One of them is too large: alone it is found. What was sent before changes nothing the second time.
+    for (const message of messages) await sendBatch(options, [message]);
   }
 }
 

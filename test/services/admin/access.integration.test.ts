@@ -86,7 +86,8 @@ describe('keys', () => {
     expect(code).toBe(0);
     expect(stderr).toBe(`note: no record of a store s1 has arrived in ${installation.environment} yet\n`);
     const [, clientId = '', secret = ''] =
-      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore_id {7}s1\n/.exec(stdout) ?? [];
+      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore_id {7}s1\n/.exec(stdout) ??
+      [];
     expect(await storedKey(clientId)).toMatchObject({
       store_id: 's1',
       environment: installation.environment,

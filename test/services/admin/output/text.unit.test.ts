@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatAge, formatBytes, formatDuration, printable, renderFacts, shortened, tableOf } from '#admin/output.ts';
+import { describeRest, formatAge, formatDuration, printable, renderFacts, shortened, tableOf } from '#admin/output.ts';
 
 describe('text for terminals', () => {
   it('shows what a terminal would obey', () => {
@@ -8,7 +8,7 @@ describe('text for terminals', () => {
     expect(shortened('abcdef', 4)).toBe('abc…');
   });
 
-  it('tells spans and sizes in few words', () => {
+  it('tells spans and what is left in few words', () => {
     expect([0, 999, 1_000, 59_900, 60_000, 3_600_000, 90_000_000].map((ms) => formatDuration(ms))).toEqual([
       '0 ms',
       '999 ms',
@@ -20,13 +20,8 @@ describe('text for terminals', () => {
     ]);
     expect(formatAge(1_000, 63_500)).toBe('1 min');
     expect(formatAge(5_000, 1_000)).toBe('0 s');
-    expect([0, 1_023, 1_024, 1_572_864, 5 * 2 ** 30].map((bytes) => formatBytes(bytes))).toEqual([
-      '0 B',
-      '1023 B',
-      '1 KiB',
-      '1.5 MiB',
-      '5.0 GiB',
-    ]);
+    expect(describeRest(1, 4, 1_000)).toBe(', 25 %, 3.0 s left');
+    expect([describeRest(0, 4, 1_000), describeRest(0, 0, 1_000)]).toEqual(['', '']);
   });
 
   it('aligns columns and leaves no blanks at the ends of lines', () => {

@@ -57,9 +57,8 @@ async function publish(
     environment: 'test',
     signal: new AbortController().signal,
     counts,
-    rejected: (line, { reason }) => rejected.push(`${line} ${reason}`),
     stored: async () => new Map([['order/s1/o0', 17]]),
-    outdated: (line) => rejected.push(`${line} not newer`),
+    report: (line, reason) => rejected.push(`${line} ${reason}`),
   }).then(
     () => null,
     (thrown: unknown) => thrown,
