@@ -18,24 +18,22 @@ import { parseInstant } from '#shared/events/instant.ts';
 
 export interface AuditedWork extends AuditSubject {
   action: AuditAction;
-  /** What is asked for. Never a secret, a hash or a token. */
+  /** The request; never a secret, a hash or a token. */
   details: AuditDetails;
 }
 
 export interface AuditedResult<T> {
   result: T;
-  /** Of the record of its end. */
+  /** For the second record. */
   details: AuditDetails;
-  /** What was not known before. */
+  /** The part that was not known before. */
   subject?: AuditSubject;
 }
 
 /**
- * Runs work that changes access. Nothing is changed when the first record cannot be written; when the last one
- * cannot, the change stays, the command says so, and the audit shows a change whose end is unknown. Every command that changes access
- * goes through here.
- * @returns what the work answered.
- * @throws what the work throws, after it was recorded as failed with its message.
+ * Runs work that changes access, between two records; every command that changes access uses it. Without the first record nothing is
+ * changed. Without the second the change stays, and the audit shows it with an unknown end.
+ * @throws what the work throws, after its message was recorded.
  */
 export async function audited<T>(
   servers: Servers,
@@ -56,7 +54,7 @@ export async function audited<T>(
   const end = (phase: 'done' | 'failed', came: AuditDetails, more: AuditSubject = {}) => {
     const ends = { _id: new ObjectId(), at: new Date(), phase, began: began._id, details: came };
     return audit.insertOne({ ...began, ...more, ...ends }).catch((error: unknown) => {
-      remark(`note: the audit does not say how this ended: ${describeError(error)}`);
+      remark(`note: the audit lacks the end of this command: ${describeError(error)}`);
     });
   };
   let done: AuditedResult<T>;
@@ -125,7 +123,7 @@ export const auditCommand = () =>
         const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
         const endOf = (began: AuditRecord) => {
           if (began.phase === 'applied') return began;
-          // Nothing says how it ended: the command was killed, or MongoDB was away.
+          // Without an end the command was killed, or MongoDB was away.
           return ends.find((end) => end.began?.equals(began._id)) ?? null;
         };
         const newest = found.slice(0, flags.limit).toReversed();

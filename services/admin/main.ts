@@ -1,4 +1,4 @@
-/** The operators' command line, `npm run store-data -- …`, as a process: its warnings, its streams and its end. */
+/** The process of the operators' command line, `npm run store-data -- …`. */
 import { describeError } from '#shared/errors.ts';
 import { fail } from './output.ts';
 import { exitCodeOf, runProgram } from './program.ts';
@@ -8,7 +8,7 @@ process.removeAllListeners('warning');
 process.on('warning', (warning) => {
   if (warning.name !== 'TimeoutNegativeWarning') fail('warning', describeError(warning));
 });
-// `store-data … | head` ends our output, not our work.
+// `store-data … | head` closes our output.
 process.stdout.on('error', () => process.exit(0));
 process.on('uncaughtException', (error) => process.exit(exitCodeOf(error)));
 
@@ -16,7 +16,7 @@ const code = await runProgram(process.argv.slice(2));
 await written();
 process.exit(code);
 
-/** A pipe takes 64 KiB at once, and what it has not taken is lost at the exit. */
+/** Waits for a pipe to take all output: it takes 64 KiB at once, and an exit loses the rest. */
 function written(): Promise<void> {
   return new Promise((resolve) => {
     process.stdout.write('', () => resolve());

@@ -5,20 +5,19 @@ import { StoreDataError } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN, type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
 
-/** What the operator typed cannot be meant: exit code 2. */
+/** Wrong usage: exit code 2. */
 export class WrongUsage extends StoreDataError {
   constructor(message: string) {
     super('command_invalid', message);
   }
 }
 
-/** @param description as lists of commands and its own help say it. */
 export const command = (name: string, description: string) => new Command(name).description(description);
 
 export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
 
-/** Of a command that works in one environment: see `inEnvironment`. */
+/** For a command that uses `inEnvironment`. */
 export const oneEnvironmentOption = () => environmentOption('environment; needed where there are several');
 
 export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);
@@ -30,11 +29,11 @@ export const scopesOption = <const F extends string>(flags: F, meaning: string) 
   new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
 
 export const waitOption = () =>
-  new Option('--wait <seconds>', 'how long what gives rights waits until the log is applied')
+  new Option('--wait <seconds>', 'how long a change that gives rights waits until the log is applied')
     .default(15, '15')
     .argParser(wholeNumber(0, 3_600));
 
-/** How much a command shows unless asked for more; `of` says which, where there is a choice. */
+/** @param of which rows are shown, where there is a choice. */
 export const limitOption = (usual: number, of = '') =>
   new Option('--limit <n>', `how many at most${of}`).default(usual, String(usual)).argParser(wholeNumber(1, 1_000_000));
 
@@ -73,7 +72,7 @@ function scopes(text: string): Scope[] {
 
 const DURATION_UNITS = { s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** An argument that is a span of time, such as `90s`, `15min`, `24h`, `7d`; in milliseconds. */
+/** A span of time such as `90s`, `15min`, `24h`, `7d`, in milliseconds. */
 export function duration(text: string): number {
   const [, digits, unit] = /^([1-9]\d{0,5})(s|min|h|d)$/.exec(text) ?? [];
   if (digits === undefined || unit === undefined) {
@@ -94,7 +93,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 
 export const generationNumber = wholeNumber(1, 1_000_000_000);
 
-/** The environment given, or the only one there is. @throws {WrongUsage} naming those that are configured. */
+/** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
 export function chooseEnvironment({ environments }: Config, given: string | undefined): string {
   const configured = `configured are ${environments.join(', ')}`;
   const [only] = environments;

@@ -28,12 +28,12 @@ export function printResult(value: unknown, text: string): void {
   else print(text);
 }
 
-/** Tells the operator something that is no result. */
+/** Prints a note for the operator, apart from the result. */
 export function remark(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Lets the command end with exit code 1, though it runs to its end. */
+/** The command continues, and its exit code is 1. */
 export function markFailed(): void {
   const command = running.getStore();
   if (command !== undefined) command.isFailed = true;
@@ -46,7 +46,7 @@ export function fail(code: string, message: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Runs a command to its end. @returns its exit code: 1 where it was marked as failed. */
+/** @returns the command's exit code: 1 where it was marked as failed. */
 export async function runToEnd(isJson: boolean, command: () => Promise<number>): Promise<number> {
   const outcome = { isFailed: false, isJson };
   const code = await running.run(outcome, command);
@@ -136,10 +136,10 @@ export function printFacts(result: object, facts = result): void {
   printResult(result, renderFacts(facts));
 }
 
-// C0 and C1 controls, marks that turn the direction of text, line separators, lone surrogates.
+// C0 and C1 controls, marks that change the direction of text, line separators, lone surrogates.
 const HARMFUL = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069\p{Cs}]/gu;
 
-/** Replaces what a terminal would obey by its escape. */
+/** Escapes the characters that a terminal would obey. */
 export function printable(text: string): string {
   return text.replaceAll(HARMFUL, (character) => {
     if (character === '\n') return String.raw`\n`;
@@ -157,10 +157,10 @@ interface YesFlag {
   yes?: true | undefined;
 }
 
-/** To be called before anything is connected. @throws {WrongUsage} where there is no terminal to ask on, and `--yes` is not given. */
+/** Called before servers are connected. @throws {WrongUsage} without a terminal and without `--yes`. */
 export function checkCanAsk({ yes }: YesFlag, to: string): void {
   if (yes || (process.stdin.isTTY && process.stderr.isTTY)) return;
-  throw new WrongUsage(`nobody can be asked here: give --yes to ${to}`);
+  throw new WrongUsage(`there is no terminal for a question: give --yes to ${to}`);
 }
 
 /** Asks, unless `--yes` is given. @throws {StoreDataError} `command_invalid` with `otherwise` when the answer is no. */
@@ -168,7 +168,7 @@ export async function askFor(flags: YesFlag, question: string, otherwise: string
   if (!flags.yes && !(await confirm(question))) throw commandInvalid(otherwise);
 }
 
-/** Asks on the terminal; anything but yes is no, the end of input too. */
+/** Asks on the terminal; everything except yes is no, also the end of input. */
 async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const closed = new AbortController();
@@ -187,7 +187,7 @@ async function confirm(question: string): Promise<boolean> {
 const TERMINAL_MS = 200;
 const LOG_MS = 5_000;
 
-/** On a terminal one line that is rewritten, else a line every few seconds. */
+/** One line that is rewritten on a terminal; elsewhere a line every few seconds. */
 export class ProgressLine {
   readonly #output = process.stderr;
   #shownAt = -Infinity;

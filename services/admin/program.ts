@@ -1,4 +1,4 @@
-/** The tree of commands, and what all of them have in common: help, wrong usage, exit codes; and one run of it. */
+/** The tree of commands, with the help, the usage errors and the exit codes that all share. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
@@ -26,7 +26,7 @@ import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared
 import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output.ts';
 
-/** What `help.txt` says below the options of each command, by its whole name. */
+/** The text of `help.txt` below the options of each command, by the command's whole name. */
 const HELP = new Map(
   readFileSync(join(import.meta.dirname, 'help.txt'), 'utf8')
     .split(/^== /m)
@@ -110,10 +110,10 @@ function group(name: string, description: string, commands: readonly CommandUnkn
   return parent;
 }
 
-/** Commands that print something else than a result: the events of a store, and a script. */
+/** Commands that print no result: the events of a store, and a script. */
 const WITHOUT_JSON = new Set(['export', 'completion']);
 
-/** Adds commands, for which all holds then that the program decides about wrong usage, and what `help.txt` says of them. */
+/** Adds commands with the program's settings, `--json` and their text of `help.txt`. */
 function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]): void {
   for (const command of commands) {
     if (command.parent === null) parent.addCommand(command);
@@ -126,7 +126,7 @@ function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]
   }
 }
 
-/** Says what is wrong with what was typed, and where it is said what is right. */
+/** Prints usage errors in one line that names the help. */
 function explainUsage(command: CommandUnknownOpts): void {
   command.configureOutput({
     outputError: (text) => {
@@ -156,7 +156,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   });
 }
 
-/** 1: it failed; 2: it was used wrongly. Says why, unless commander has already. */
+/** 1: it failed; 2: wrong usage. Prints why, unless commander has already. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof StoreDataError) {

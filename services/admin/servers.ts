@@ -1,4 +1,4 @@
-/** The servers of one command: which they are, and each connected when it is first needed, within seconds or not at all. */
+/** The servers of one command: found in the environment or a stack's file, each connected at its first use within seconds. */
 import type { Db, MongoClient } from 'mongodb';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const CLOSE_MS = 2_000;
 
 type Close = () => Promise<unknown>;
 
-/** The servers; what waits for one throws `environment_unavailable`, `not_authorized`, or `config_invalid` without its address. */
+/** Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid` without an address. */
 export class Servers {
   readonly config: Config;
   readonly kafkas: PerKafka<ReturnType<typeof kafkaServers>>;
@@ -40,7 +40,7 @@ export class Servers {
     this.kafkas = new PerKafka(config, (one) => kafkaServers(one, clientId, this.#connect));
   }
 
-  /** The databases, once MongoDB is reached, and that of an environment. */
+  /** The databases, after MongoDB and that of an environment were reached. */
   async databases(environment: string): Promise<Databases> {
     const databases = this.#databases();
     for (const client of [databases.common, databases.clientOf(environment)]) await this.#reached.get(client)?.();
@@ -77,7 +77,7 @@ export class Servers {
     return LogReader.with(this, topic, work);
   }
 
-  /** For changes that need all three: nothing is begun that cannot be finished. */
+  /** For changes that need all three servers. */
   demandAll(): void {
     demandAddress('KAFKA_BROKERS', this.config.kafka.brokers);
     demandAddress('MONGODB_URI', this.config.mongodb.uri);
@@ -101,7 +101,7 @@ export class Servers {
     });
   });
 
-  /** Closes all connections; does not wait for servers that do not answer. */
+  /** Closes all connections; waits two seconds for each. */
   async close(): Promise<void> {
     const late = () => new Error('not closed');
     const closing = this.#closing.splice(0).map((close) => withTimeLimit(CLOSE_MS, late, close));
@@ -121,7 +121,6 @@ export class Servers {
     return made;
   });
 
-  /** Names the server and its address where it cannot be reached. */
   readonly #connect: Connect = async (name, address, connect) => {
     const failed = (why: string, cause?: unknown) =>
       unavailable(`${name} cannot be reached at ${address} (from ${this.#origin}): ${why}`, cause);
@@ -143,7 +142,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { it: make() }).it;
 }
 
-/** Runs a command's work with its servers, and closes them however it ends. */
+/** Runs a command's work with its servers, and closes them. */
 export async function withServers<T>(work: (servers: Servers) => Promise<T>): Promise<T> {
   const servers = new Servers(await readConnection(process.env));
   try {
@@ -153,7 +152,7 @@ export async function withServers<T>(work: (servers: Servers) => Promise<T>): Pr
   }
 }
 
-/** The same for a command that works in one environment: the one that is given, or the only one that there is. */
+/** The same in one environment: the given one, or the only one. */
 export function inEnvironment<T>(
   flags: { environment?: string | undefined },
   work: (servers: Servers, environment: string) => Promise<T>,
@@ -161,13 +160,13 @@ export function inEnvironment<T>(
   return withServers((servers) => work(servers, chooseEnvironment(servers.config, flags.environment)));
 }
 
-/** The innermost cause says it best: libraries wrap it in what they tried. */
+/** The message of the innermost cause: libraries wrap it. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return describeError(error);
   return error.cause instanceof Error ? reasonOf(error.cause) : withoutCredentials(error.message);
 }
 
-/** Connects to a server; what is put into `closing` is done in the end. */
+/** Connects to a server; `connect` adds to `closing` how it is closed. */
 type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
 
 function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string, connect: Connect) {
@@ -176,7 +175,7 @@ function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string
   const reach = <C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> => {
     demandAddress('KAFKA_BROKERS', brokers);
     return connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
-      // kafkajs would try for seconds, and hide why.
+      // kafkajs retries for seconds and hides the cause.
       await firstToAnswer(brokers, kafkaSecurity(config).ssl);
       const client = create();
       closing.push(() => client.disconnect());
@@ -188,7 +187,7 @@ function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string
   return {
     admin: once(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
     producer: once(() => reach(() => createProducer(kafka))),
-    /** A consumer that has connected and not joined its group yet. */
+    /** A connected consumer that has not joined its group. */
     consumer: (groupId: string, options: Omit<ConsumerConfig, 'groupId'>) =>
       reach(() => kafka.consumer({ groupId, ...usual, ...options })),
   };
@@ -206,7 +205,7 @@ const stackFile = Compile(StackFile);
 
 export const STACK_FILE = join('.local', 'stack.json');
 
-/** The variables that name servers; a stack's file counts only where none of them is set. */
+/** A stack's file is used only where none of these is set. */
 const SERVER_VARIABLES = ['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL'] as const;
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
@@ -217,12 +216,12 @@ interface Connection {
   origin: string;
 }
 
-/** The environment's own variables, and a local stack's beneath them where no server is named. */
+/** The environment's variables; where they name no server, with those of a local stack as defaults. */
 export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
 ): Promise<{ env: NodeJS.ProcessEnv; origin: string }> {
-  // Servers of one environment beside a local stack for the rest would be a mistake.
+  // An environment's own servers together with a local stack would be a mistake.
   const own = describeOwnSettings(env).map(({ name }) => name);
   if (![...SERVER_VARIABLES, ...own].some((name) => env[name])) {
     for (const folder of folders) {
@@ -242,7 +241,7 @@ export async function connectionEnvironment(
   return { env, origin: 'the environment variables' };
 }
 
-/** An address that is not set is empty: the command that uses its server demands it. @throws {StoreDataError} `config_invalid`. */
+/** A missing address is empty: a command that uses the server demands it. @throws {StoreDataError} `config_invalid`. */
 export async function readConnection(given: NodeJS.ProcessEnv, folders?: readonly string[]): Promise<Connection> {
   const { env, origin } = await connectionEnvironment(given, folders);
   const config = readConfig(env, SERVER_VARIABLES);
@@ -256,7 +255,7 @@ function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { lengt
   if (address.length > 0) return;
   throw new StoreDataError(
     'config_invalid',
-    `this command needs ${name}: set it, or start a local stack with "npm start", which leaves the addresses of its servers in ${STACK_FILE}`,
+    `this command needs ${name}: set it, or start a local stack with "npm start", which writes its addresses to ${STACK_FILE}`,
   );
 }
 
@@ -270,10 +269,10 @@ async function readStackFile(path: string): Promise<Static<typeof StackFile> | n
     const content: unknown = JSON.parse(text);
     if (stackFile.Check(content)) return content;
   } catch {
-    // As if it said something else.
+    // Reported below.
   }
   throw new StoreDataError(
     'config_invalid',
-    `${path} is not what a running local stack leaves: it needs kafka_brokers, mongodb_uri, redis_url and environments`,
+    `${path} is not the file of a running local stack: it needs kafka_brokers, mongodb_uri, redis_url and environments`,
   );
 }

@@ -1,7 +1,4 @@
-/**
- * Sessions of MongoDB beside projectors at work: transactions and snapshots that are tried again for a while, and writes that end
- * others.
- */
+/** MongoDB sessions while projectors write: transactions and snapshots with retries, and writes that kill a hanging transaction. */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
@@ -12,7 +9,7 @@ import { withTimeLimit } from '#shared/waiting.ts';
 
 const CONFLICTS_MS = 20_000;
 
-/** Runs `work` in transactions until one is committed. @throws what it fails with otherwise, or still after 20 s. */
+/** Runs `work` in transactions until one is committed, for at most 20 s. */
 export function inTransaction<R extends object>(
   mongodb: MongoClient,
   work: (session: ClientSession) => Promise<R>,
@@ -23,10 +20,10 @@ export function inTransaction<R extends object>(
   );
 }
 
-/** A collection that was just made is in no snapshot for a moment; an election takes longer. */
+/** A new collection is in no snapshot for a moment; an election takes longer. */
 const SNAPSHOT_MS = 15_000;
 
-/** Runs `read` with a snapshot of its own. */
+/** Runs `read` in a new snapshot. */
 export function inSnapshot<T>(client: MongoClient, read: (session: ClientSession) => Promise<T>): Promise<T> {
   const pauseMs = () => 100;
   return tryAgain(SNAPSHOT_MS, pauseMs, () => client.withSession({ snapshot: true }, read));
@@ -43,13 +40,13 @@ async function tryAgain<T>(forMs: number, pauseMs: (attempt: number) => number, 
   }
 }
 
-/** A transaction that lives takes less. */
+/** A running projector's transaction takes less. */
 const TRANSACTION_MS = 2_000;
 
 /**
- * Returns what `write` does. A projector that was killed or frozen inside a transaction keeps what it wrote locked for a minute: where
- * `write` hangs, the transactions of the projectors' sessions are ended. One that lives does its work again.
- * @param db the database with the checkpoints of those who apply the topic.
+ * Runs `write`. A projector that was killed or frozen inside a transaction locks its writes for a minute: where `write` hangs, the
+ * projectors' sessions are killed. A running projector retries.
+ * @param db the database with the topic's checkpoints.
  */
 export async function withTransactionKill<T>(db: Db, topic: string, write: () => Promise<T>): Promise<T> {
   const writing = write();

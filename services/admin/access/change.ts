@@ -1,7 +1,6 @@
 /**
- * Changes access: compare-and-set on the record in MongoDB, then Redis, then the event. Requests are decided by it before the command ends,
- * whether or not a projector runs; the projector finds the event applied. What gives rights first waits until the log of access is
- * applied to its end: otherwise it would take the sequence of a removal that still lies there.
+ * Changes access: compare-and-set on the record in MongoDB, then Redis, then the event. The change is live when the command ends, with or
+ * without a projector. A change that gives rights first waits until the access log is applied: it could take a removal's sequence.
  */
 import {
   type AccessKey,
@@ -32,7 +31,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 export interface Change<S> {
   compose: (before: S | null) => S;
-  /** How long what gives rights waits until the log is applied. */
+  /** How long a change that gives rights waits until the log is applied. */
   waitMs?: number;
 }
 
@@ -53,15 +52,15 @@ export class IncompleteChange extends StoreDataError {
   }
 }
 
-/** Attempts of a compare-and-set, beside other sources that change the same record. */
+/** Attempts of a compare-and-set, while other sources change the same record. */
 const MAX_ATTEMPTS = 5;
 const POLL_MS = 40;
 
 /**
- * Changes a key or a store, and has it in the audit.
- * @param about what the command knows of the subject; the record says the rest.
- * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` naming the
- * server that is missing, as `IncompleteChange` where the change is in effect all the same.
+ * Changes a key or a store, and records it in the audit.
+ * @param about what the command knows of the subject; the record has the rest.
+ * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` with the name
+ * of the server that is missing, as `IncompleteChange` where the change is in effect nevertheless.
  */
 export async function changeAccess<S extends object, R extends AccessRecord>(
   servers: Servers,
@@ -74,7 +73,7 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   const known = record === null ? {} : { environment: record.environment, store_id: record.store_id };
   const about = { ...known, ...given };
   return audited(servers, { action, details, ...about }, async () => {
-    // What has no record and no environment does not exist, and `compose` says so.
+    // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
     const { written, sequence, ...result } = await writeChange(servers, topic, subject, change);
     if (written !== null) await complete(servers, subject.name, written, result.state);
@@ -98,7 +97,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
     if (isDeepStrictEqual(before, state)) return { state, sequence: last, changed: false, written: record };
     if (givesRights(before, state)) {
       if (last === LAST_SEQUENCE) {
-        throw commandInvalid(`${name} has the last sequence that there is: it can only be ${atTheLast} from now on`);
+        throw commandInvalid(`${name} has the last sequence that there is: it can only be ${atTheLast}`);
       }
       if (!isLogApplied) {
         await servers.redis();
@@ -110,16 +109,16 @@ async function writeChange<S extends object, R extends AccessRecord>(
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch((error: unknown) => {
-      // Somebody else has made the key meanwhile, for another store.
+      // Another process has made the key meanwhile, for another store.
       if (error instanceof EventRejected) return null;
       throw error;
     });
     if (written !== null) return { state, sequence, changed: true, written };
   }
-  throw commandInvalid(`${name} is being changed by others again and again`);
+  throw commandInvalid(`${name} was changed by others ${MAX_ATTEMPTS} times meanwhile: run the command again`);
 }
 
-/** Brings what MongoDB has to Redis and to the log; the failure of one does not keep back the other. */
+/** Publishes a record to Redis and to the log; a failure of one does not prevent the other. */
 async function complete(servers: Servers, name: string, record: AccessRecord, state: object): Promise<void> {
   const failures: string[] = [];
   try {
@@ -131,17 +130,17 @@ async function complete(servers: Servers, name: string, record: AccessRecord, st
   try {
     await publishMarked(servers, record.environment);
   } catch (error) {
-    failures.push(`${messageOf(error)}; run the command again when it is back, so that the log has the change`);
+    failures.push(`${messageOf(error)}; run the command again when it is back: the log lacks the change`);
   }
   if (failures.length === 0) return;
   const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;
   throw new IncompleteChange(message, state);
 }
 
-/** What becomes of a change that is in MongoDB and could not be written to Redis. */
+/** How a change that is in MongoDB and not in Redis takes effect. */
 export const UNTIL_REDIS_IS_BACK =
-  'while it is away no request is let in, and it counts before the first one is again; if only this command ' +
-  'cannot reach it, the services bring it there within a second or two';
+  'while Redis is away no request is let in, and the change counts before the next one is; if only this command ' +
+  'cannot reach Redis, the services publish the change there within two seconds';
 
 /** Waits until a projector has applied all that the topic holds now. @throws {StoreDataError} `environment_unavailable`. */
 async function awaitAppliedLog(servers: Servers, name: string, topic: string, waitMs: number): Promise<void> {
@@ -152,13 +151,13 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
     if ([...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end)) return;
     if (Date.now() < deadline) continue;
     throw unavailable(
-      `${name} is not changed: what ${topic} holds was not applied after ${waitMs / 1_000} s, and something ` +
-        'may be taken away there that this change would undo. Is a projector running? Run the command again then',
+      `${name} is not changed: the messages of ${topic} were not applied after ${waitMs / 1_000} s, and this change ` +
+        'may undo a removal among them. Start a projector, and run the command again',
     );
   }
 }
 
-/** Tells the operator where no record of a store has arrived in an environment. It never fails: who blocks a store needs no record. */
+/** Says that no record of a store has arrived in an environment. It never fails: a store without a record can be blocked. */
 export async function remarkUnknownStore(servers: Servers, environment: string, storeId: string): Promise<void> {
   try {
     const generation = await servers.liveGeneration(environment);
@@ -167,11 +166,11 @@ export async function remarkUnknownStore(servers: Servers, environment: string, 
     const found = await stores?.findOne(own, { projection: { _id: 1 } });
     if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
   } catch (error) {
-    remark(`note: nobody knows whether a record of a store ${storeId} has arrived: ${describeError(error)}`);
+    remark(`note: cannot look for a record of store ${storeId}: ${describeError(error)}`);
   }
 }
 
-/** A key as commands change it, and to whom it belongs; of secrets those that came last first. */
+/** A key as commands change it, and its store; the newest secret is first. */
 export type KeyState = Pick<
   AccessKey,
   'environment' | 'store_id' | 'secret_hashes' | 'scopes' | 'status' | 'secret_expires_at'
@@ -181,14 +180,14 @@ export interface Subject<S, R extends AccessRecord> {
   /** For messages: `key abc`. */
   name: string;
   read: () => Promise<R | null>;
-  /** `null` where nothing was said yet. */
+  /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
   givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: what can still become of it at the last sequence. */
+  /** For messages: the changes that are possible at the last sequence. */
   atTheLast: string;
-  /** Writes a state to MongoDB, marked for the log; `null` when something as new is there. */
+  /** Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer sequence. */
   write: (sequence: number, state: S) => Promise<R | null>;
-  /** The state as the audit may show it: how many secrets there are, never their hashes. */
+  /** The state for the audit: the number of secrets, never their hashes. */
   audited: (state: S) => AuditDetails;
 }
 
@@ -257,7 +256,7 @@ export function quotaSubject(
     name: `the quota of ${name}`,
     read,
     stateOf: (store) => ({ sequence: store?.quota_sequence ?? 0, state: { quota: store?.quota ?? null } }),
-    // It decides how many requests pass, never which.
+    // A quota limits requests, and gives no right.
     givesRights: () => false,
     atTheLast: '',
     write: (sequence, { quota }) => applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
@@ -265,7 +264,7 @@ export function quotaSubject(
   };
 }
 
-/** @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked and `mayBeRevoked` does not say that it may. */
+/** @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked, unless `mayBeRevoked`. */
 export function existingKey(clientId: string, key: KeyState | null, mayBeRevoked = false): KeyState {
   if (key === null) throw notFound(`there is no key ${clientId}`);
   if (key.status === 'revoked' && !mayBeRevoked) {

@@ -42,10 +42,10 @@ export const replayCommand = () =>
       const topicsOf = (name: string) => [accessTopic(name)];
       const done = await inEach('access.replay', flags.environment, topicsOf, replayAccess);
       printRows(done, null, ['environment', 'partitions']);
-      remark('note: projectors begin within twenty seconds; "store-data lag" shows when they are done');
+      remark('note: projectors begin within twenty seconds; "store-data lag" shows their progress');
     });
 
-/** Does it in each environment that is meant, once it is known which erasures are of another log than the topics hold. */
+/** Runs the work in each chosen environment, after the check of which erasures belong to another log than the topics hold. */
 function inEach<C extends Record<string, number>>(
   action: AuditAction,
   given: string | undefined,
@@ -66,10 +66,10 @@ function inEach<C extends Record<string, number>>(
   });
 }
 
-/** An event of an erasure names each partition: of these fewer go together. */
+/** Small, since an erasure's event names each partition. */
 const EVENTS_BATCH = 50;
 
-/** Publishes everything that is known of an environment's keys and stores, and counts it. Erasures of other logs were judged before. */
+/** Publishes the keys and stores of an environment, and counts them. */
 export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
@@ -88,7 +88,7 @@ const COUNTED_AS = {
   store_erasure: 'erasures',
 } as const;
 
-/** The events of an environment's keys and stores; an erasure comes before what was decided after it. */
+/** The events of an environment's keys and stores; an erasure comes before later decisions. */
 async function* allEvents(collections: ControlCollections, environment: string): AsyncGenerator<AccessEvent> {
   const { keys, stores } = collections;
   for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH })) {
@@ -106,7 +106,7 @@ export async function publishErasure(
   if (found !== null) await publishAccessEvents(servers, store.environment, erasureEvents(found));
 }
 
-/** @returns none where the store was not erased, or the command that erases it has not ended. */
+/** @returns none where the store was not erased, or its erasure has not ended. */
 function erasureEvents({ environment, store_id, erased }: StoreAccess): AccessEvent[] {
   if (erased?.ends === undefined) return [];
   const { at, sequence = 0 } = erased;
@@ -118,10 +118,7 @@ function erasureEvents({ environment, store_id, erased }: StoreAccess): AccessEv
   return [{ ...about, sequence, data: { erased_at: at.toISOString(), ends } }];
 }
 
-/**
- * What earlier releases wrote has no number of its own, and their erasures have no message by which the log is known again: both get
- * theirs. Their own rule tells whether the log is the one that was erased.
- */
+/** Earlier releases stored quotas and erasures without a sequence, and erasures without a last message, which identifies the log. */
 async function numberFormerChanges(servers: Servers, environment: string): Promise<void> {
   const { stores } = await servers.access();
   const unnumbered = { environment, quota: { $exists: true }, quota_sequence: { $exists: false } };
@@ -161,18 +158,18 @@ async function endsWithMessages(
   return mended;
 }
 
-/** Has the log applied from its beginning: its checkpoints go, and projectors find that out. @returns how many partitions had one. */
+/** Removes the checkpoints, so that projectors apply the log from its beginning. @returns how many there were. */
 export async function replayAccess(servers: Servers, environment: string) {
   const control = await servers.control();
   const topic = accessTopic(environment);
-  // Nothing is removed while Kafka cannot be reached: what would be applied then?
+  // Fails before anything is removed where Kafka cannot be reached.
   await servers.logBounds(topic);
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
   return { partitions: removed.deletedCount };
 }
 
-/** Finds the erasures that mean another log than the present one, before that is applied from its beginning, and tells the operator. */
+/** Names the stores whose erasure belongs to another log than the present one, before that is applied from its beginning. */
 export async function remarkOtherErasures(
   servers: Servers,
   environment: string,
@@ -186,7 +183,8 @@ export async function remarkOtherErasures(
   }
   for (const store of [...others].toSorted()) {
     remark(
-      `note: store ${store} was erased from another log than this one; all that this one holds of it is applied. Erase it again if it must go`,
+      `note: store ${store} was erased from another log: all its events in this one are applied. ` +
+        'Erase it again if it must go',
     );
   }
 }
@@ -195,14 +193,14 @@ type AccessEvent = Omit<EventToEncode, 'source'> & { entity: AccessEntity };
 
 const SOURCE = '/store-data/admin';
 
-/** What events say of a record as it is now; of a store whether operators blocked it, and its own quota, where either was ever said. */
+/** The events of a record as it is now; of a store its status and its own quota, if either was ever set. */
 function eventsOf(record: AccessRecord): AccessEvent[] {
   const { store_id: storeId } = record;
   if ('secret_hashes' in record) {
     const { _id: subject, secret_hashes: secret_sha256, scopes, status, secret_expires_at } = record;
     const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
     const data = { secret_sha256, scopes, status, ...ends };
-    // A key that only Redis knew as revoked has no sequence of its own.
+    // A key whose revocation was found in Redis alone has no sequence.
     const sequence = Math.max(0, record.sequence);
     return [{ entity: 'access_key', storeId, subject, sequence, data }];
   }
@@ -219,10 +217,10 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
   return events;
 }
 
-/** How many records are published by one command, besides its own: the next one publishes more. */
+/** One command publishes at most so many marked records; the next one publishes more. */
 const MAX_MARKED = 1_000;
 
-/** Publishes what commands changed in an environment and the log does not have: their own change, and those that were cut off. */
+/** Publishes the changes that the log lacks: the command's own, and those of commands that were killed. */
 export async function publishMarked(servers: Servers, environment: string): Promise<void> {
   const collections = await servers.access();
   const marked = { event_pending: true, environment } as const;

@@ -1,11 +1,11 @@
-/** `completion`: a script by which a shell completes commands, options and words, made from the commands themselves. */
+/** `completion`: a script for a shell, made from the tree of commands. */
 import { command } from '../options.ts';
 import { Argument, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { print } from '../output.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 
-/** How each shell completes the words that may come next; it completes files where there are none. */
+/** Each shell completes the words that can follow, else files. */
 const FRONTENDS = {
   bash: `_store_data() {
   local at=$(_store_data_at "\${COMP_WORDS[@]:1:COMP_CWORD-1}")
@@ -23,7 +23,7 @@ compdef _store_data store-data`,
 };
 
 export const completionCommand = () =>
-  command('completion', 'Print what completes commands in a shell')
+  command('completion', 'Print the script that completes commands in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell, _flags, command) => print(scriptFor(shell, command.parent ?? command)));
 

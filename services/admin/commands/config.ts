@@ -1,4 +1,4 @@
-/** `config`: every setting there is, and whether those of the environment make a configuration. */
+/** `config`: all settings, and whether those of the environment are valid. */
 import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../servers.ts';

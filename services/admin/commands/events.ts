@@ -1,4 +1,4 @@
-/** `events`: what an event of an entity holds, and an example that can be sent as it is. */
+/** `events`: the fields of an entity's event, and an example that can be published as it is. */
 import { Argument } from '@commander-js/extra-typings';
 import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
 import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';

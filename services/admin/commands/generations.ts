@@ -1,4 +1,4 @@
-/** `rebuild`, `rollback` and `generations`: the sets of read models that there are, which of them answers, and what becomes of them. */
+/** `rebuild`, `rollback` and `generations`: makes, lists, takes into use and drops sets of read models. */
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -34,14 +34,14 @@ function acceptance(text: string): Acceptance {
 }
 
 export const rebuildCommand = () =>
-  command('rebuild', 'Make the read models anew beside the present ones, and take them into use')
+  command('rebuild', 'Build new read models while the present ones answer, and take them into use')
     .addOption(oneEnvironmentOption())
     .option(
       '--share <percent>',
-      'how much of its time a projector may spend on it while events arrive; 25, or as begun',
+      'how much of its time a projector may spend on it while events arrive (default: 25, or as begun)',
       wholeNumber(1, 100),
     )
-    .option('--wait', 'compare, but leave it to "generations flip" to take it into use')
+    .option('--wait', 'compare, and leave taking it into use to "generations flip"')
     .option('--accept <what>', 'take it into use in spite of differences: content, all', acceptance, 'nothing')
     .action((flags) =>
       inEnvironment(flags, async (servers, environment) => {
@@ -50,7 +50,7 @@ export const rebuildCommand = () =>
         const signal = stopSignal();
         try {
           const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
-          line.say(`${isResumed ? 'goes on with' : 'builds'} generation ${number} of ${environment}`);
+          line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
           await catchUp(servers, environment, number, line, signal);
           const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
             line.show(`comparing: ${stores} of ${of} stores`),
@@ -78,7 +78,8 @@ function outcome(environment: string, number: number, flipped: Flipped | null, w
   const command = `store-data generations flip ${number} --environment ${environment}`;
   return wait
     ? `generation ${number} of ${environment} is ready: "${command}" takes it into use`
-    : `generation ${number} of ${environment} differs and is not taken into use: "${command} --accept content" or "--accept all" does so, "generations drop ${number}" gives it up`;
+    : `generation ${number} of ${environment} differs and is not taken into use: "${command} --accept content" ` +
+        `or "--accept all" does so, "generations drop ${number}" gives it up`;
 }
 
 export const listCommand = () =>
@@ -118,7 +119,7 @@ async function listGenerations(servers: Servers, environment: string) {
         number,
         state,
         database: db.databaseName,
-        // Messages that are not applied yet.
+        // Messages that are not applied.
         lag: total - applied,
         projectors: groups.get(number)?.members.length ?? 0,
         // `null` where its database has no marker.
@@ -131,7 +132,7 @@ async function listGenerations(servers: Servers, environment: string) {
 
 export const flipCommand = () =>
   command('flip', 'Answer from another generation')
-    .argument('[number]', 'the generation; by default the one that is being built', generationNumber)
+    .argument('[number]', 'the generation (default: the one that is being built)', generationNumber)
     .addOption(oneEnvironmentOption())
     .option('--accept <what>', 'in spite of differences: content, all', acceptance, 'nothing')
     .action((given, flags) =>
@@ -145,7 +146,8 @@ export const flipCommand = () =>
           const comparison = await compareWithLive(servers, environment, number);
           if (unacceptable(comparison, flags.accept).length > 0) {
             throw commandInvalid(
-              `generation ${number} of ${environment} differs from the live one, and --accept does not say that it may:\n${describeComparison(comparison)}`,
+              `generation ${number} of ${environment} differs from the live one; --accept takes it into use:\n` +
+                describeComparison(comparison),
             );
           }
         }
@@ -158,7 +160,7 @@ function printFlipped(environment: string, flipped: Flipped): void {
   printResult({ environment, ...flipped }, text);
 }
 
-/** Who goes back is in a hurry. */
+/** Short: a rollback is urgent. */
 const ROLLBACK_MS = 5_000;
 
 export const rollbackCommand = () =>
@@ -183,7 +185,7 @@ export const dropCommand = () =>
     .action(async (number, flags) => {
       checkCanAsk(flags, 'drop a generation for good');
       await inEnvironment(flags, async (servers, environment) => {
-        const question = `Drop generation ${number} of ${environment} for good? No rollback leads to it then.`;
+        const question = `Drop generation ${number} of ${environment} for good? No rollback to it is possible then.`;
         await askFor(flags, question, 'nothing was dropped');
         await dropGeneration(servers, environment, number);
         const text = `generation ${number} of ${environment} is dropped`;

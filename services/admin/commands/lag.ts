@@ -1,4 +1,4 @@
-/** `lag`: how far the projector is behind the logs. Positions come from checkpoints, the ends of the logs from Kafka. */
+/** `lag`: how far the projector is behind the logs, by its checkpoints and Kafka's offsets. */
 import type { Db } from 'mongodb';
 import { notFound } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -40,12 +40,12 @@ export const lagCommand = () =>
 type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 
 /**
- * Of each partition the offset that is applied next, where a projector has begun, and the one that the next message gets; how many messages
- * are not applied yet, `null` where the checkpoint belongs to another log; and when Kafka took the message that was applied last.
+ * Of each partition the next offset to apply (`null` before a projector began) and the log's end; the number of messages between them
+ * (`null` where the checkpoint belongs to another log); and when Kafka took the last applied message.
  */
 export async function measureLag(servers: Servers, environments: readonly string[]) {
   const measure = async (topic: string, db: Db | null) => {
-    // Positions first: a partition that moves meanwhile shows a lag, and never one below zero.
+    // Positions first: the lag is never below zero.
     const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
     return [...(await servers.logBounds(topic))].map(([partition, log]) => {
       const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};

@@ -1,4 +1,4 @@
-/** `prepare`: makes what the services only check: the replica set or the shards, the topics, the key that signs tokens. */
+/** `prepare`: makes the replica set or the shards, the topics and the signing key, which services only check. */
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
@@ -41,7 +41,7 @@ export const prepareCommand = () =>
         const made: string[] = [];
         for (const [kafka, ofKafka] of servers.kafkas.group([...changes, ...access])) {
           const admin = await kafka.admin();
-          // Keys are few: their topics stay small, and one partition applies them in any case.
+          // Keys are few: one partition is enough.
           for (const [names, count] of [[changes, partitions] as const, [access, 1] as const]) {
             const wanted = ofKafka.filter((topic) => names.includes(topic));
             made.push(...(await createTopics(admin, wanted, { partitions: count })));
@@ -69,15 +69,14 @@ export const prepareCommand = () =>
       printResult({ ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
     });
 
-/** The error code of a mongod that has no replica set configuration yet. */
-const NOT_YET_INITIALIZED = 94;
+/** The error code of a mongod that has the configuration of a replica set. */
+const ALREADY_INITIALIZED = 23;
 const ELECTION_MS = 15_000;
 
 /**
  * Makes the one server of a connection string the primary of its replica set, unless it is in one already.
  * @returns whether it was made now.
- * @throws {StoreDataError} `environment_unavailable` when none of several servers is in a set: which of them form it is for their
- * operator to say.
+ * @throws {StoreDataError} `environment_unavailable` where none of several servers is in a set: only their operator knows its members.
  */
 async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
   const missing = await replicaSetMissing({ mongodb });
@@ -88,12 +87,11 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
   try {
     const admin = client.db('admin');
     try {
-      await admin.command({ replSetGetStatus: 1 });
-      return false;
+      await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
     } catch (error) {
-      if (!hasCode(error, NOT_YET_INITIALIZED)) throw error;
+      if (hasCode(error, ALREADY_INITIALIZED)) return false;
+      throw error;
     }
-    await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
     for (const end = Date.now() + ELECTION_MS; Date.now() < end; await sleep(100)) {
       const { isWritablePrimary } = await admin.command({ hello: 1 });
       if (isWritablePrimary === true) return true;
@@ -104,12 +102,12 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
   }
 }
 
-/** Why no primary is found, `null` where one is. A server that waits for its configuration is no primary. */
+/** Why there is no primary; `null` where there is one. */
 async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error | null> {
   const client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
   try {
     const { setName, msg } = await client.db('admin').command({ hello: 1 });
-    // The router of a sharded cluster, whose shards are sets.
+    // Or a router of a sharded cluster, whose shards are replica sets.
     const isThere = setName !== undefined || msg === 'isdbgrid';
     return isThere ? null : new Error('the server is in no replica set');
   } catch (error) {
@@ -125,7 +123,8 @@ function readUri(uri: string, missing: Error): { host: string; replicaSet: strin
   const host = scheme === 'mongodb://' && hosts.length === 1 ? hosts[0] : undefined;
   if (host === undefined) {
     throw unavailable(
-      `MongoDB cannot be reached at ${shownAddress(uri)}: ${describeError(missing)}; servers that form no replica set yet need rs.initiate() first`,
+      `MongoDB cannot be reached at ${shownAddress(uri)}: ${describeError(missing)}; ` +
+        'several servers without a replica set need rs.initiate() first',
       missing,
     );
   }
@@ -133,7 +132,7 @@ function readUri(uri: string, missing: Error): { host: string; replicaSet: strin
   if (replicaSet === undefined) {
     throw new StoreDataError(
       'server_unsuitable',
-      'MONGODB_URI must name the replica set that the server is to form, such as mongodb://mongodb:27017/?replicaSet=rs0',
+      'MONGODB_URI must name the replica set, such as mongodb://mongodb:27017/?replicaSet=rs0',
     );
   }
   return { host, replicaSet };

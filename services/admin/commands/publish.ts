@@ -1,4 +1,4 @@
-/** `publish`: feeds events of one's own, from a file or a pipe. */
+/** `publish`: sends the events of a file or a pipe to Kafka. */
 import { asFailure, isUnavailable, notFound, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
@@ -43,20 +43,20 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 
-/** Of events that change nothing so many are named. */
+/** So many events that change nothing are named. */
 const MAX_OUTDATED_SHOWN = 10;
 
 export const publishCommand = () =>
   command('publish', 'Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
-    .addOption(environmentOption('environment to feed; needed where there are several'))
-    .option('--check', 'send nothing: tell what is wrong, and which fields are unknown')
+    .addOption(environmentOption('environment; needed where there are several'))
+    .option('--check', 'send nothing: name all mistakes and unknown fields')
     .action(async (file, flags) => {
       if (flags.check) return check(file);
       return inEnvironment(flags, (servers, environment) => run(servers, environment, file));
     });
 
-/** Reports every line of a file that is no event, with all its mistakes, and fields that are ignored, without any server. */
+/** Reports all mistakes and ignored fields of each line, without a server. */
 async function check(file: string): Promise<void> {
   const counts = { valid: 0, rejected: 0, blank: 0, unknown_fields: 0, bytes: 0 };
   const input = await openInput(file);
@@ -94,12 +94,12 @@ function lineInWords(line: number, reason: string, detail: string): string {
 
 async function run(servers: Servers, environment: string, file: string): Promise<void> {
   const input = await openInput(file);
-  // Connects before it reads: a pipe is not to write lines for a Kafka that is away.
+  // Connects before it reads, so that a pipe loses no lines while Kafka is away.
   await servers.kafkaOf(changesTopic(environment)).producer();
   const stored = await storedSequencesOf(servers, environment);
   const counts = noCounts();
   const stopping = stopSignal();
-  // Else one that brings nothing would be waited for.
+  // Or it would wait for a silent pipe.
   stopping.addEventListener('abort', () => input.stream.destroy());
   const startedAt = performance.now();
   const progress = new ProgressLine();
@@ -111,7 +111,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
     input: input.stream,
     send: senderOf(servers),
     environment,
-    // The variable by which a job passes its trace to the programs that it runs.
+    // Jobs pass their trace to programs in this variable.
     traceparent: process.env['TRACEPARENT'] || undefined,
     signal: stopping,
     counts,
@@ -147,12 +147,12 @@ async function run(servers: Servers, environment: string, file: string): Promise
   if (stopping.aborted || rejected > 0) markFailed();
 }
 
-/** Sends messages to the Kafka that has their topic. It is checked before its first message: our user may be allowed no other. */
+/** Sends messages to the Kafka that has their topic. Each topic is checked before its first message: the user may see no other. */
 function senderOf(servers: Servers) {
   const checked = new Set<string>();
   return async (topic: string, messages: ProducerMessage[]): Promise<void> => {
     const kafka = servers.kafkaOf(topic);
-    // A publisher needs no right to see a topic's settings.
+    // Without warnings: a publisher may not read a topic's settings.
     if (!checked.has(topic)) await checkTopics(await kafka.admin(), [topic], () => undefined);
     checked.add(topic);
     const producer = await kafka.producer();
@@ -167,10 +167,10 @@ function senderOf(servers: Servers) {
 
 const CHUNK_BYTES = 262_144;
 
-/** @throws {StoreDataError} `not_found` when the file cannot be read, in words. */
+/** @throws {StoreDataError} `not_found` where the file cannot be read. */
 async function openInput(path: string): Promise<{ stream: Readable; totalBytes: number | null }> {
   if (path === '-') {
-    if (process.stdin.isTTY) remark('reading events from the terminal, one a line; Ctrl-D ends');
+    if (process.stdin.isTTY) remark('reading events from the terminal, one a line, until Ctrl-D');
     return { stream: process.stdin, totalBytes: null };
   }
   try {
@@ -195,12 +195,12 @@ function reasonOf(error: unknown): string {
 
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
-/** Makes the read; `null` where MongoDB cannot be read. A publisher needs no access to it. */
+/** `null` where MongoDB cannot be read, which a publisher does not need. */
 async function storedSequencesOf(servers: Servers, environment: string): Promise<StoredSequences | null> {
   if (servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
     if (!isUnavailable(error) && refusalOf(error) === null && !(error instanceof StoreDataError)) throw error;
-    remark(`note: nobody can say which events are not newer than what is stored: ${asFailure(error).message}`);
+    remark(`note: events that are not newer than the stored ones are not recognized: ${asFailure(error).message}`);
     return null;
   };
   const generation = await servers.liveGeneration(environment).catch(unknown);

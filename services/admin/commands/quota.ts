@@ -1,4 +1,4 @@
-/** `quota`: how many requests a store may make, where that differs from the configuration. */
+/** `quota`: the quotas of stores that differ from the configured one. */
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
 import { inEnvironment, type Servers, withServers } from '../servers.ts';
@@ -47,7 +47,7 @@ export async function setQuota(
   storeId: string,
   quota: OwnQuota,
 ): Promise<boolean> {
-  // Before anything is written: without Redis the change could not be completed.
+  // Without Redis the change could not be completed.
   await servers.redis();
   const subject = quotaSubject(await servers.access(), environment, storeId);
   const action = quota === null ? 'quota.reset' : 'quota.set';
@@ -90,7 +90,7 @@ export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined)
   return `${requests} ${requests === 1 ? 'request' : 'requests'} in ${window ? `${window} s` : 'the configured window'}`;
 }
 
-/** A store's quota for programs; `window_seconds` is `null` where the configured one holds. */
+/** `window_seconds` is `null` where the configured window holds. */
 export function toJson(quota: OwnQuota | undefined) {
   return quota ? { requests: quota.requests, window_seconds: quota.window_seconds ?? null } : null;
 }

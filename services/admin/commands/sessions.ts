@@ -1,4 +1,4 @@
-/** `sessions list`: the sessions of a store that are live, which Redis alone knows; `sessions revoke` ends one before its time. */
+/** `sessions list`: the live sessions of a store, from Redis; `sessions revoke` ends one. */
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { text as readText } from 'node:stream/consumers';
 import type { RevokedSession } from '#shared/access/access-keys.ts';
@@ -34,7 +34,7 @@ export const listCommand = () =>
       inEnvironment(flags, async (servers, environment) => {
         const { limit, client } = flags;
         const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
-        // All sessions of a store lie together.
+        // All sessions of a store are on one node.
         const redis = nodeFor(await servers.redis(), own);
         const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
         for await (const names of scanPrefix(redis, own)) {
@@ -83,7 +83,8 @@ export const revokeCommand = () =>
         if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
           markFailed();
           remark(
-            `store-data: the revocation is noted, but no such session was live for store ${store_id} in ${environment}: it has expired, or these are not its store and environment`,
+            `store-data: the revocation is stored, but no such session was live for store ${store_id} in ${environment}: ` +
+              'it has expired, or these are not its store and environment',
           );
         }
         printFacts({ session_id, store: store_id, environment, client_id, was_live, revoked_before });
@@ -96,17 +97,14 @@ interface Flags {
   client?: string | undefined;
 }
 
-/**
- * Whether the session is live, to be asked before its revocation is noted: from then on a service may end it before this
- * command does. `null` where Redis does not say so quickly, for which no revocation waits.
- */
+/** Whether the session is live, before a service can end it. `null` where Redis is slow: no revocation waits for that. */
 async function isLiveNow(servers: Servers, { _id, environment, store_id }: Session): Promise<boolean | null> {
   const key = redisKeys(servers.config.namePrefix, environment, store_id).session(_id);
   const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
-/** @returns whether the session was live. @throws {StoreDataError} `environment_unavailable`, saying what is in effect all the same. */
+/** @returns whether the session was live. @throws {StoreDataError} `environment_unavailable`: the revocation is stored nevertheless. */
 async function endNow(servers: Servers, session: Session): Promise<boolean> {
   try {
     const [redis, { revokedSessions }] = [await servers.redis(), await servers.access()];
@@ -122,7 +120,7 @@ async function endNow(servers: Servers, session: Session): Promise<boolean> {
 async function sessionFromInput(id: string | undefined, flags: Flags): Promise<Session> {
   const given = [id, flags.store, flags.environment, flags.client];
   if (given.some((one) => one !== undefined)) {
-    throw new WrongUsage('--token tells everything: give no session id, --store, --environment or --client');
+    throw new WrongUsage('--token names everything: give no session id, --store, --environment or --client');
   }
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
@@ -139,7 +137,7 @@ function sessionFromFlags(_id: string | undefined, { store, environment, client 
   return { _id, store_id: store, environment, client_id: client, expires_at: latestExpiry() };
 }
 
-/** A token issued this instant, with the longest lifetime, would expire then. */
+/** When a token that is issued now, with the longest lifetime, expires. */
 function latestExpiry(): Date {
   return new Date(Date.now() + MAX_LIFETIME_MS);
 }

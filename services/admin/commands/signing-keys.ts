@@ -1,7 +1,4 @@
-/**
- * `signing-keys`: the keys that sign tokens, replaced without a refused token and without a restart. Their file is replaced as a whole, so
- * that no service ever reads half of it.
- */
+/** `signing-keys`: rotates the keys that sign tokens, without a refused token or a restart. Services never read half a file. */
 import {
   newSigningKey,
   parseKeySet,
@@ -17,12 +14,12 @@ import { readConnection, STACK_FILE, withServers } from '../servers.ts';
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Services read the file every second; one that is slow reads it a little later. */
+/** Services read the file every second, a slow one a little later. */
 const MIN_ACTIVATION_MS = 3_000;
 const ACTIVATION_MS = 300_000;
 
 export const createCommand = () =>
-  command('create', 'Make a file with a first key, unless it is there; no server is needed')
+  command('create', 'Make a file with a first key, unless it exists; no server is needed')
     .argument('<file>', 'where, such as signing-keys.json')
     .action(async (file) => {
       const made = await createSigningKeys(file);
@@ -30,7 +27,7 @@ export const createCommand = () =>
     });
 
 export const listCommand = () =>
-  command('list', 'Show what each key does, and until when its tokens live').action(async () => {
+  command('list', 'Show the state of each key, and until when its tokens are valid').action(async () => {
     const { file, lifetimeMs } = await keyFile();
     show(await readKeys(file), lifetimeMs);
   });
@@ -41,7 +38,7 @@ export const rotateCommand = () =>
     .action(async ({ activateAfter }) => {
       if (activateAfter < MIN_ACTIVATION_MS) {
         throw new WrongUsage(
-          `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s: no service may get a token of a key that it does not know`,
+          `--activate-after must be at least ${MIN_ACTIVATION_MS / 1_000} s, until every service knows the key`,
         );
       }
       const { file, lifetimeMs } = await keyFile();
@@ -60,7 +57,7 @@ export const rotateCommand = () =>
 export const retireCommand = () =>
   command('retire', 'Remove a key whose tokens have all expired')
     .argument('<kid>', 'the key, as "list" shows it')
-    .option('--force', 'also where tokens of it may still live: they answer 401 from then on')
+    .option('--force', 'also while its tokens may be valid: they answer 401 from then on')
     .action(async (kid, flags) => {
       const { file, lifetimeMs } = await keyFile();
       const force = flags.force === true;
@@ -76,7 +73,7 @@ export const retireCommand = () =>
 async function withNewKey(before: SigningJwk[], lifetimeMs: number, activateAfterMs: number): Promise<SigningJwk[]> {
   const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
   if (waiting !== undefined) {
-    throw commandInvalid(`key ${waiting.kid} waits already, to sign from ${inWords(waiting.signsFrom)} on`);
+    throw commandInvalid(`key ${waiting.kid} already waits, and signs from ${inWords(waiting.signsFrom)} on`);
   }
   const key = await newSigningKey();
   return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
@@ -95,13 +92,13 @@ function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: b
 
 /** @throws {StoreDataError} `command_invalid` while a token of the key may live. */
 function refuseWhileInUse({ kid, state, tokensUntil }: KeySchedule, now: number): void {
-  const forced = '; --force removes it all the same, and its tokens answer 401';
+  const forced = '; --force removes it, and its tokens answer 401';
   if (state === 'signs') throw commandInvalid(`${kid} signs now${forced}`);
   if (tokensUntil === null) {
-    throw commandInvalid(`nothing says since when ${kid} does not sign, so its tokens may live${forced}`);
+    throw commandInvalid(`it is unknown when ${kid} stopped signing, so its tokens may be valid${forced}`);
   }
   if (now < tokensUntil) {
-    throw commandInvalid(`tokens of ${kid} may live until ${inWords(tokensUntil)}${forced}`);
+    throw commandInvalid(`tokens of ${kid} may be valid until ${inWords(tokensUntil)}${forced}`);
   }
 }
 
@@ -111,10 +108,11 @@ async function keyFile() {
   const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
   if (signingKeys !== null) {
     throw commandInvalid(
-      'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set SIGNING_KEYS_FILE, or change the variable (docs/deploying.md says in which steps)',
+      'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set ' +
+        'SIGNING_KEYS_FILE, or change the variable (docs/deploying.md has the steps)',
     );
   }
-  // A local stack keeps its keys beside its own file.
+  // A local stack keeps its keys in the folder of its own file.
   const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
   const file = signingKeysFile ?? ofStack;
   if (file === null) throw commandInvalid('SIGNING_KEYS_FILE is not set');
@@ -136,7 +134,7 @@ function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
   if (state === 'waits') return `signs from ${inWords(signsFrom)} on`;
   if (state === 'signs') return 'signs';
   if (tokensUntil === null) return 'verifies';
-  return tokensUntil > Date.now() ? `verifies, its tokens live until ${inWords(tokensUntil)}` : 'can be retired';
+  return tokensUntil > Date.now() ? `verifies, its tokens are valid until ${inWords(tokensUntil)}` : 'can be retired';
 }
 
 function inWords(time: number | null): string {
@@ -153,10 +151,10 @@ export async function readKeys(file: string): Promise<SigningJwk[]> {
 }
 
 /**
- * Replaces the keys of a file. The new content is written beside it, under a name that only one command at a time
- * can have, and renamed over it; the owner stays, and nobody else can read it.
- * @param change makes the new keys; what it throws leaves the file as it was.
- * @throws {StoreDataError} `command_invalid` when another command is at it or the folder cannot be written.
+ * Replaces the keys of a file: writes a draft, whose name is the lock against other commands, and renames it. Only the owner, who stays,
+ * can read the file.
+ * @param change makes the new keys; where it throws, the file stays as it was.
+ * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
  */
 export async function changeKeys(
   file: string,
@@ -185,7 +183,7 @@ export async function changeKeys(
   }
 }
 
-/** A file that its services cannot read any longer would be a rotation that they never hear of. */
+/** Keeps the owner, or the services could not read the new file. */
 async function keepOwner(target: string, draft: string): Promise<void> {
   const [old, made] = await Promise.all([stat(target), stat(draft)]);
   if (old.uid === made.uid && old.gid === made.gid) return;
@@ -200,32 +198,32 @@ function unwritable(draft: string, error: unknown): StoreDataError {
   return commandInvalid(
     hasCode(error, 'EEXIST')
       ? `another command is changing the signing keys; if none is, one was killed: remove ${draft}`
-      : `the folder of the signing keys cannot be written, as that of a mounted secret: change the keys where they come from (docs/deploying.md)`,
+      : 'the folder of the signing keys cannot be written, like that of a mounted secret: change their source (docs/deploying.md)',
     error,
   );
 }
 
-/** How far the clocks of the services may be apart. */
+/** The largest difference between the services' clocks. */
 export const CLOCK_MARGIN_MS = 2_000;
 
 export interface KeySchedule {
   kid: string;
-  /** `waits`: it will sign. `signs`: it does now. `verifies`: it did, or another stands before it. */
+  /** `waits`: it will sign. `signs`: it signs now. `verifies`: it has signed, or an earlier one in the set signs. */
   state: 'waits' | 'signs' | 'verifies';
-  /** When it begins, or began, to sign; `null` where the set does not say. */
+  /** When it begins, or began, to sign; `null` where that is unknown. */
   signsFrom: number | null;
-  /** Until when a token that it signed may be valid; `null` where the set does not say. */
+  /** Until when its tokens may be valid; `null` where that is unknown. */
   tokensUntil: number | null;
 }
 
-/** The schedule of a set's keys, in the set's order. @param lifetime of a token. */
+/** The schedule of a set's keys, in their order. @param lifetime of a token. */
 export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: number): KeySchedule[] {
   const signing = signingIndex(keys, now);
   return keys.map(({ kid, nbf }, index) => {
     const signsFrom = nbf === undefined ? null : nbf * 1_000;
     if (index === signing) return { kid, state: 'signs', signsFrom, tokensUntil: null };
     if (index < signing) {
-      // A service whose clock is ahead signs with it earlier.
+      // A service whose clock is ahead may sign with it already.
       const mayHaveSigned = (signsFrom ?? 0) - CLOCK_MARGIN_MS <= now;
       return { kid, state: 'waits', signsFrom, tokensUntil: mayHaveSigned ? null : now };
     }
@@ -241,7 +239,7 @@ export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: n
   });
 }
 
-/** Makes the file with one new key, for its owner alone, unless it is there. @returns whether it was made now. */
+/** Makes the file with one new key, for its owner alone, unless it exists. @returns whether it was made. */
 export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
   try {

@@ -1,4 +1,4 @@
-/** `stores`: which there are, who may read them, and what is there; blocking and exporting one. */
+/** `stores`: lists and shows stores; blocks, unblocks and exports one. */
 import { isBlocked, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { notFound } from '#shared/errors.ts';
@@ -35,7 +35,7 @@ export const listCommand = () =>
     );
 
 export const showCommand = () =>
-  storeCommand('show', 'Show who may read a store, and how much there is').action((store_id, flags) =>
+  storeCommand('show', 'Show the access to a store, and the number of its records').action((store_id, flags) =>
     inEnvironment(flags, async (servers, environment) => {
       const [found] = await storesOf(servers, environment, { store_id }, 1);
       if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
@@ -48,7 +48,7 @@ export const showCommand = () =>
     }),
   );
 
-/** By id. What one source does not know another one may. */
+/** The stores of an environment by id: each has a record, an access status or a key. */
 async function storesOf(servers: Servers, environment: string, filter: { store_id?: string }, limit: number) {
   const generation = await servers.liveGeneration(environment);
   const { stores, keys } = await servers.access();
@@ -131,7 +131,7 @@ export const statusCommands = () =>
       .addOption(waitOption())
       .action((store_id, flags) =>
         inEnvironment(flags, async (servers, environment) => {
-          // Blocking does not wait for that.
+          // Blocking does not wait for this.
           const looking = remarkUnknownStore(servers, environment, store_id);
           const collections = await servers.access();
           const subject = storeSubject(collections, environment, store_id);
@@ -143,7 +143,7 @@ export const statusCommands = () =>
           if (!changed) remark(`note: it was ${status} already`);
           const blocked = isBlocked(await subject.read());
           if (status === 'active' && blocked) {
-            remark('note: the store’s own record says "blocked", so it stays blocked until that changes');
+            remark('note: the store’s own record is "blocked", so it stays blocked until that changes');
           }
           printFacts({ store_id, environment, access_status: status, blocked, changed, live: true });
         }),
@@ -155,17 +155,16 @@ export const exportCommand = () =>
     inEnvironment(flags, async (servers, environment) => {
       const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
       remark(`${events} events of store ${storeId} in ${environment}`);
-      if (rejected > 0) remark(`store-data: ${rejected} of its messages are no events, and are left out`);
-      if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read, of whatever stores`);
+      if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
+      if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
       if (rejected + unreadable > 0) markFailed();
     }),
   );
 
 /**
- * Writes a store's events up to the present end of the log, each as a line of NDJSON that `publish` takes, partition by partition in
- * the order of the log. What read models skip is skipped here too: what was dropped, and what is of before an erasure of the store.
- * @returns how many events there were, how many messages of the store were no events and not dropped, and how many record batches
- * cannot be read, of which nobody knows whose messages they hold.
+ * Writes a store's events up to the present end of the log, each as a line of NDJSON for `publish`, in the order of the log. Like read
+ * models it skips dropped messages, and those before an erasure of the store.
+ * @returns the numbers of events, of other messages of the store, and of unreadable record batches, whose stores are unknown.
  */
 async function exportEvents(servers: Servers, environment: string, storeId: string) {
   const topic = changesTopic(environment);
@@ -205,11 +204,11 @@ function isEvent(message: LogMessage): boolean {
 /** An event in structured mode, on one line. */
 function toLine(message: LogMessage): string {
   const { attributes, value } = readLoosely(message);
-  // Outside of texts a line break means nothing, and inside JSON has none.
+  // JSON has line breaks only between its parts.
   const text = (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
   if (attributes === value) return text;
-  // Headers of these names say nothing in binary mode.
+  // In binary mode headers of these names are no attributes.
   const { data: _data, data_base64: _base64, ...others } = attributes;
-  // The text as it is: unknown fields may be nested deeper than can be written.
+  // Not parsed: unknown fields may be nested deeper than JSON.stringify can write.
   return `${JSON.stringify(others).slice(0, -1)}${text === '' ? '' : `,"data":${text}`}}`;
 }

@@ -1,7 +1,4 @@
-/**
- * `verify`: whether counts, rank trees and feed positions are what the records say, counted one by one, and makes them so; with `--deep`
- * also whether the records are what the log says.
- */
+/** `verify`: compares counts, rank trees and feed positions with the records, and repairs them; with `--deep` the records with the log. */
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -41,11 +38,11 @@ interface Result {
 }
 
 export const verifyCommand = () =>
-  command('verify', 'Count records one by one, and compare counts, rank trees and feed positions with that')
+  command('verify', 'Count records one by one, and compare counts, rank trees and feed positions with them')
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
-    .option('--deep', 'compare every record with the log too')
-    .option('--repair', 'make what differs anew, and tell followers again what had no feed position of its own')
+    .option('--deep', 'also compare every record with the log')
+    .option('--repair', 'rebuild what differs, and repeat to followers what had no feed position of its own')
     .action(({ store, ...flags }) =>
       withServers(async (servers) => {
         const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
@@ -64,7 +61,7 @@ export const verifyCommand = () =>
             const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
             let differences = await verify();
             if (differences.length > 0 && flags.repair) {
-              remark(`${environment}: ${storeId} differs in ${differences.length} places, and is made anew`);
+              remark(`${environment}: ${storeId} differs in ${differences.length} places, and is repaired`);
               await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
               result.repaired += 1;
               differences = await verify();
@@ -83,7 +80,7 @@ export const verifyCommand = () =>
       }),
     );
 
-/** @returns `null` where no generation was made yet. */
+/** @returns `null` without a generation. */
 async function openGeneration(servers: Servers, environment: string): Promise<Db | null> {
   const generation = await servers.liveGeneration(environment);
   if (generation === null) return null;
@@ -95,7 +92,7 @@ async function openGeneration(servers: Servers, environment: string): Promise<Db
   );
 }
 
-/** Counts of all facets would fill the screen; JSON has them whole. */
+/** The counts of all facets would fill the screen; JSON has all. */
 const MAX_SHOWN = 30;
 
 function show({ found, stores, repaired, deep }: Result): void {
@@ -109,10 +106,10 @@ function show({ found, stores, repaired, deep }: Result): void {
     ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
     ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],
   ]);
-  const after = repaired > 0 ? `, ${repaired} made anew` : '';
+  const after = repaired > 0 ? `, ${repaired} repaired` : '';
   const compared =
     deep === null ? '' : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
-  // Not all that a deep verification finds is listed.
+  // A deep verification lists only the first differences.
   const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
   const verdict = found.length === 0 ? 'all is right' : `${found.length + unlisted} differences`;
   printResult(
@@ -121,11 +118,7 @@ function show({ found, stores, repaired, deep }: Result): void {
   );
 }
 
-// With `--deep`, what is served is compared with the log itself: what the log says up to the checkpoints is replayed into a database of its
-// own, and every record is compared with it, in a snapshot in which the checkpoints stand there. What the projector applies meanwhile is not
-// in the snapshot.
-
-/** More are counted and not listed: a lost collection would fill the memory. */
+/** More are only counted: a lost collection would fill the memory. */
 const MAX_LISTED = 10_000;
 /** `SnapshotTooOld`, `SnapshotUnavailable`. */
 const SNAPSHOT_GONE = [239, 246];
@@ -135,11 +128,14 @@ interface CompareOptions {
   say: (text: string) => void;
   stopping: AbortSignal;
   counts: NonNullable<Result['deep']>;
-  /** Called with the first differences. They never hold a value of a record, only names of fields and ids. */
+  /** Called with the first differences: ids and names of fields, never values. */
   report: (difference: Difference) => void;
 }
 
-/** @throws {StoreDataError} `history_lost` when the topic does not reach back to its beginning. */
+/**
+ * With `--deep`: replays the log into a private database up to the checkpoints of one snapshot, and compares every record with it.
+ * @throws {StoreDataError} `history_lost` where the topic has lost its beginning.
+ */
 async function compareWithLog(servers: Servers, environment: string, live: Db, options: CompareOptions): Promise<void> {
   const { only, say, stopping, counts } = options;
   const topic = changesTopic(environment);
@@ -149,7 +145,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
     if (stopping.aborted) throw commandInvalid('interrupted');
     say(`${topic}: ${text}`);
   };
-  // Before anything is read: what comes later may be of events that are not read.
+  // Before the log is read: later stores may come from events that are not read.
   const present = only === undefined ? await storesIn(live) : new Set([only]);
   const prefix = `${servers.config.namePrefix}_${environment}_v`;
   const compare = async (db: Db, reader: LogReader) => {
@@ -157,7 +153,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
     const progress = (read: number) => step(`applied ${read} of ${sumOf(early)} messages`);
     const findErased = findErasedIn(control, environment);
     const replay = new Replay({ db, control, reader, findErased, topic, only, progress });
-    // Most of it before the snapshot: MongoDB keeps none for longer than some minutes.
+    // Most of the log before the snapshot, which MongoDB keeps for some minutes only.
     await replay.apply(new Map(), early, await deadLetterPlaces(live, topic));
     await client.withSession({ snapshot: true }, async (session) => {
       const actual: Side = { db: forSnapshots(live), session };
@@ -185,7 +181,8 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
   } catch (error) {
     if (!hasCode(error, ...SNAPSHOT_GONE)) throw error;
     throw unavailable(
-      'MongoDB gave up the snapshot that was compared: verify store by store (--store), or raise its parameter minSnapshotHistoryWindowInSeconds',
+      'MongoDB dropped the snapshot of this comparison: verify store by store (--store), ' +
+        'or raise its parameter minSnapshotHistoryWindowInSeconds',
       error,
     );
   }
@@ -204,7 +201,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   for (const range of rangesOf(storeId)) {
     const { collection, entity, prefix } = range;
-    // Counts are compared with the records themselves.
+    // These counts were compared with the records.
     if (collection === CATEGORY_PRODUCTS) continue;
     const isTombstone = collection === TOMBSTONES;
     const scanned = await scanRange(expected, actual, range, { stride: isTombstone ? Infinity : 1, offset });
@@ -243,7 +240,7 @@ function ofTombstone({ one, other }: Contents): Words {
   };
 }
 
-/** Whether two differ in nothing but that one of them shows nothing of its customer. */
+/** Whether the only difference is that one side has its customer erased. */
 function isErasureApart({ one, other }: Contents): boolean {
   const isJson = (name: string) => name === 'summary' || name === 'whole';
   const erased = (content: Content) =>
@@ -251,7 +248,7 @@ function isErasureApart({ one, other }: Contents): boolean {
   try {
     return one.has('customer_id') && differingFields(erased(one), erased(other)).length === 0;
   } catch {
-    // A damaged body.
+    // Damaged JSON.
     return false;
   }
 }

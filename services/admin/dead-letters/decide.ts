@@ -1,7 +1,4 @@
-/**
- * `dead-letters drop` forgets what could not be applied for good; `skip` lets a partition continue behind a damaged record batch, or a
- * message that fails.
- */
+/** `dead-letters drop` removes letters for good; `skip` lets a partition continue behind a damaged record batch or a failing message. */
 import { inBatches } from '#shared/waiting.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -34,7 +31,7 @@ export const dropCommand = () =>
       checkCanAsk(flags, 'drop dead letters for good');
       await withServers(async (servers) => {
         const sources = await deadLetterSources(servers, ids, flags.environment);
-        // Letters that come while the operator answers the question were not part of it.
+        // Letters that come during the question are no part of the answer.
         const until = new Date();
         const selection = { ids, reason: flags.reason, until };
         const count = await countLetters(sources, selection);
@@ -53,7 +50,7 @@ export const dropCommand = () =>
 
 const DROP_BATCH = 1_000;
 
-/** Drops what a selection has in a source, in other generations too. @returns how many letters of the source itself. */
+/** Drops selected letters, in other generations too. @returns how many there were in the source itself. */
 async function dropLetters(servers: Servers, source: DeadLetterSource, selection: LetterSelection): Promise<number> {
   const others = (await otherSources(servers, source)).map(({ letters }) => letters);
   let dropped = 0;
@@ -74,11 +71,11 @@ async function dropLetters(servers: Servers, source: DeadLetterSource, selection
 const offset = wholeNumber(0, 999_999_999_999_999);
 
 export const skipCommand = () =>
-  command('skip', 'Skip a damaged record batch, or a message that keeps failing, where a partition waits')
-    .requiredOption('--topic <topic>', 'where it lies')
-    .requiredOption('--partition <n>', 'where it lies', wholeNumber(0, 1_000_000))
+  command('skip', 'Skip a damaged record batch or a failing message at which a partition waits')
+    .requiredOption('--topic <topic>', 'its topic')
+    .requiredOption('--partition <n>', 'its partition', wholeNumber(0, 1_000_000))
     .requiredOption('--offset <n>', 'the first offset that is skipped', offset)
-    .option('--to <n>', 'the last one, where that cannot be told', offset)
+    .option('--to <n>', 'the last one, where the batch does not say it', offset)
     .option('-y, --yes', 'do not ask')
     .action(async (flags) => {
       checkCanAsk(flags, 'skip');
@@ -101,11 +98,11 @@ export const skipCommand = () =>
           return { result: undefined, details };
         });
         const place = `${topic}/${partition}`;
-        printResult(details, `${place} goes on at ${to + 1}; the dead letter is ${place}/${from}`);
+        printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
       });
     });
 
-/** @throws {WrongUsage} when it is none of ours. */
+/** @throws {WrongUsage} where the topic belongs to no environment. */
 function environmentOf({ config: { environments } }: Servers, topic: string): string {
   const found = environments.find((name) => topic === changesTopic(name) || topic === accessTopic(name));
   if (found !== undefined) return found;
@@ -119,12 +116,12 @@ interface Place {
   offset: number;
 }
 
-/** What can be skipped, and up to where. */
+/** A batch or a message that can be skipped; `to` is its last offset. */
 type Skippable = Skipped & Pick<UnreadableBatch, 'to'>;
 
 /**
- * The batch at an offset, or the message if a partition waits at it.
- * @throws {StoreDataError} `command_invalid` when neither lies there, `history_lost` when nothing lies there.
+ * The damaged batch at an offset, or the message if a partition waits at it.
+ * @throws {StoreDataError} `command_invalid` where there is neither, `history_lost` where the log has nothing.
  */
 async function findSkippable(
   servers: Servers,
@@ -136,7 +133,7 @@ async function findSkippable(
   const batch = messages.map(damagedBatch).find((found) => found !== undefined);
   if (batch !== undefined) return batch;
   const message = messages.find(({ offset }) => Number(offset) === place.offset);
-  if (message === undefined || !(await isWaitedFor(servers, environment, reader, place))) throw nobodyWaits(place);
+  if (message === undefined || !(await isWaitedFor(servers, environment, reader, place))) throw isIntact(place);
   const { offset, digest } = identityOf(message);
   return {
     from: offset,
@@ -147,10 +144,10 @@ async function findSkippable(
   };
 }
 
-/** How far before a message its partition may wait: what lies between are markers of transactions at most. */
+/** A partition waits at most so far before its message: only transaction markers are between. */
 const MAX_GAP = 1_000;
 
-/** Whether a checkpoint stands before the message at an offset: in any generation, or in the control database. */
+/** Whether the message at an offset is the next one of a checkpoint, in any generation or in the control database. */
 async function isWaitedFor(
   servers: Servers,
   environment: string,
@@ -167,13 +164,13 @@ async function isWaitedFor(
   return false;
 }
 
-/** Checks that what an operator names as the last offset cannot be read: it may lie in another batch, which is not lost then. */
+/** Checks that the operator's last offset is not in an intact batch. */
 async function checkCannotBeRead(reader: LogReader, place: Place): Promise<void> {
   const found = (await readAt(reader, place)).find(({ offset }) => Number(offset) === place.offset);
-  if (found !== undefined && damagedBatch(found) === undefined) throw nobodyWaits(place);
+  if (found !== undefined && damagedBatch(found) === undefined) throw isIntact(place);
 }
 
-/** What the broker has at one offset, or from there up to, but without, another. */
+/** The messages at one offset, or up to another, exclusive. */
 async function readAt(reader: LogReader, { partition, offset: from }: Place, to = from + 1): Promise<LogMessage[]> {
   const messages: LogMessage[] = [];
   await reader.read({ partition, from, to }, (read) => {
@@ -182,28 +179,28 @@ async function readAt(reader: LogReader, { partition, offset: from }: Place, to 
   return messages;
 }
 
-function nobodyWaits({ topic, partition, offset }: Place): StoreDataError {
+function isIntact({ topic, partition, offset }: Place): StoreDataError {
   return commandInvalid(
-    `what lies at ${topic}/${partition}/${offset} is intact, and no partition waits there: nothing is skipped`,
+    `the message at ${topic}/${partition}/${offset} is intact, and no partition waits there: nothing is skipped`,
   );
 }
 
 /**
- * The last offset that is to be skipped.
- * @param given what the operator says.
- * @param logEnd the offset behind the log's last one: a position beyond it would count as lost history for ever.
- * @throws {StoreDataError} `command_invalid` when it cannot be told, or is another than the operator says.
+ * The last offset to skip.
+ * @param given by the operator.
+ * @param logEnd the offset after the log's last one: a position beyond it would count as lost history for ever.
+ * @throws {StoreDataError} `command_invalid` where it is unknown, or differs from the operator's.
  */
 export function lastToSkip(what: Skippable, given: number | undefined, logEnd: number): number {
   const refuse = (why: string) => commandInvalid(`the batch has the offsets ${offsetsInWords(what)}${why}`);
   if (what.to !== null) {
     if (given === undefined || given === what.to) return what.to;
-    throw refuse(': leave out --to, no more than that is passed by');
+    throw refuse(': leave out --to, only these are skipped');
   }
   if (given === undefined) {
-    throw refuse(', and where it ends cannot be told: give --to, the last offset to pass by');
+    throw refuse(', and its end is unknown: give --to, the last offset to skip');
   }
-  if (given < what.from) throw refuse(': --to lies before it');
-  if (given >= logEnd) throw refuse(`, and the log ends with ${logEnd - 1}: --to lies beyond it`);
+  if (given < what.from) throw refuse(': --to is before it');
+  if (given >= logEnd) throw refuse(`, and the log ends with ${logEnd - 1}: --to is beyond it`);
   return given;
 }

@@ -1,7 +1,4 @@
-/**
- * Which dead letters a command means: where they lie, some by their ids, those of one reason, or all; read as they may be shown, and
- * counted.
- */
+/** The dead letters that a command selects: by ids, by a reason, or all; read as they may be shown, and counted. */
 import { InvalidArgumentError } from 'commander';
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import type { Config } from '#shared/config.ts';
@@ -39,7 +36,7 @@ export function letterReason(text: string): RejectionReason {
   return found;
 }
 
-/** A command that does something with the letters that it is told. */
+/** A command for selected letters. */
 export const selectionCommand = (verb: string, description: string) =>
   command(verb, description)
     .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
@@ -52,21 +49,21 @@ type SelectionFlags = ReturnType<ReturnType<typeof selectionCommand>['opts']>;
 /** @throws {WrongUsage} unless exactly one of ids, `--reason` and `--all` is given. */
 export function checkSelection(ids: readonly string[], { reason, all, environment }: SelectionFlags): void {
   const given = [ids.length > 0, reason !== undefined, all === true].filter(Boolean).length;
-  if (given !== 1) throw new WrongUsage('say which: ids, or --reason, or --all, and only one of them');
+  if (given !== 1) throw new WrongUsage('give either ids, or --reason, or --all');
   if (ids.length > 0 && environment !== undefined) {
-    throw new WrongUsage('an id says its environment: leave out --environment');
+    throw new WrongUsage('an id names its environment: leave out --environment');
   }
 }
 
 export interface LetterSelection {
-  /** Only these; with none every letter. */
+  /** Only these; if empty, every letter. */
   ids?: readonly string[];
   reason?: string | undefined;
-  /** Only those that were dead by then. */
+  /** Only those that were dead at that time. */
   until?: Date;
 }
 
-/** The environments whose letters are meant: ids say it themselves. */
+/** The environments of ids, else the chosen ones. */
 export function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
   const chosen = chooseEnvironments(config, given);
   if (ids.length === 0) return chosen;
@@ -93,7 +90,7 @@ export function findSummaries(
   return source.letters.aggregate<LetterSummary>(
     [
       { $match: filter },
-      // Before the sorting, which would otherwise carry every letter's bytes along.
+      // Before the sorting, so that it does not load the letters' bytes.
       { $project: BYTES },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
       ...(limit === undefined ? [] : [{ $limit: limit }]),
@@ -106,14 +103,14 @@ export interface DeadLetterSource {
   environment: string;
   kind: 'changes' | 'access';
   topic: string;
-  /** Whose data a retry would change. */
+  /** A retry changes its data. */
   db: Db;
   letters: Collection<DeadLetter>;
-  /** Why nothing can be retried there; `null` where it can. */
+  /** Why its letters cannot be retried; `null` where they can. */
   obstacle: string | null;
 }
 
-/** The sources of those environments whose letters are meant, in the order in which letters are listed and retried. */
+/** The sources of the selected environments, in the order in which letters are listed and retried. */
 export async function deadLetterSources(
   servers: Servers,
   ids: readonly string[],
@@ -130,7 +127,7 @@ export async function deadLetterSources(
   return sources;
 }
 
-/** The sources with the same topic's letters in generations that are not live: what is decided holds there too. */
+/** The same topic's letters in generations that are not live: decisions hold there too. */
 export async function otherSources(
   servers: Servers,
   { kind, environment }: DeadLetterSource,
@@ -152,7 +149,7 @@ function changesSource(environment: string, { db, marker }: Generation): DeadLet
   return { environment, kind: 'changes', topic: changesTopic(environment), db, letters: lettersIn(db), obstacle };
 }
 
-/** Reads letters of a source as they may be shown: letters and erasures come from one snapshot. */
+/** Reads letters as they may be shown, with the erasures of the same snapshot. */
 export async function readShown<L extends Letter>(
   source: DeadLetterSource,
   read: (source: DeadLetterSource, session: ClientSession) => Promise<L[]>,
@@ -166,7 +163,7 @@ export async function readShown<L extends Letter>(
 
 type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
 
-/** Letters without anything of the messages that name a customer who is being erased. */
+/** The letters, without the contents of messages that name a customer whose erasure is under way. */
 export async function withoutErasedLetters<L extends Letter>(
   db: Db,
   letters: readonly L[],
@@ -185,7 +182,7 @@ export async function withoutErasedLetters<L extends Letter>(
   });
 }
 
-/** How many letters there are in some sources, and how many messages: one letter may stand for a batch. */
+/** Counts letters and their messages: one letter may stand for a batch. */
 export async function countLetters(sources: readonly DeadLetterSource[], selection: LetterSelection) {
   const result = { letters: 0, total: 0, byReason: {} as Record<string, number> };
   const count = { $sum: { $ifNull: ['$gathered.count', 1] } };

@@ -1,4 +1,4 @@
-/** The message of a dead letter: from Kafka, where the letter keeps only a part of it or nothing; and what may be shown of it. */
+/** The message of a dead letter, from Kafka where the letter does not keep all of it, and the parts that may be shown. */
 import { StoreDataError } from '#shared/errors.ts';
 import { type LogMessage, valuesOf } from '#shared/kafka/message.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
@@ -8,17 +8,17 @@ import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { shortened } from '../output.ts';
 import type { LetterSummary } from './letters.ts';
 
-/** Messages in between are read along rather than jumped over. */
+/** Letters this close are read together, with the messages between them. */
 const NEAR = 1_000;
 
-/** What is not there, or cannot be read. */
+/** The codes of errors for messages that are gone or unreadable. */
 const MISSING = new Set<string>(['history_lost', 'batch_unreadable']);
 
 type PlaceOfLetter = Pick<DeadLetter, '_id' | 'partition' | 'offset' | 'published_at' | 'gathered'>;
 
 /**
- * The messages of some letters of one partition, by letter id; all those of a batch, if it can be read by now. What Kafka does not
- * have any longer, or has another message in the place of, is missing.
+ * The messages of letters of one partition, by letter id; of a batch all, if it can be read now. Messages that Kafka no longer has, or
+ * has replaced by others, are missing.
  * @param letters in the order of their offsets.
  * @throws {StoreDataError} `environment_unavailable`.
  */
@@ -61,13 +61,13 @@ function parts(letters: readonly PlaceOfLetter[]): { from: number; to: number }[
   return found;
 }
 
-/** The attributes that operators look for; the data, with what it says of people, is not among them. */
+/** Without the data, which holds personal data. */
 const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;
 
-/** What can be read of the event's attributes, and names and types of the data's fields, one a line: never the data itself. */
+/** The readable attributes, and the names and types of the data's fields, one a line; never the data itself. */
 export function describeLetter(letter: DeadLetter) {
   const { attributes: given, data, value } = readLoosely(toMessage(letter));
   const attributes = Object.fromEntries(
@@ -121,12 +121,12 @@ function typeOf(value: unknown): string {
 }
 
 function asText(value: unknown): string {
-  // An attribute may be anything, also nested so deep that it cannot be written.
+  // An attribute may be nested too deep for JSON.stringify.
   if (typeof value === 'object') return typeOf(value);
   return shortened(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
 }
 
-/** The part of the message that is kept, as the projector reads it. */
+/** The kept part of the message, as the projector reads it. */
 export function toMessage(letter: DeadLetter): LogMessage {
   const named = Map.groupBy(letter.headers, ({ name }) => name);
   return {

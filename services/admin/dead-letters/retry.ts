@@ -1,7 +1,6 @@
 /**
- * `dead-letters retry` applies what could not be applied before, after a release or a key that was missing: by the projector's own code,
- * with the same guard against old versions, in a transaction that also removes what was applied. The stamps that it writes turn a race
- * with a running projector into a conflict, and then it is done again.
+ * `dead-letters retry` applies letters with the projector's own code, in a transaction that also removes them. Its stamps make a race with
+ * a running projector a write conflict, which is retried.
  */
 import type { ClientSession } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
@@ -62,10 +61,10 @@ export const retryCommand = () =>
 
 const emptyResult = () => ({
   applied: 0,
-  /** Removed without effect: something as new was applied before. */
+  /** Removed without effect: the same or a newer version was applied before. */
   outdated: 0,
   stayed: [] as { id: string; reason: string; detail: string }[],
-  /** Removed by somebody else meanwhile. */
+  /** Removed by another process meanwhile. */
   gone: [] as string[],
 });
 
@@ -73,7 +72,7 @@ type RetryResult = ReturnType<typeof emptyResult>;
 
 interface Retrying {
   servers: Servers;
-  /** Opened for the first letter that does not keep its message. */
+  /** Opened for the first letter without its message. */
   reader: LogReader | null;
   /** By database. */
   epochs: Map<string, Epochs>;
@@ -99,7 +98,7 @@ async function* retryLetters(
   try {
     for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
       const result = await retrySlice(retrying, source, slice);
-      // Generations that are not live shall have the same effect, so that going over to one of them loses nothing.
+      // Also in generations that are not live, so that a flip loses nothing.
       for (const other of await otherSources(servers, source)) {
         const found = findSummaries(other, letterFilter(other, { ids: slice.map(({ _id }) => _id) }));
         for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
@@ -131,13 +130,13 @@ async function retrySlice(
     present.delete(letter._id);
     const isBatch = letter.gathered !== undefined;
     const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
-    stay(letter, `${what} Kafka does not have it any longer`);
+    stay(letter, `${what} Kafka no longer has it`);
   }
   const { databaseName } = source.db;
   const epochs = retrying.epochs.get(databaseName) ?? new Epochs();
   retrying.epochs.set(databaseName, epochs);
   await apply({ servers: retrying.servers, source, epochs, fetched, result }, [...present]);
-  // Letters of what a batch held are not in the slice: they stay in their own order.
+  // Letters from inside a batch are not in the slice, and keep their order.
   const order = slice.map(({ _id }) => _id);
   const placeOf = ({ id }: { id: string }) => Math.max(0, order.indexOf(id));
   result.stayed.sort((a, b) => placeOf(a) - placeOf(b));
@@ -152,7 +151,7 @@ async function apply(attempt: Attempt, ids: readonly string[]): Promise<void> {
     await applyTogether(attempt, ids);
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    // A transaction can be too large, and one letter must not hold up the others.
+    // A transaction can be too large, and one letter can fail.
     if (more.length > 0) for (const id of ids) await apply(attempt, [id]);
     else attempt.result.stayed.push({ id: first, reason: 'failed', detail: describeError(error) });
   }
@@ -187,15 +186,12 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
       await publishAccess(await servers.redis(), servers.config.namePrefix, await servers.access(), record);
     }
   } catch (error) {
-    // Where Redis is away the records stay marked, and the projector publishes them.
+    // Without Redis the records stay marked, and the projector publishes them.
     if (!isUnavailable(error)) throw error;
   }
 }
 
-/**
- * Removes the letters whose messages were applied. Those that stay were written anew, with the reason of today; when they died and what
- * they keep do not change by that.
- */
+/** Removes the applied letters. The others were rewritten with their new reason: the time of death and the kept part are restored. */
 async function confirmLetters(
   { db, letters }: DeadLetterSource,
   session: ClientSession,

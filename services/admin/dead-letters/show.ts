@@ -1,4 +1,4 @@
-/** `dead-letters list` and `show`: what could not be applied, and why; what a message says of people only when asked for. */
+/** `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value` or `--raw`. */
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
@@ -96,8 +96,8 @@ const MAX_PREVIEW = 4_096;
 export const showCommand = () =>
   command('show', 'Show one dead letter')
     .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
-    .option('--value', `show the beginning of the message too, at most ${MAX_PREVIEW} characters`)
-    .option('--raw', 'write nothing but the bytes of the message to standard output')
+    .option('--value', `also show the beginning of the message, at most ${MAX_PREVIEW} characters`)
+    .option('--raw', 'write only the bytes of the message to standard output')
     .action(async (id, flags) => {
       if (flags.raw && (isJson() || flags.value)) throw new WrongUsage('--raw goes with no other option');
       await withServers(async (servers) => {
@@ -123,14 +123,14 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
 async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLetter> {
   if (!letter.cut || letter.gathered !== undefined) return letter;
   if (letter.erased) {
-    remark('store-data: its customer is deleted: nothing of the message is kept or shown');
+    remark('store-data: its customer is deleted: the message is neither kept nor shown');
     return letter;
   }
   try {
     const found = await servers.readLog(letter.topic, (reader) => messagesOf(reader, [letter]));
     const [message] = found.get(letter._id) ?? [];
     if (message !== undefined) return withMessage(letter, message);
-    remark('store-data: Kafka does not have its message any longer');
+    remark('store-data: Kafka no longer has its message');
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     remark(`store-data: its message cannot be read from Kafka now: ${describeError(error)}`);
@@ -165,7 +165,7 @@ function meaningOf(reason: string): string {
   return new Map<string, string>(Object.entries(REJECTION_MEANINGS)).get(reason) ?? '(none known)';
 }
 
-/** Line by line, so that formatted JSON stays readable and nothing else gets through. */
+/** Escaped line by line, so that formatted JSON stays readable. */
 function preview(letter: DeadLetter): string {
   if (letter.value === null) return '(no value)';
   const text = toBuffer(letter.value).toString('utf8');

@@ -1,4 +1,5 @@
-/** What docs/ takes from the schemas of events and from the commands: events.md, cli.md and asyncapi.json. */
+/** `npm run documents`: updates what docs/ takes from the schemas of events and from the commands: events.md, cli.md, asyncapi.json. */
+import { readFile, writeFile } from 'node:fs/promises';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { type TSchema, Type } from 'typebox';
 import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
@@ -18,10 +19,10 @@ export function replaceSection(text: string, name: string, markdown: string): st
   return `${before}${begin}\n\n${markdown}\n\n${end}${after}`;
 }
 
-/** As wide as a terminal at least is. */
+/** The least width of a terminal. */
 const COLUMNS = 80;
 
-/** Without the groups, whose help only lists what follows, and without what all commands have or their heading says. */
+/** Without groups, which only list their commands, and without the parts that all commands share. */
 export function cliMarkdown(): string {
   const all = commandHelps(createProgram());
   const isGroup = (group: string) => group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
@@ -86,7 +87,7 @@ const STORE_ID = {
 const CLIENT_ID = { type: 'string', pattern: CLIENT_ID_PATTERN.source, description: 'The client_id.' };
 const ENTITY_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The entity’s id.' };
 
-/** What others call the formats that only we check; those that they don't know are said by a pattern. */
+/** The standard names of the formats that our validator checks, or a pattern. */
 const FORMATS: Readonly<Record<string, Json>> = {
   text: { pattern: '^[^\\u0000]*$' },
   instant: { format: 'date-time' },
@@ -216,7 +217,7 @@ function channel(topic: string, description: string, messages: readonly { name: 
   };
 }
 
-/** A schema of ours as JSON Schema for everybody: known formats, and an address by reference unless it is `itself`. */
+/** A schema with standard formats, and with a reference for an address unless it is `itself` one. */
 function jsonSchema(schema: TSchema, itself = false): Json {
   if (schema === Address && !itself) return { $ref: '#/components/schemas/address' };
   if (Type.IsUnion(schema)) {
@@ -230,4 +231,14 @@ function jsonSchema(schema: TSchema, itself = false): Json {
   }
   const { format, title: _title, ...rest } = schema as TSchema & { format?: string; title?: string };
   return { ...rest, ...(format === undefined ? {} : FORMATS[format]) };
+}
+
+async function replaceIn(path: string, name: string, markdown: string): Promise<void> {
+  await writeFile(path, replaceSection(await readFile(path, 'utf8'), name, markdown));
+}
+
+if (import.meta.main) {
+  await replaceIn('docs/events.md', 'fields', eventsMarkdown());
+  await replaceIn('docs/cli.md', 'commands', cliMarkdown());
+  await writeFile('docs/asyncapi.json', `${JSON.stringify(asyncApiDocument(), null, 2)}\n`);
 }

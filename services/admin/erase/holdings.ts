@@ -1,7 +1,6 @@
 /**
- * What is stored of a store: its access, and its documents in one generation; counted, and removed in pieces, each of which is followed by
- * a rest. If the command is killed, the next one removes what is left. What lets nobody in again stays: that the store is blocked and its
- * keys are revoked, without anything that they could do; a Redis restored from an old snapshot is reconciled with that.
+ * Counts and removes a store's access and its documents in one generation. After a kill the next command removes the rest. The blocked
+ * store and its revoked keys, without rights, stay: a Redis restored from an old snapshot is reconciled with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -33,10 +32,10 @@ export interface StoreOf {
   store_id: string;
 }
 
-/** How many keys Redis scans before it serves others. */
+/** Keys that Redis scans at once. */
 const SCAN_BATCH = 1_000;
 
-/** Revokes every key of the store, and takes from each what it could do. */
+/** Revokes every key of the store, and removes its rights. */
 export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void> {
   const { namePrefix: prefix } = servers.config;
   const redis = await servers.redis();
@@ -52,7 +51,7 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
   for (const key of await keys.find({ ...store }).toArray()) {
     const published = publishedKey(prefix, key);
-    // Where releases before this one kept the hashes of its secrets.
+    // Earlier releases kept the hashes of its secrets there.
     const former = `${prefix}:client:${key._id}`;
     await nodeFor(redis, former).del(former);
     await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
@@ -72,7 +71,7 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
   };
 }
 
-/** Removes sessions, their counts, counts of the quota, and what is noted of either; keys are revoked by then. */
+/** Removes sessions, their revocations and all counts, after the keys were revoked. */
 export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
   const control = await servers.control();
   const { environment, store_id } = store;
@@ -80,20 +79,21 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   const { lastTokens } = redisKeys(servers.config.namePrefix, environment, store_id);
   await nodeFor(await servers.redis(), lastTokens).del(lastTokens);
   await (await servers.access()).revokedSessions.deleteMany({ ...store });
-  // Former releases wrote down there what they were about to change.
+  // Earlier releases stored announcements of changes there.
   await control.collection<{ _id: string }>('access_announcements').deleteMany({
     $or: [
       { _id: `store_access/${environment}/${store_id}` },
       { 'state.environment': environment, 'state.store_id': store_id },
     ],
   });
-  await removeLetters(control, accessTopic(environment), store_id, {});
+  const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
+  await control.collection<DeadLetter>(DEAD_LETTERS).deleteMany({ _id: { $in: letters } });
 }
 
 /** What Redis has of a store besides its keys: sessions, their counts, and counts of the quota. */
 async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
-  // They lie together.
+  // All are on one node.
   const redis = nodeFor(await servers.redis(), own.storeAccess);
   const kinds = [
     ['sessions', own.session('')],
@@ -105,7 +105,7 @@ async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) 
   }
 }
 
-/** The keys that begin with a prefix, some at a time. @param prefix ends with the id of a store or after it: with no sign of a pattern. */
+/** The keys that begin with a prefix, some at a time. @param prefix without characters of a pattern, as it ends after a store's id. */
 export async function* scanPrefix(redis: Redis, prefix: string): AsyncGenerator<string[]> {
   // A scan may return a key twice.
   const seen = new Set<string>();
@@ -116,9 +116,9 @@ export async function* scanPrefix(redis: Redis, prefix: string): AsyncGenerator<
   }
 }
 
-/** Documents that go together. */
+/** Documents that are removed at once. */
 const PIECE = 500;
-/** For each millisecond that a piece took, so many follow in which others have MongoDB to themselves. */
+/** Each piece is followed by a rest of so many times its duration, for other users of MongoDB. */
 const REST = 2;
 /** Letters hold up to a mebibyte each. */
 const LETTERS_BATCH = 20;
@@ -141,42 +141,31 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
   return beginningWith(storeId);
 }
 
-export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
+export const countDocuments = (db: Db, topic: string, storeId: string) => visitDocuments(db, topic, storeId, false);
+
+/** Removes them in pieces, each followed by a rest. @returns how many there were. */
+export const removeDocuments = (db: Db, topic: string, storeId: string) => visitDocuments(db, topic, storeId, true);
+
+/** A store's documents, its dead letters included. */
+async function visitDocuments(db: Db, topic: string, storeId: string, isRemoved: boolean): Promise<Counts> {
   const counts: Counts = {};
-  for (const name of COLLECTIONS_OF_STORES) {
-    add(counts, name, await db.collection(name).countDocuments(ofStore(name, storeId)));
-  }
-  add(counts, DEAD_LETTERS, (await Array.fromAsync(lettersOf(db, topic, storeId))).length);
-  return counts;
-}
-
-/** Removes a store's documents, its dead letters included. @returns how many there were. */
-export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
-  const removed: Counts = {};
-  const options = { projection: { _id: 1 }, limit: PIECE, batchSize: PIECE + 1 };
-  for (const name of COLLECTIONS_OF_STORES) {
-    for (;;) {
-      const found = await db.collection(name).find(ofStore(name, storeId), options).toArray();
-      if (found.length === 0) break;
-      const ids = found.map(({ _id }) => _id);
-      add(removed, name, await removePiece(db, name, ids));
+  const take = async (name: string, all: AsyncIterable<unknown>) => {
+    for await (const ids of inBatches(all, PIECE)) {
+      const began = performance.now();
+      if (isRemoved) await db.collection(name).deleteMany({ _id: { $in: ids as never[] } });
+      if (isRemoved) await sleep((performance.now() - began) * REST);
+      add(counts, name, ids.length);
     }
+  };
+  for (const name of COLLECTIONS_OF_STORES) {
+    const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
+    await take(
+      name,
+      found.map(({ _id }) => _id as unknown),
+    );
   }
-  await removeLetters(db, topic, storeId, removed);
-  return removed;
-}
-
-export async function removeLetters(db: Db, topic: string, storeId: string, removed: Counts): Promise<void> {
-  for await (const ids of inBatches(lettersOf(db, topic, storeId), PIECE)) {
-    add(removed, DEAD_LETTERS, await removePiece(db, DEAD_LETTERS, ids));
-  }
-}
-
-async function removePiece(db: Db, collection: string, ids: readonly unknown[]): Promise<number> {
-  const began = performance.now();
-  const { deletedCount } = await db.collection(collection).deleteMany({ _id: { $in: [...ids] as never[] } });
-  await sleep((performance.now() - began) * REST);
-  return deletedCount;
+  await take(DEAD_LETTERS, lettersOf(db, topic, storeId));
+  return counts;
 }
 
 /** The letters whose key, or whose message, names the store. */

@@ -1,7 +1,6 @@
 /**
- * `stores erase` erases a store whole. First it is noted, so that nothing of the store is applied any longer and no slice that is under
- * way brings anything back; then access goes, then the data of every generation, and at last it is noted, and published, up to where the
- * log is skipped. Run again, it does what is left to do.
+ * `stores erase`: first the erasure is stored, so that nothing of the store is applied any longer; then access and the documents of every
+ * generation are removed; last the ends of the logs are stored and published, before which events are skipped. Run again, it continues.
  */
 import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
@@ -32,7 +31,7 @@ import {
 
 export const eraseCommand = () =>
   storeCommand('erase', 'Remove everything that is stored of a store, for good')
-    .option('-y, --yes', 'do it; without it nothing is changed, and what there is is counted')
+    .option('-y, --yes', 'erase; without it the store is only counted')
     .action((store_id, flags) =>
       inEnvironment(flags, async (servers, environment) => {
         const store = { environment, store_id };
@@ -54,11 +53,11 @@ export const eraseCommand = () =>
         );
         const facts = { ...store, erased, ...access, ...Object.fromEntries(documents) };
         printFacts({ ...store, erased, access, generations }, facts);
-        if (!erased) remark('note: give --yes to erase it, and stop whoever publishes its changes before');
+        if (!erased) remark('note: give --yes to erase it, after its publishers were stopped');
       }),
     );
 
-/** Of no message of the store is anything applied. */
+/** Without ends no message of the store is applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
 
 async function countHoldings(servers: Servers, store: StoreOf) {
@@ -71,10 +70,10 @@ async function countHoldings(servers: Servers, store: StoreOf) {
   return { access: await countAccess(servers, store), generations };
 }
 
-/** @returns how much there was in each generation. */
+/** @returns the numbers of removed documents of each generation. */
 async function eraseStore(servers: Servers, store: StoreOf) {
   const { environment, store_id } = store;
-  // Without one of these nothing is begun.
+  // Fails here where a server is missing, before anything is changed.
   await servers.redis();
   const [topic, access] = [changesTopic(environment), accessTopic(environment)];
   const topics = [topic, access];
@@ -95,7 +94,7 @@ async function eraseStore(servers: Servers, store: StoreOf) {
   for (const { number, db } of await generationsOf(servers, store)) {
     await afterSlicesUnderWay(db, topic);
     const passes: Counts[] = [];
-    // A command that retries letters may have been at work meanwhile.
+    // A retry of letters may write meanwhile.
     do passes.push(await removeDocuments(db, topic, store_id));
     while (Object.keys(passes.at(-1) ?? {}).length > 0);
     removed.push({ generation: number, documents: addUp(passes) });
@@ -106,13 +105,12 @@ async function eraseStore(servers: Servers, store: StoreOf) {
   return removed;
 }
 
-/** Reads of the ends: one is repeated if it took too long, or a partition got its first message meanwhile. */
+/** The ends are read again if that took too long, or a partition got its first message meanwhile. */
 const MAX_ATTEMPTS = 10;
 
 /**
- * Notes where the logs end: what lies before is skipped from then on, what lies behind begins the store anew. A slice that had not heard of
- * the ends has skipped only what was fetched before the erasure began to close, and one that meets it closing waits for the ends: so
- * every process decides alike about every message.
+ * Stores the ends of the logs: messages before them are skipped, later ones begin a new store. While the erasure is closing, slices wait
+ * for the ends; an older slice skips only what it fetched before. So all processes decide alike about each message.
  */
 async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -123,7 +121,7 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
       const last = logs.get(`${one.topic}/${one.partition}`)?.last ?? null;
       return last === null ? [] : [{ ...one, last, until: one.end }];
     });
-    // Where no message was, as behind transactions that were aborted, nothing is to be skipped unless one has come meanwhile.
+    // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
     const isWhole = ends.every(({ topic, partition, end }) => {
       const log = logs.get(`${topic}/${partition}`);
       return end === 0 || log?.end === end || (log?.last ?? null) !== null;
@@ -132,11 +130,12 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
     if (wasNoted) return;
   }
   throw commandInvalid(
-    `the ends of the logs cannot be noted while they are read so slowly, or the store ${store.store_id} is published anew all the time: stop its publishers, and run the command again`,
+    `the ends of the logs cannot be stored: Kafka is slow, or store ${store.store_id} is still published. ` +
+      'Stop its publishers, and run the command again',
   );
 }
 
-/** By the clock of MongoDB, like the waiting of those who meet it. */
+/** By the clock of MongoDB, like the waiting slices. */
 const IS_CLOSING_IN_TIME = {
   $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] },
 };
@@ -167,20 +166,21 @@ async function endsOf(servers: Servers, topics: readonly string[]): Promise<Part
   return ends;
 }
 
-/** @throws {StoreDataError} `command_invalid` where there is one whose projectors may not know of erased stores. */
+/** @throws {StoreDataError} `command_invalid` where one has another projection version: its release may not know erasures. */
 async function generationsOf(servers: Servers, { environment }: StoreOf) {
   const known = await servers.generations(environment);
   return known.flatMap(({ number, state, db, marker }) => {
     if (marker === null || state === 'dropping') return [];
     if (marker.projection_version === PROJECTION_VERSION) return [{ number, db }];
     throw commandInvalid(
-      `generation ${number} of ${environment} has projection version ${marker.projection_version}, this release has ${PROJECTION_VERSION}: drop it first, or use its release until then`,
+      `generation ${number} of ${environment} has projection version ${marker.projection_version}, ` +
+        `this release has ${PROJECTION_VERSION}: drop it first, or use its release`,
     );
   });
 }
 
 /**
- * Notes the erasure where access is decided, which is blocked by then; the store's own record and quota say nothing of that any longer.
+ * Stores the erasure in the store's access record, which is blocked, and removes there the store's own status and quota.
  * @param erased an expression of MongoDB.
  * @returns whether the record passes the filter.
  */
@@ -198,7 +198,7 @@ async function note(
     record_status: 'active',
     record_sequence: -1,
     quota: '$$REMOVE',
-    // As `nextVersion` has it.
+    // Like `nextVersion`.
     version: { $max: [{ $add: ['$version', 1] }, Date.now()] },
     publish_pending: true,
     updated_at: '$$NOW',
@@ -212,10 +212,7 @@ async function note(
   return true;
 }
 
-/**
- * Waits until every slice has come to its end that may have been applied without the knowledge of what was noted: each one writes its
- * checkpoint before anything else, so that this write comes after it.
- */
+/** Waits for slices that began before the erasure was stored: each writes its checkpoint first, so this write waits for its end. */
 async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
   await withTransactionKill(db, topic, () => checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }));

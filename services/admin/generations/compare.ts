@@ -1,7 +1,4 @@
-/**
- * Compares a rebuilt generation with the live one while projectors work. Events that only one of them has applied yet are no
- * differences.
- */
+/** Compares a rebuilt generation with the live one while projectors write. Events that only one of them has applied are no differences. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
@@ -32,12 +29,12 @@ import { tableOf } from '../output.ts';
 
 /** Records whose whole content is compared, of each store and collection. */
 const SAMPLE = 100;
-/** More candidates than this are confirmed at once: events on their way are never that many. */
+/** More candidates than this are confirmed at once: there are never so many unapplied events. */
 const MAX_CANDIDATES = 5_000;
 
 /**
- * Compares a generation of this release with the live one: versions of all records and tombstones, the content of a sample, and the new
- * one's counts with its records.
+ * Compares a generation of this release with the live one: versions of all records and tombstones, the content of a sample; and the new
+ * generation's counts with its records.
  * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
@@ -56,7 +53,8 @@ export async function compareWithLive(
   if (version !== PROJECTION_VERSION) {
     throw new StoreDataError(
       'generation_unsuitable',
-      `generation ${number} of ${environment} has projection version ${version}, this release compares ${PROJECTION_VERSION}: run the command of its release`,
+      `generation ${number} of ${environment} has projection version ${version}, ` +
+        `this release compares ${PROJECTION_VERSION}: run the command of its release`,
     );
   }
   const sides: Sides = { environment, live: forSnapshots(live.db), rebuilt: forSnapshots(found.db) };
@@ -95,11 +93,11 @@ export async function compareWithLive(
   return {
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
-    /** How many records were compared with all that they answer. */
+    /** Records whose whole content was compared. */
     sampled,
-    /** Records of which the live one has no newer version, since it is not projected; or that changed all the time. */
+    /** Records that the new generation has in a newer version, since the live one is not projected; or that kept changing. */
     unsettled,
-    /** Whether another projection made the live one, so that other content is to be expected. */
+    /** Whether another projection made the live one: other content is expected. */
     other_projection: live.marker.projection_version !== version,
     differences: [...differences].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, difference]) => difference),
   };
@@ -119,7 +117,7 @@ function bothIn({ live, rebuilt }: Sides, session: ClientSession): [Side, Side] 
 }
 
 function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
-  // The version is all that a tombstone has.
+  // A tombstone has only a version.
   if (collection === TOMBSTONES) return Infinity;
   const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
   return Math.max(1, Math.ceil(size / SAMPLE));
@@ -131,25 +129,25 @@ async function storesOf(...generations: Db[]): Promise<string[]> {
 }
 
 const POLL_MS = 250;
-/** How long events may be on their way. */
+/** How long the other generation may take to apply an event. */
 const PATIENCE_MS = 20_000;
-/** Where neither generation moves for this long, nothing is on its way. */
+/** Neither generation moved for so long: no event is being applied. */
 const STANDSTILL_MS = 3_000;
 
 interface Candidate extends Wanted {
   collection: string;
 }
 
-/** What a record showed, and how far both were then. */
+/** The contents of a record, and the positions of both generations then. */
 interface Seen extends Contents {
   atLive: Positions;
   atRebuilt: Positions;
 }
 
 /**
- * Reads candidates until each is confirmed or not: a record differs only if both generations continued past the positions at which it was
- * seen to differ, and neither shows anything new.
- * @returns how many changed all the time.
+ * Reads candidates until each is decided: a record differs if both generations passed the positions at which it was seen to differ, and
+ * its contents are the same.
+ * @returns how many kept changing.
  */
 async function confirm(sides: Sides, candidates: readonly Candidate[], differences: Differences): Promise<number> {
   const { environment, live, rebuilt } = sides;
@@ -189,7 +187,7 @@ async function confirm(sides: Sides, candidates: readonly Candidate[], differenc
     if (now > end || now > moved.at + STANDSTILL_MS) break;
     await sleep(POLL_MS);
   }
-  // Where one of the two is no longer projected, what the new one lacks is lacking.
+  // Where one of the two is not projected, a record that the new one lacks is a difference.
   let unsettled = 0;
   for (const { seen, ...candidate } of open) {
     if (seen !== null && isBehind(seen)) noteRecord(candidate, seen);
@@ -208,7 +206,7 @@ function isBehind({ one, other }: Contents): boolean {
 
 interface Difference {
   collection: string;
-  /** `counts`: the new one's own counts or rank trees are not what its records say. */
+  /** `counts`: the new generation's counts or rank trees differ from its records. */
   kind: DifferenceKind | 'counts';
   count: number;
   fields: string[];
@@ -218,7 +216,6 @@ interface Difference {
 /** By collection and kind. */
 type Differences = Map<string, Difference>;
 
-/** As programs get it. */
 type Comparison = Awaited<ReturnType<typeof compareWithLive>>;
 
 const MAX_EXAMPLES = 5;
@@ -238,7 +235,7 @@ function note(
   differences.set(name, group);
 }
 
-/** What an operator accepts: nothing, other content of the same versions, or whatever there is. */
+/** The differences that an operator accepts: none, other content of the same versions, or all. */
 export type Acceptance = 'nothing' | 'content' | 'all';
 
 export function unacceptable({ differences }: Comparison, accepted: Acceptance): Difference[] {
@@ -259,7 +256,7 @@ export function describeComparison(comparison: Comparison): string {
     return `\n  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${more}`;
   });
   const found = lines.length === 0 ? 'no difference' : lines.join('');
-  const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or changed all the time` : '';
+  const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or kept changing` : '';
   return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${found}${moving}`;
 }
 
@@ -268,5 +265,5 @@ const KINDS: Record<Difference['kind'], string> = {
   added: 'only in the new generation',
   version: 'another version',
   content: 'other content of the same version',
-  counts: 'counts or trees that are not what the records say',
+  counts: 'counts or trees that differ from the records',
 };

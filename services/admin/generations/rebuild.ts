@@ -31,13 +31,13 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { forgetDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 
-/** The share of time that filling takes by default. */
+/** The default share of a projector's time. */
 const DEFAULT_SHARE = 25;
 
 /**
  * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it continues.
- * @param projectionVersion the release's, unless a test plays another release.
- * @param share the percentage of time that filling it may take while others are busy; by default as it was begun, or 25.
+ * @param projectionVersion another release's in tests.
+ * @param share the percentage of time that filling it may take while others are busy; by default as begun, or 25.
  * @throws {StoreDataError} `topic_unsuitable` when the log does not hold everything, `command_invalid` while another
  * release builds one, `not_found` before the first projector has run.
  */
@@ -61,7 +61,7 @@ export async function beginRebuild(
     return { number: before.number, isResumed: true };
   }
   const { last = 0 } = await changePointer(control, environment, (pointer) => {
-    // Another command may have begun one meanwhile: running this one again finds it.
+    // Another command began one meanwhile.
     if (pointer.others?.some(({ state }) => state === 'building')) {
       throw commandInvalid(`a generation of ${environment} is being built already: run it again`);
     }
@@ -75,12 +75,17 @@ export function building(generations: readonly KnownGeneration[]): KnownGenerati
   return generations.find(({ state }) => state === 'building');
 }
 
-/** A marker that is missing was about to be made when a command ended. */
+/** Without a marker, a command was killed before it made that. */
 function checkRelease(environment: string, { number, marker }: KnownGeneration, projectionVersion: number): void {
   if (marker === null || marker.projection_version === projectionVersion) return;
   throw commandInvalid(
-    `generation ${number} of ${environment} is being built with projection version ${marker.projection_version}, by another release than this one (${projectionVersion}): let that one finish it, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
+    `generation ${number} of ${environment} is being built by another release, with projection version ` +
+      `${marker.projection_version} instead of ${projectionVersion}: let that release finish it, ${dropIt(environment, number)}`,
   );
+}
+
+function dropIt(environment: string, number: number): string {
+  return `or drop it with "store-data generations drop ${number} --environment ${environment}"`;
 }
 
 function checkReachesBack(environment: string, bounds: LogBounds): void {
@@ -91,20 +96,21 @@ function checkReachesBack(environment: string, bounds: LogBounds): void {
   if (lost.length === 0) return;
   throw new StoreDataError(
     'topic_unsuitable',
-    `topic ${changesTopic(environment)} no longer reaches back to its beginning: ${lost.join(', ')}. What came before can't be projected anew: a rebuild would lose it. Publish the present state of everything again, to a topic that keeps it, or restore the topic`,
+    `topic ${changesTopic(environment)} has lost its beginning: ${lost.join(', ')}. A rebuild would lose earlier events: ` +
+      'publish the present state of everything again, to a topic that keeps it, or restore the topic',
   );
 }
 
 const POLL_MS = 500;
-/** A generation that has reached what the live one had applied this long ago has caught up. */
+/** A generation has caught up when it reaches a position that the live one had at most so long ago. */
 const CLOSE_MS = 2_000;
-/** After this time without anybody who fills it, that is said. */
+/** After this time a missing projector is reported. */
 const UNATTENDED_MS = 5_000;
 
 /**
- * Resolves when the generation is as far as the live one was a moment ago.
- * @throws {StoreDataError} `not_found` when somebody drops it meanwhile, `topic_unsuitable` when the log loses messages,
- * `command_invalid` when the signal is aborted.
+ * Waits until the generation is as far as the live one was a moment ago.
+ * @throws {StoreDataError} `not_found` when it is dropped meanwhile, `topic_unsuitable` when the log loses messages, `command_invalid`
+ * when the signal is aborted.
  */
 export async function catchUp(
   servers: Servers,
@@ -126,7 +132,7 @@ export async function catchUp(
     if (built === undefined || built.state === 'dropping' || live === null) {
       throw notFound(`generation ${number} of ${environment} was dropped`);
     }
-    // Positions first: what comes meanwhile counts as not applied.
+    // Positions first: messages that come meanwhile count as not applied.
     const positions = await readPositions(built.db, topic);
     const target = await readPositions(live.db, topic);
     const bounds = await servers.logBounds(topic);
@@ -146,13 +152,15 @@ export async function catchUp(
       const group = (await groupsOf(servers, environment, [number])).get(number);
       if (!group?.members.length) {
         line.say(
-          `no projector fills generation ${number}: start one of this release (projection version ${PROJECTION_VERSION}) that applies ${topic}`,
+          `no projector fills generation ${number}: start one of this release ` +
+            `(projection version ${PROJECTION_VERSION}) that applies ${topic}`,
         );
       }
     }
     if (!(await pause(POLL_MS, signal))) {
       throw commandInvalid(
-        `interrupted: projectors go on filling generation ${number} of ${environment}. Run the command again to go on from there, or drop it with "store-data generations drop ${number} --environment ${environment}"`,
+        `interrupted: projectors continue to fill generation ${number} of ${environment}. ` +
+          `Run the command again to continue, ${dropIt(environment, number)}`,
       );
     }
   }
@@ -167,14 +175,14 @@ export async function groupsOf(servers: Servers, environment: string, numbers: r
 }
 
 const REACHED_POLL_MS = 20;
-/** How long the other may take to reach the positions of the live one. */
+/** How long the other generation may take to reach the positions of the live one. */
 const PATIENCE_MS = 15_000;
 
 /**
- * Makes a generation live; the one that was live continues to be projected.
- * @param patienceMs how long it waits until the other has everything; `null` does not wait.
- * @throws {StoreDataError} `not_found` where there is none of this number, `command_invalid` when it does not reach the
- * live one's positions in time, or when another generation has become live meanwhile.
+ * Makes a generation live; the former live one is still projected.
+ * @param patienceMs how long it waits until the generation has everything; `null` does not wait.
+ * @throws {StoreDataError} `not_found` where there is no such generation, `command_invalid` where it does not reach the live one's
+ * positions in time, or another generation became live meanwhile.
  */
 export async function flip(
   servers: Servers,
@@ -214,14 +222,15 @@ async function untilReached(
     if (missing === 0) return;
     if (performance.now() < end) continue;
     throw commandInvalid(
-      `generation ${next.number} of ${environment} lacks ${missing} messages that the live one has: does a projector of its release (projection version ${next.marker?.projection_version}) run?`,
+      `generation ${next.number} of ${environment} lacks ${missing} messages that the live one has: ` +
+        `does a projector of its release (projection version ${next.marker?.projection_version}) run?`,
     );
   }
 }
 
-/** Projectors and query services poll twice a second, and each may fail to do so a few times. */
+/** Projectors and query services poll twice a second, and a poll may fail. */
 const HEARD_MS = 3_000;
-/** A projector that was frozen may come back for a moment; longer than this it is not waited for. */
+/** How long the command waits for projectors, such as a frozen one. */
 const LEFT_MS = 60_000;
 /** How long the database must stay gone: a process that creates an index creates its database again. */
 const GONE_MS = 1_000;
@@ -229,9 +238,9 @@ const LEFT_POLL_MS = 200;
 const DATABASE_DROP_PENDING = 215;
 
 /**
- * Drops a generation that is not live. First the pointer tells all to leave it, then it waits for them, then the database goes; the pointer
- * forgets it last, so that a command that was killed can be run again.
- * @throws {StoreDataError} `command_invalid` for the live one or while projectors don't leave it, `not_found` where there is none.
+ * Drops a generation that is not live: the pointer marks it, all processes leave it, and its database is dropped. The pointer forgets it
+ * last, so that the command can be run again after a kill.
+ * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` where there is none.
  */
 export async function dropGeneration(servers: Servers, environment: string, number: number): Promise<void> {
   const control = await servers.control();
@@ -248,7 +257,7 @@ export async function dropGeneration(servers: Servers, environment: string, numb
   await changePointer(control, environment, (pointer) => without(pointer, number));
 }
 
-/** MongoDB continues a drop whose command ended or took too long, and refuses another one meanwhile. */
+/** MongoDB continues a drop after the command's end, and refuses another one meanwhile. */
 function unlessBeingDropped(error: unknown): void {
   if (error instanceof MongoNetworkTimeoutError) return;
   if (!hasCode(error, DATABASE_DROP_PENDING)) throw error;
@@ -265,7 +274,8 @@ async function untilLeft(servers: Servers, environment: string, number: number):
     }
     if (performance.now() < end) continue;
     throw commandInvalid(
-      `generation ${number} of ${environment} is not dropped yet: ${members.length} projectors don't leave its consumer group ${groupId}. Run the command again once they do`,
+      `generation ${number} of ${environment} is not dropped yet: ${members.length} projectors are still in its ` +
+        `consumer group ${groupId}. Run the command again when they have left`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** The stores that a comparison covers, and the snapshots in which it reads them. */
+/** The stores and records of two generations, as a comparison reads them. */
 import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS, CATEGORY_PRODUCTS, TOMBSTONES } from '#shared/read-models/collections.ts';
@@ -8,7 +8,7 @@ import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { inBatches } from '#shared/waiting.ts';
 
-/** The ids of the stores of which anything is stored. @param only this one, if anything is. */
+/** The ids of the stores that have documents. @param only this one. */
 export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   const stores = new Set<string>();
   for (const name of [STAMPS, ...ENTITY_NAMES.map((entity) => COLLECTIONS[entity])]) {
@@ -21,14 +21,15 @@ export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
     {
       $match: only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, only)) },
     },
-    // Nothing but the `_id`, whose index has them all: `<tree>/<store id>/…`.
+    // From the index of `_id` alone: `<tree>/<store id>/…`.
     { $project: { store: { $arrayElemAt: [{ $split: ['$_id', '/'] }, 1] } } },
     { $group: { _id: '$store' } },
   ]);
   for await (const { _id } of ofNodes) if (typeof _id === 'string') stores.add(_id);
   return stores;
 }
-/** One of two that are compared, as a session shows it. */
+
+/** One of two databases that are compared, in a session. */
 export interface Side {
   db: Db;
   session: ClientSession;
@@ -37,18 +38,18 @@ export interface Side {
 /** A part of a collection that belongs to one store. */
 export interface Range {
   collection: string;
-  /** Whose records; of counts the entity that is counted by. */
+  /** The entity of its records; of counts the one they belong to. */
   entity: EntityName;
   prefix: string;
 }
 
-/** A record in a comparison: the version that it shows; counts have none. */
+/** The version of a record; counts have none. */
 interface Version {
   _id: string;
   sequence?: number;
 }
 
-/** Everything of a store that events lead to: records, counts of products and tombstones. */
+/** All that events of a store write: records, counts of products and tombstones. */
 export function rangesOf(storeId: string): Range[] {
   return [
     ...ENTITY_NAMES.map((entity) => ({ collection: COLLECTIONS[entity], entity, prefix: `${storeId}/` })),
@@ -82,24 +83,24 @@ async function readRecords(
   return new Map(shown.map((record) => [record._id, record]));
 }
 
-/** A record's fields as texts that are equal where its answers are. */
+/** A record's fields as texts that are equal where its answers are equal. */
 export type Content = ReadonlyMap<string, string>;
 
-/** The content of a record, its bodies as they read under an offset. */
+/** The content of a record, with its JSON shifted to an offset. */
 function contentOf(record: Document, offset: string): Content {
-  // The place in the change feed is each generation's own.
+  // Each generation has its own feed positions.
   const { offset: madeFor, feed_position: _place, ...fields } = record;
   return new Map(
     Object.entries(fields).map(([name, value]) => {
       const json = typeof value === 'string' ? jsonOf(name, value) : null;
       if (json !== null && typeof madeFor === 'string') return [name, shiftJson(json, madeFor, offset)];
-      // JSON has no infinity, and a product without a category has that position.
+      // A product without a category has the position Infinity, which JSON lacks.
       return [name, typeof value === 'number' ? String(value) : JSON.stringify(value)];
     }),
   );
 }
 
-/** Names of the fields that differ, those of bodies with the member: `whole.total`. Never what they hold. */
+/** The names of the fields that differ, of JSON with the member: `whole.total`. Never values. */
 export function differingFields(a: Content, b: Content): string[] {
   return differingNames(a, b).flatMap((name) => {
     const [before, after] = SHIFTED_FIELDS.includes(name) ? [a, b].map((one) => membersOf(one.get(name))) : [];
@@ -112,7 +113,7 @@ function differingNames(a: Content, b: Content): string[] {
   return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name));
 }
 
-/** The members of the object that a body is; `null` where it is damaged. */
+/** The members of an object in JSON; `null` where that is damaged. */
 function membersOf(text = '{}'): Content | null {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -125,10 +126,10 @@ function membersOf(text = '{}'): Content | null {
 
 const RECORDS_BATCH = 200;
 
-/** What differs: which side lacks the record, or whether versions or the contents of one version are different. */
+/** Which side lacks the record, or whether the versions or the contents of one version differ. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
 
-/** @param stride the whole content is compared of one record in so many. @param offset for which bodies are compared. */
+/** @param stride the whole content of one record in so many is compared. @param offset to which JSON is shifted. */
 export async function scanRange(
   expected: Side,
   actual: Side,
@@ -147,7 +148,7 @@ export async function scanRange(
   const [ours, theirs] = [readVersions(expected, range), readVersions(actual, range)];
   let [one, other] = [await ours.next(), await theirs.next()];
   while (one !== null || other !== null) {
-    // Ids are ASCII: MongoDB orders them as we do.
+    // Ids are ASCII: MongoDB and JavaScript order them alike.
     const isOurs = one !== null && (other === null || one._id <= other._id);
     const isTheirs = other !== null && (one === null || other._id <= one._id);
     const id = (isOurs ? one : other)?._id ?? '';
@@ -170,13 +171,13 @@ export interface Wanted {
   offset: string;
 }
 
-/** One record as both sides show it; empty where a side does not have it. */
+/** One record on both sides; empty where a side lacks it. */
 export interface Contents {
   one: Content;
   other: Content;
 }
 
-/** Records of one collection with all that they answer, in their order. */
+/** The contents of records of one collection, in their order. */
 export async function* readContents<W extends Wanted>(
   expected: Side,
   actual: Side,

@@ -1,7 +1,4 @@
-/**
- * What the read models should be: the log is applied into a private database, which no pointer names, by the code of a rebuild. Messages
- * with a dead letter, and those that an operator dropped, are left out here too.
- */
+/** Applies the log to a private database, which no pointer names, with the code of a rebuild, without dead and dropped messages. */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
 import { unavailable } from '#shared/errors.ts';
@@ -18,9 +15,9 @@ import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
-/** How often a command says that it still works on its database, and after which silence another one drops that. */
+/** How often a command updates its marker, and after which silence another command drops its database. */
 const ALIVE_MS = { every: 5_000, silence: 60_000 };
-/** Releases before the present one say nothing: none of their verifications takes so long. */
+/** Earlier releases have no marker: their verifications are shorter than this. */
 const FORMER_SILENCE_MS = 86_400_000;
 
 interface Marker {
@@ -29,8 +26,8 @@ interface Marker {
 }
 
 /**
- * Runs work with a private database, which is dropped on every exit, and after a kill by the next command.
- * @throws {StoreDataError} `environment_unavailable` where another command dropped it, as after this process was frozen.
+ * Runs work with a private database, which is dropped at the end; after a kill the next command drops it.
+ * @throws {StoreDataError} `environment_unavailable` where another command dropped it, because this process was frozen.
  */
 export async function withPrivateDatabase<T>(
   client: MongoClient,
@@ -52,10 +49,10 @@ export async function withPrivateDatabase<T>(
     const result = await work(db);
     await sayAlive();
     if (isKept) return result;
-    throw unavailable('the command stood still for so long that another one dropped its database: run it again');
+    throw unavailable('the command was frozen, and another one dropped its database: run it again');
   } finally {
     await alive.stop();
-    // Where it cannot be dropped now, the next command does it.
+    // If this fails, the next command drops it.
     await db.dropDatabase().catch(() => undefined);
   }
 }
@@ -68,7 +65,7 @@ async function dropAbandoned(client: MongoClient, prefix: string): Promise<void>
   const { databases } = await client.db().admin().listDatabases({ nameOnly: true });
   for (const { name } of databases) {
     const began = name.startsWith(prefix) ? name.slice(prefix.length) : '';
-    // Of no other database that begins alike: those have more parts.
+    // Other databases with this prefix have more parts.
     if (!/^[0-9a-z]{8}$/.test(began)) continue;
     const db = client.db(name);
     const silence = { $subtract: ['$$NOW', '$alive_at'] };
@@ -94,12 +91,12 @@ interface ReplayOptions {
 }
 
 export class Replay {
-  /** Stores whose events lie in several partitions: which were applied first the log does not say. */
+  /** Stores with events in several partitions: the order of these is unknown. */
   readonly spread = new Set<string>();
   readonly #options: ReplayOptions;
   readonly #epochs = new Epochs();
   readonly #partitions = new Map<string, number>();
-  /** Messages that had a dead letter so far, by where they lie. */
+  /** Messages that had a dead letter, by partition and offset. */
   readonly #dead = new Map<string, { partition: number; message: LogMessage }>();
   #read = 0;
 
@@ -107,7 +104,7 @@ export class Replay {
     this.#options = options;
   }
 
-  /** Applies what lies between some positions. @param letters where messages with a dead letter lie, as `deadLetterPlaces` has it. */
+  /** Applies the messages between positions. @param letters from `deadLetterPlaces`. */
   async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
     const { control, topic, reader, only, progress } = this.#options;
     for (const [partition, end] of to) {
@@ -131,7 +128,7 @@ export class Replay {
     }
   }
 
-  /** Applies messages whose letter is gone because it was retried meanwhile, and not dropped. */
+  /** Applies messages whose letter was retried meanwhile. */
   async applyRetried(letters: ReadonlySet<string>): Promise<void> {
     const { control, topic } = this.#options;
     for (const [place, { partition, message }] of this.#dead) {
@@ -159,7 +156,7 @@ export class Replay {
   }
 }
 
-/** Where messages lie that have a dead letter of their own, as `<partition>/<offset>`. */
+/** The messages with a dead letter of their own, as `<partition>/<offset>`. */
 export async function deadLetterPlaces(db: Db, topic: string, session?: ClientSession): Promise<Set<string>> {
   const options = { batchSize: 10_000, projection: { partition: 1, offset: 1 }, ...(session && { session }) };
   const letters = db.collection<DeadLetter>(DEAD_LETTERS).find({ topic, gathered: { $exists: false } }, options);

@@ -1,5 +1,7 @@
-/** prepare --shard (docs/sharding.md): reads what sharded clusters have and what the environments need, for the commands that make what is missing:
- * zones, which are the partitions of the topics of changes, and sharded collections. What is there stays. */
+/**
+ * `prepare --shard` (docs/sharding.md): plans the commands for missing zones, one for each partition of a topic of changes, and missing
+ * sharded collections. What exists stays.
+ */
 import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -15,7 +17,6 @@ import {
 } from '#shared/read-models/sharding.ts';
 import type { Servers } from '../servers.ts';
 
-/** What a cluster has. */
 export interface ShardedCluster {
   shards: { name: string; zones: string[] }[];
   /** The keys of sharded collections by `<database>.<collection>`. */
@@ -30,13 +31,13 @@ export interface PlacedRange extends ShardRange {
 }
 
 export interface ShardedEnvironment {
-  /** `<prefix>.<environment>`; its zones have the number of a partition besides. */
+  /** `<prefix>.<environment>`; a zone's name is that and the number of its partition. */
   name: string;
-  /** Of its generations, that of the next rebuild included. */
+  /** Of its generations and of the next rebuild. */
   databases: string[];
   topic: string;
   partitions: number;
-  /** The partitions of the stores that are known. */
+  /** The partitions of the known stores. */
   stores: ReadonlyMap<string, number>;
 }
 
@@ -45,7 +46,7 @@ export interface ShardCommand {
   command: Document;
 }
 
-/** What a cluster has, as its routers know it; `null` where the server is no router. */
+/** Reads the configuration of a cluster; `null` where the server is no router. */
 export async function readCluster(client: MongoClient): Promise<ShardedCluster | null> {
   const { msg } = await client.db('admin').command({ hello: 1 });
   if (msg !== 'isdbgrid') return null;
@@ -64,9 +65,9 @@ export async function readCluster(client: MongoClient): Promise<ShardedCluster |
 }
 
 /**
- * The commands that make what is missing: first the zones, so that a collection that is empty is cut by them at once.
- * @param among the names of the shards that get the zones of partitions which are on none yet, in turn.
- * @param control the name of the control database; `null` where it lies elsewhere.
+ * The missing commands: first the zones, so that an empty collection is split by them at once.
+ * @param among the shards that get the missing zones in turn.
+ * @param control the name of the control database; `null` where another cluster has it.
  * @throws {StoreDataError} `server_unsuitable` where a collection is sharded by another key.
  */
 export function planSharding(
@@ -89,14 +90,14 @@ export function planSharding(
   ];
 }
 
-/** Each takes as long as it takes: a large collection gets an index. Begun again, it continues where it ended. */
+/** Without a time limit: a large collection gets an index. */
 export async function sendAll(client: MongoClient, commands: readonly ShardCommand[]): Promise<void> {
   for (const { database, command } of commands) {
     await client.db(database).command(command, { timeoutMS: 0 });
   }
 }
 
-/** A command in one line: its database, and what it is in extended JSON. */
+/** A command in one line: its database, and the command in extended JSON. */
 export function commandText({ database, command }: ShardCommand): string {
   return `${database} ${BSON.EJSON.stringify(command)}`;
 }
@@ -163,7 +164,7 @@ function collectionCommands(
       `${namespace} is sharded by ${JSON.stringify(present)} instead of ${JSON.stringify(key)}: reshard it`,
     );
   }
-  // A collection that has documents is sharded only if it has an index for the key.
+  // A collection with documents needs an index for the key first.
   const indexes = [{ name: 'by_shard_key', key }];
   const isIndexed = JSON.stringify(key) === JSON.stringify({ _id: 1 });
   return [
@@ -185,24 +186,23 @@ function onAdmin(command: Document): ShardCommand {
 }
 
 export interface ShardOptions {
-  /** The shards that zones are given to, as the operator named them; by default all. */
+  /** The shards for the zones; `null` for all. */
   shards: readonly string[] | null;
   dryRun: boolean;
-  /** Of a topic that is not there yet. */
+  /** For a topic that does not exist yet. */
   partitions: number;
 }
 
-/** A MongoDB, and what of the installation lies there. */
+/** A MongoDB, and the parts of the installation that it has. */
 interface PlaceToShard {
   client: MongoClient;
-  /** The name of the control database; `null` where it lies elsewhere. */
+  /** The name of the control database; `null` where another cluster has it. */
   control: string | null;
   environments: string[];
 }
 
 /**
- * Each sharded cluster that the installation or an environment has, before anything is changed. A dry run takes servers that are no routers
- * for clusters that have nothing yet.
+ * The sharded clusters of the installation and its environments. A dry run takes other servers for empty clusters.
  * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that a cluster does not have.
  */
 export async function clustersToShard(servers: Servers, { shards, dryRun }: ShardOptions) {
@@ -221,7 +221,8 @@ export async function clustersToShard(servers: Servers, { shards, dryRun }: Shar
   if (clusters.length === 0) {
     throw new StoreDataError(
       'server_unsuitable',
-      'MONGODB_URI does not lead to a router of a sharded cluster (mongos): nothing was changed. What would be done is shown by --dry-run, with the names of the --shards',
+      'MONGODB_URI is no router of a sharded cluster (mongos): nothing was changed. ' +
+        '--dry-run with the names of the --shards shows the commands',
     );
   }
   return clusters;
@@ -269,14 +270,14 @@ async function readEnvironment(servers: Servers, environment: string, partitions
   };
 }
 
-/** The numbers of the generations, and the number that comes next. */
+/** The numbers of the generations, and the next number. */
 function generationsOf(pointer: GenerationPointer | null): number[] {
   if (pointer === null) return [1];
   const { live, others = [] } = withNew(pointer, 0);
   return [live, ...others.filter(({ state }) => state !== 'dropping').map(({ number }) => number)];
 }
 
-/** Where each store's slices came from, as its stamp says. */
+/** The partition of each store, from its stamp. */
 async function placeStores(db: Db): Promise<Map<string, number>> {
   const options = { projection: { slice_partition: 1 }, sort: { _id: 1 } } as const;
   const stamps = await db.collection<Stamp>(STAMPS).find({}, options).toArray();

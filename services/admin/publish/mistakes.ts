@@ -1,4 +1,4 @@
-/** All that is wrong with an event, and what of its data is ignored: for those who write publishers. */
+/** All mistakes of an event, and its ignored fields, for developers of publishers. */
 import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
 import { entitySchemas } from '#shared/events/entities.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -14,12 +14,12 @@ type Entity = keyof typeof SCHEMAS;
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
 const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
-/** What each of them is about is the store itself. */
+/** Their subject is the store itself. */
 const ABOUT_THE_STORE = new Set<Entity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
 
 type Attributes = Record<string, unknown>;
 
-/** Every mistake of a message that is no event. Each attribute and the data is read on its own, in an event that is right otherwise. */
+/** All mistakes of a message: each attribute, and the data, is read in an otherwise valid event. */
 export function allMistakes(message: Buffer, first: EventRejected): EventRejected[] {
   if (first.reason === 'too_large' || first.reason === 'malformed') return [first];
   const given = attributesOf(message);
@@ -51,13 +51,13 @@ function mistakeOf(event: Attributes): EventRejected | null {
     return null;
   } catch (error) {
     if (error instanceof EventRejected) return error;
-    // Data may be nested deeper than can be written.
+    // Data may be nested too deep for JSON.stringify.
     if (error instanceof RangeError) return null;
     throw error;
   }
 }
 
-/** What of an event's data no schema knows, a sentence for each field. */
+/** A sentence for each field of the data that the schema lacks. */
 export function ignoredFields(message: Buffer): string[] {
   const given = attributesOf(message);
   const entity = entityOf(given);

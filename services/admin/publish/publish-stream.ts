@@ -1,4 +1,4 @@
-/** Publishes a stream of NDJSON to an environment's topics: each line is sent or reported, and nothing stops at a bad one. */
+/** Publishes a stream of NDJSON to an environment's topics: each line is sent or reported. */
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
@@ -14,11 +14,11 @@ export const noCounts = () => ({
   /** Events that Kafka has taken. */
   sent: 0,
   rejected: 0,
-  /** Of those that were sent, what is stored of their record is as new. */
+  /** Sent, though the stored record is as new. */
   outdated: 0,
   blank: 0,
   bytes: 0,
-  /** Up to this line, itself included, each was sent or reported. */
+  /** The last line up to which each was sent or reported. */
   doneUpToLine: 0,
 });
 
@@ -26,38 +26,38 @@ interface PublishOptions {
   input: AsyncIterable<Buffer>;
   send: (topic: string, messages: ProducerMessage[]) => Promise<void>;
   environment: string;
-  /** The trace that the messages are a part of, as W3C writes it. */
+  /** The W3C trace context of the messages. */
   traceparent?: string | undefined;
-  /** Stops between two lines; what was sent by then is counted. */
+  /** Stops between two lines. */
   signal: AbortSignal;
   counts: Counts;
   /** Names a line that is not sent, or that changes nothing. */
   report: (line: number, reason: string, detail: string) => void;
-  /** Reads what is stored of a batch's records before it is sent. */
+  /** Reads the stored versions of a batch's records before it is sent. */
   stored: StoredSequences;
 }
 
 /** The reason in the report of an event that changes nothing. */
 export const NOT_NEWER = 'not newer';
 
-/** Which record an event changes, and to which version. */
+/** The record that an event changes, and its new version. */
 export type RecordVersion = Pick<ReturnType<typeof readChange>, 'entity' | 'storeId' | 'id' | 'sequence'>;
 
-/** By `<entity>/<store>/<id>`, the `sequence` that is stored of some records, that of a deletion included. */
+/** The stored `sequence` of records or deletions, by `<entity>/<store>/<id>`. */
 export type StoredSequences = (records: readonly RecordVersion[]) => Promise<ReadonlyMap<string, number>>;
 
-/** An event, and the line that it came from. */
+/** An event and its line. */
 type Outgoing = EventLine & { line: number };
 
-/** A topic's default `max.message.bytes` is 1 MiB for what one request brings to one partition. */
+/** The default `max.message.bytes` limits the messages of one request for one partition to 1 MiB. */
 const BATCH_BYTES = 786_432;
 const BATCH_MESSAGES = 2_000;
 /** Roughly what Kafka's record format and a header add to a message. */
 const OVERHEAD_BYTES = 96;
 
 /**
- * Publishes until the stream ends, the signal comes or Kafka fails; then `counts` tells how far it came. One batch is under way while the
- * next is gathered, so that a store's events keep their order whatever has to be sent again.
+ * Publishes until the stream ends, the signal is aborted or Kafka fails. Only one batch is under way, while the next is gathered: so a
+ * store's events keep their order also in retries.
  */
 export async function publishStream(options: PublishOptions): Promise<void> {
   const { input, signal, counts } = options;
@@ -68,7 +68,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
     await underWay;
     const batch = gathered;
     underWay = noteOutdated(options, batch).then(() => sendBatch(options, batch));
-    // The next wait throws its failure; nothing is sent after it.
+    // The next send throws its failure.
     underWay.catch(() => undefined);
     [gathered, bytes] = [[], 0];
   };
@@ -86,12 +86,12 @@ export async function publishStream(options: PublishOptions): Promise<void> {
         lastLine = line.number;
         if (signal.aborted) break;
       }
-      // A pipe may bring nothing more for a while: send what has come.
+      // A pipe may pause: send the lines that have come.
       if (gathered.length > 0) await send();
       if (signal.aborted) break;
     }
   } catch (error) {
-    // A stream that is waited for ends by being destroyed.
+    // The signal destroys the stream.
     if (!signal.aborted) throw error;
   }
   await send();
@@ -176,10 +176,7 @@ export interface Line {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/**
- * Splits a stream of bytes into lines, whose bytes stay as they are: the lines that end in each chunk, and in the end the last one, if it
- * has no end. @param maxBytes of a longer line nothing is held.
- */
+/** Splits a stream into the lines that end in each chunk, byte for byte. @param maxBytes a longer line is not kept. */
 export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
   let number = 0;
   let parts: Buffer[] = [];
@@ -188,7 +185,7 @@ export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): 
   const append = (part: Buffer) => {
     length += part.length;
     last = part.at(-1) ?? last;
-    // One byte more than allowed: it may be the carriage return of the line's end.
+    // One byte more may be the carriage return at the line's end.
     parts = length > maxBytes + 1 ? [] : [...parts, part];
   };
   const finish = (): Line => {
@@ -213,19 +210,19 @@ export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): 
 }
 
 export interface EventLine {
-  /** Which of the environment's two topics it belongs to. */
+  /** Its topic. */
   channel: 'changes' | 'access';
   /** The message key. */
   storeId: string;
   value: Buffer;
-  /** What of a read model it changes; `null` on the topic of access. */
+  /** The changed record; `null` for access. */
   record: RecordVersion | null;
 }
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const BLANKS = new Set(Buffer.from(' \t\r'));
 
-/** Reads a line. @returns `null` for a blank one. @throws {EventRejected} when it is no event. */
+/** @returns `null` for a blank line. @throws {EventRejected} for a line that is no event. */
 export function readEventLine(line: Line): EventLine | null {
   const { bytes, number, length } = line;
   if (bytes === null) {
@@ -239,7 +236,7 @@ export function readEventLine(line: Line): EventLine | null {
   return { storeId, value, ...readEvent({ key: Buffer.from(storeId), value }) };
 }
 
-/** The store that an event names; where it names none, its reader says so. */
+/** The store that an event names; without one, the event is rejected later. */
 function storeIdOf(value: Buffer): string {
   try {
     const event = JSON.parse(value.toString('utf8')) as { storeid?: unknown } | null;
@@ -267,6 +264,7 @@ function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'ch
   }
   throw new EventRejected(
     'unknown_type',
-    `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.access_key.changed or store-data.store_access.changed`,
+    `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, ` +
+      'nor store-data.access_key.changed or store-data.store_access.changed',
   );
 }

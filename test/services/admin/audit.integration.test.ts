@@ -156,7 +156,7 @@ describe('the audit', () => {
     await withValidator({ phase: { $ne: 'done' } }, async () => {
       const result = await runCommand(env, ['keys', 'deactivate', 'half']);
       expect(result.code).toBe(0);
-      expect(result.stderr).toMatch(/^note: the audit does not say how this ended/m);
+      expect(result.stderr).toMatch(/^note: the audit lacks the end of this command/m);
     });
     expect((await service.api.askToken('half', 'secret')).status).toBe(400);
     expect(await commands('--client-id', 'half')).toMatchObject([

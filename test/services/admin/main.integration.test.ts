@@ -20,7 +20,7 @@ describe('the process', () => {
     expect(await runCommand(env, ['dead-letters', 'drop', '--all'])).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: 'store-data: nobody can be asked here: give --yes to drop dead letters for good\n',
+      stderr: 'store-data: there is no terminal for a question: give --yes to drop dead letters for good\n',
     });
     expect(await runProcess(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
     expect(await runProcess(env, [])).toMatchObject({

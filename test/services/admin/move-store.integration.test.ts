@@ -79,7 +79,7 @@ it('brings what came meanwhile when it is done again, tells what is no event, an
   await send(changesTopic(here), [{ key: 's1', value: 'poison' }]);
   const { exported } = await move();
   expect(exported.code).toBe(1);
-  expect(exported.stderr).toContain('1 of its messages are no events, and are left out');
+  expect(exported.stderr).toContain('1 of its messages are not events and are left out');
   await caughtUp(service.installation, here);
   expect(await contents(there)).toEqual(await contents(here));
 

@@ -57,7 +57,7 @@ describe('prepare', () => {
         const { code, stdout, stderr } = await shard(env, ...args);
         expect([code, stdout]).toEqual([1, '']);
         expect(stderr).toMatch(
-          /^store-data: MONGODB_URI does not lead to a router of a sharded cluster \(mongos\): nothing was changed/,
+          /^store-data: MONGODB_URI is no router of a sharded cluster \(mongos\): nothing was changed/,
         );
       }
       const topics = await withAdmin(installation.kafka, (admin) => admin.listTopics());

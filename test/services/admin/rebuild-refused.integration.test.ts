@@ -60,13 +60,13 @@ describe('a rebuild that would lose events', () => {
     expect(said).toContain('no projector fills generation 2: start one of this release');
     command.kill('SIGINT');
     expect(await result).toMatchObject({ code: 1 });
-    expect((await result).stderr).toContain('interrupted: projectors go on filling generation 2');
+    expect((await result).stderr).toContain('interrupted: projectors continue to fill generation 2');
     expect(await statesOf(installation, environment)).toEqual(['1 live', '2 building']);
 
     const projector = await startSilentProjector(installation, environment);
     const again = await rebuild(environment);
     await projector.stop();
-    expect([again.code, again.stderr.split('\n')[0]]).toEqual([0, `goes on with generation 2 of ${environment}`]);
+    expect([again.code, again.stderr.split('\n')[0]]).toEqual([0, `continues generation 2 of ${environment}`]);
     expect(await statesOf(installation, environment)).toEqual(['1 kept', '2 live']);
   });
 });

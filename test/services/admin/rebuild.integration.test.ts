@@ -137,7 +137,7 @@ describe('rebuild', () => {
     const { code, stdout, stderr } = await run('rebuild', '--wait', '--share', '80');
     expect(code).toBe(0);
     expect(stderr).toMatch(/builds generation 4/);
-    expect(stderr).toMatch(/\[[#.]{24}\] \d+ %, \d+ of \d+/);
+    expect(stderr).toMatch(/applied \d+ of \d+ messages/);
     expect(stdout).toMatch(/generations flip 4/);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 live', '4 building']);
     await eventually('metrics name the generation', async () =>

@@ -73,6 +73,6 @@ describe('the servers that a command works on', () => {
 
   it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file that says %j', async (content) => {
     await writeStack(content);
-    await expect(readConnection({}, [folder])).rejects.toThrow(/not what a running local stack leaves/);
+    await expect(readConnection({}, [folder])).rejects.toThrow(/not the file of a running local stack/);
   });
 });

@@ -127,7 +127,7 @@ describe('signing-keys', () => {
       await eventually('both sign with the new key', () => [seen.a, seen.b].every((kids) => kids.has(next?.kid)));
       const early = await run('retire', first.kid);
       expect(early).toMatchObject({ code: 1, stdout: '' });
-      expect(early.stderr).toMatch(/^store-data: tokens of [\w-]+ may live until 20[^ ]+Z; --force/);
+      expect(early.stderr).toMatch(/^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/);
       await eventually('the former key can be retired', async () => {
         const [, former] = await json('list');
         return Date.parse(former?.tokens_until ?? '') <= Date.now();
@@ -172,7 +172,7 @@ describe('signing-keys', () => {
     const [waiting] = await json('rotate');
     const before = await readFile(file, 'utf8');
     const refusals = [
-      [['rotate'], 1, /waits already, to sign from 20/],
+      [['rotate'], 1, /already waits, and signs from 20/],
       [['rotate', '--activate-after', '2s'], 2, /at least 3 s/],
       [['retire', 'nobody'], 1, /there is no signing key nobody/],
       [['retire', first.kid], 1, /signs now/],
@@ -193,7 +193,7 @@ describe('signing-keys', () => {
     const second = await newSigningKey();
     await writeFile(file, printKeySet([second, first]));
     const refused = await run('retire', first.kid);
-    expect(refused.stderr).toMatch(/nothing says since when .* does not sign/);
+    expect(refused.stderr).toMatch(/it is unknown when .* stopped signing/);
     expect(await json('retire', first.kid, '--force')).toMatchObject([{ kid: second.kid, state: 'signs' }]);
   });
 

@@ -73,7 +73,7 @@ it('is skipped where somebody else holds what it writes, when an operator says s
     expect(await skip(4)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
     expect(await skip(3)).toMatchObject({
       code: 0,
-      stdout: `${topic}/0 goes on at 4; the dead letter is ${topic}/0/3\n`,
+      stdout: `${topic}/0 continues at 4; the dead letter is ${topic}/0/3\n`,
     });
     await eventually('what is behind it is applied', async () => (await orders()).includes('s2/waits'));
     expect(await letters()).toMatchObject([bare(3)]);

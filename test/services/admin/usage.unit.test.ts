@@ -33,9 +33,9 @@ describe('the command line', () => {
     [['sessions', 'revoke'], /give a session id, or --token/],
     [['sessions', 'revoke', 'abc'], /32 hexadecimal digits/],
     [['sessions', 'revoke', '0'.repeat(32), '-s', 's1'], /needs --store, --environment and --client/],
-    [['sessions', 'revoke', 'abc', '--token'], /--token tells everything/],
-    [['dead-letters', 'retry'], /say which/],
-    [['dead-letters', 'retry', '--all', '--reason', 'malformed'], /say which/],
+    [['sessions', 'revoke', 'abc', '--token'], /--token names everything/],
+    [['dead-letters', 'retry'], /give either ids/],
+    [['dead-letters', 'retry', '--all', '--reason', 'malformed'], /give either ids/],
     [['dead-letters', 'retry', 'a/0/1', '-e', 'x'], /leave out --environment/],
     [['dead-letters', 'show', 'a/0/1', '--raw', '--json'], /--raw goes with no other option/],
   ])('refuses %j before it connects to anything', async (args, message) => {

@@ -1,7 +1,4 @@
-/**
- * `keys list`, `keys show`, and what a key may do from now on, for tokens already issued too: `keys scopes`, `revoke`, `deactivate`,
- * `activate`.
- */
+/** `keys list` and `show`; `keys scopes`, `revoke`, `deactivate` and `activate`, which also change tokens already issued. */
 import { Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { type AccessKey, validSecrets } from '#shared/access/access-keys.ts';
@@ -55,7 +52,7 @@ export const listCommand = () =>
       }),
     );
 
-/** When keys last obtained a token, in milliseconds, by `client_id`; nothing where Redis does not know. */
+/** When keys last got a token, in milliseconds, by `client_id`; without those that Redis lacks. */
 type LastTokens = ReadonlyMap<string, number>;
 
 async function readLastTokens(servers: Servers, keys: readonly AccessKey[]): Promise<LastTokens> {
@@ -75,7 +72,7 @@ async function readLastTokens(servers: Servers, keys: readonly AccessKey[]): Pro
     return last;
   } catch (error) {
     if (!isUnavailable(error) && !(error instanceof StoreDataError)) throw error;
-    remark(`note: when keys last obtained a token is unknown: ${asFailure(error).message}`);
+    remark(`note: the last tokens of keys are unknown: ${asFailure(error).message}`);
     return new Map();
   }
 }
@@ -115,7 +112,7 @@ export const showCommand = () =>
 
 export const scopesCommand = () =>
   keyCommand('scopes', 'Replace the scopes of a key')
-    .addOption(scopesOption('--set <list>', 'all scopes it shall have, separated by commas').makeOptionMandatory())
+    .addOption(scopesOption('--set <list>', 'all its scopes, separated by commas').makeOptionMandatory())
     .addOption(waitOption())
     .action((clientId, flags) =>
       withServers(async (servers) => {
@@ -149,7 +146,7 @@ export const statusCommands = () =>
       ),
   );
 
-/** @param fresh of credentials that are new: a secret that was made here is shown, and stored nowhere else. @throws as `changeAccess`. */
+/** @param fresh new credentials: a generated secret is shown, and stored nowhere. @throws as `changeAccess`. */
 export async function changeKey(
   servers: Servers,
   clientId: string,
@@ -181,7 +178,7 @@ export async function changeKey(
     show(changed.state, changed.changed, true);
     return changed;
   } catch (error) {
-    // The change is in MongoDB, and its secret nowhere else.
+    // The change is in MongoDB; its secret is nowhere else.
     if (fresh !== undefined && error instanceof IncompleteChange) {
       show(error.state as KeyState, true, false);
     }

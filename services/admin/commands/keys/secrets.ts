@@ -1,4 +1,4 @@
-/** `keys create` and `keys rotate-secret`: new credentials, or those that a client has already. A new secret counts beside the old one. */
+/** `keys create` and `keys rotate-secret`: new credentials, or those that a client has already. Old and new secret are both valid. */
 import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { validSecrets } from '#shared/access/access-keys.ts';
@@ -19,7 +19,7 @@ import {
 import { isJson, remark } from '../../output.ts';
 import { changeKey } from './rights.ts';
 
-/** Shorter ones, which we would not make, can be guessed from their hash. */
+/** Shorter ones, which only operators bring, can be guessed from their hash. */
 const MIN_SAFE_SECRET_LENGTH = 22;
 const MAX_SECRET_LENGTH = 1_024;
 
@@ -59,7 +59,7 @@ interface SecretFlags {
   secretStdin?: true | undefined;
 }
 
-/** The secret that the operator brings; `null` where one is to be made. */
+/** The operator's own secret; `null` where one is generated. */
 async function importedSecret({ clientId, secretFile, secretStdin }: SecretFlags): Promise<string | null> {
   if (secretFile !== undefined && secretStdin === true) {
     throw new WrongUsage('--secret-file and --secret-stdin exclude each other');
@@ -88,10 +88,10 @@ async function readSecret(file: string | undefined): Promise<string> {
 }
 
 export const rotateSecretCommand = () =>
-  command('rotate-secret', 'Give a key a new secret; the old one counts until it is retired')
+  command('rotate-secret', 'Give a key a new secret; the old one is valid until it is retired')
     .argument('<client_id>', 'the key', readClientId)
     .option('--retire-old', 'make no new secret: end the older of the two, at once')
-    .option('--retire-old-after <time>', 'let the old secret end by itself, such as after 24h', duration)
+    .option('--retire-old-after <time>', 'end the old secret after a time such as 24h', duration)
     .addOption(waitOption())
     .action(async (clientId, flags) => {
       const { retireOld, retireOldAfter } = flags;
@@ -102,7 +102,7 @@ export const rotateSecretCommand = () =>
         if (retireOld) {
           const about = { action: 'keys.retire-secret' } as const;
           await changeKey(servers, clientId, flags, about, (before) => withoutOldSecret(clientId, before));
-          if (!isJson()) remark('the old secret is retired; tokens that it got live on until they expire');
+          if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');
           return;
         }
         const secret = newClientSecret();
@@ -114,20 +114,21 @@ export const rotateSecretCommand = () =>
       });
     });
 
-/** A key that exists: its valid secrets, and the rest without their deadlines. */
+/** An existing key without deadlines, its valid secrets, and their deadlines. */
 function secretsOf(clientId: string, before: KeyState | null) {
   const existing = existingKey(clientId, before);
   const { secret_expires_at: ends = {}, ...key } = existing;
   return { key, ends, secrets: validSecrets(existing) };
 }
 
-/** Without the secret that came first. It takes a right away, so it counts at once, without a projector. */
+/** Without the older secret. */
 function withoutOldSecret(clientId: string, before: KeyState | null): KeyState {
   const { key, secrets } = secretsOf(clientId, before);
   const [newest, ...old] = secrets;
   if (newest !== undefined && old.length > 0) return { ...key, secret_hashes: [newest] };
   throw commandInvalid(
-    `key ${clientId} has no older secret to retire: "keys rotate-secret ${clientId}" makes a new one, and "keys revoke ${clientId}" ends the key`,
+    `key ${clientId} has no older secret to retire: "keys rotate-secret ${clientId}" makes a new one, ` +
+      `and "keys revoke ${clientId}" ends the key`,
   );
 }
 
@@ -138,7 +139,8 @@ function withNewSecret(clientId: string, before: KeyState | null, hash: string, 
   if (more.length > 0) {
     const [known] = Object.values(ends);
     throw commandInvalid(
-      `key ${clientId} has two secrets already${known === undefined ? '' : `, the old one until ${known}`}: end the old one first, with "keys rotate-secret ${clientId} --retire-old"`,
+      `key ${clientId} has two secrets already${known === undefined ? '' : `, the old one until ${known}`}: ` +
+        `retire the old one first, with "keys rotate-secret ${clientId} --retire-old"`,
     );
   }
   if (old === undefined) return { ...key, secret_hashes: [hash] };

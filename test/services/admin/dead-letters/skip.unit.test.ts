@@ -22,14 +22,14 @@ describe('the last offset that is passed by', () => {
   it('is what the operator says where it cannot be told', () => {
     expect(lastToSkip(batch(5, null), 5, 20)).toBe(5);
     expect(lastToSkip(batch(5, null), 12, 20)).toBe(12);
-    expect(() => lastToSkip(batch(5, null), 4, 20)).toThrow(/from 5 on: --to lies before it/);
+    expect(() => lastToSkip(batch(5, null), 4, 20)).toThrow(/from 5 on: --to is before it/);
     expect(() => lastToSkip(batch(5, null), undefined, 20)).toThrow(/give --to/);
   });
 
   it('is one that the log has', () => {
     expect(lastToSkip(batch(5, null), 19, 20)).toBe(19);
     for (const beyond of [20, 190]) {
-      expect(() => lastToSkip(batch(5, null), beyond, 20)).toThrow(/the log ends with 19: --to lies beyond it/);
+      expect(() => lastToSkip(batch(5, null), beyond, 20)).toThrow(/the log ends with 19: --to is beyond it/);
     }
   });
 });
