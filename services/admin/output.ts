@@ -61,7 +61,8 @@ export type Column<R> =
 function cellText(value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (Array.isArray(value)) return value.join(' ') || '(none)';
-  return printable(value instanceof Date ? value.toISOString() : String(value));
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'string' ? printable(value) : JSON.stringify(value);
 }
 
 const FRAME =

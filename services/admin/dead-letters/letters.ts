@@ -64,7 +64,7 @@ export interface LetterSelection {
 }
 
 /** The environments of ids, else the chosen ones. */
-export function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
+function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
   const chosen = chooseEnvironments(config, given);
   if (ids.length === 0) return chosen;
   const topics = new Set(ids.map((id) => id.slice(0, id.indexOf('/'))));

@@ -213,7 +213,7 @@ async function confirmLetters(
 const SLICE_LETTERS = 100;
 const SLICE_BYTES = 4_194_304;
 
-export async function* letterSlices(letters: AsyncIterable<LetterSummary>): AsyncGenerator<LetterSummary[]> {
+async function* letterSlices(letters: AsyncIterable<LetterSummary>): AsyncGenerator<LetterSummary[]> {
   let slice: LetterSummary[] = [];
   let bytes = 0;
   for await (const letter of letters) {

@@ -117,19 +117,6 @@ describe('keys', () => {
     expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
   });
 
-  it('get and lose scopes', async () => {
-    const key = await newKey('order');
-    expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({
-      scopes: ['order', 'menu'],
-      live: true,
-    });
-    expect(await grantOf(key)).toEqual(['active order menu']);
-    await json('keys', 'scopes', key, '--set', 'store');
-    expect(await grantOf(key)).toEqual(['active store']);
-    await logIsApplied();
-    expect(await storedKey(key)).toMatchObject({ scopes: ['store'], sequence: 3 });
-  });
-
   it('are suspended, let in again, and revoked for good', async () => {
     const key = await newKey();
     await json('keys', 'deactivate', key);
@@ -147,14 +134,6 @@ describe('keys', () => {
     await logIsApplied();
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
   });
-
-  it.each(['keys revoke nobody', 'keys scopes nobody --set menu'])(
-    'that do not exist are not changed: %s',
-    async (words) => {
-      const stderr = 'store-data: there is no key nobody\n';
-      expect(await runCommand(installation.env, words)).toMatchObject({ code: 1, stderr });
-    },
-  );
 
   it('are changed by two operators at once without either undoing the other', async () => {
     for (let round = 0; round < 2; round += 1) {
@@ -260,15 +239,6 @@ describe('while Kafka or Redis is away', () => {
       'a projector brings Redis up to date',
       async () => (await grantOf(other))[0] === 'revoked crm order',
     );
-  });
-
-  it('nothing that gives rights is written', async () => {
-    const key = await newKey('order');
-    const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
-    const failed = await runCommand(noKafka, `keys scopes ${key} --set order,crm,menu`);
-    expect(failed).toMatchObject({ code: 1, stdout: '' });
-    await json('keys', 'deactivate', key);
-    expect(await storedKey(key)).toMatchObject({ scopes: ['order'], status: 'inactive' });
   });
 });
 

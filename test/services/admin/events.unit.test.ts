@@ -3,13 +3,6 @@ import { readChange } from '#shared/events/change.ts';
 import { runCommand } from './run-command.ts';
 
 describe('events', () => {
-  it('lists every entity with what it requires', async () => {
-    const { code, stdout } = await runCommand({}, ['events']);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^category +name position active$/m);
-    expect(stdout).toMatch(/^store_access +status$/m);
-  });
-
   it('shows fields within 80 columns, and an example that the projector takes', async () => {
     const { code, stdout } = await runCommand({}, ['events', 'order']);
     expect(code).toBe(0);
@@ -29,11 +22,5 @@ describe('events', () => {
       ]) as unknown,
       example: { type: 'store-data.customer.changed' },
     });
-  });
-
-  it('names the entities that there are', async () => {
-    const { code, stderr } = await runCommand({}, ['events', 'orders']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('store, coupon, customer');
   });
 });

@@ -134,27 +134,6 @@ describe('publish', () => {
     }
   });
 
-  it('stops cleanly on Ctrl-C and says how far it came', async () => {
-    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
-    let written = 0;
-    const writing = setInterval(() => {
-      for (let line = 0; line < 50; line += 1) {
-        written += 1;
-        child.stdin.write(`${orderLine('s1', `c${written}`)}\n`);
-      }
-    }, 5);
-    child.stdin.on('error', () => undefined);
-    const before = (await published(first)).length;
-    await eventually('something is published', async () => (await published(first)).length > before);
-    child.kill('SIGINT');
-    const { code, stdout, stderr } = await result;
-    clearInterval(writing);
-    const sent = Number(/^sent (\d+), rejected 0/.exec(stdout)?.[1]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`);
-    expect((await published(first)).length - before).toBe(sent);
-  });
-
   it('sends what a pipe has brought before it brings more, and ends at once on Ctrl-C', async () => {
     const before = (await published(first)).length;
     const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);

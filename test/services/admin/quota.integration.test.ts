@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setQuota } from '#admin/commands/quota.ts';
 import { Servers } from '#admin/servers.ts';
-import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
+import { controlCollections } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
@@ -88,26 +88,6 @@ describe('quota set', () => {
       Array.from({ length: 3 }, () => '"store";q=50;w=30'),
     );
     expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual(['active 50 30']);
-  });
-
-  it('stays through changes of the store’s blocking, and the blocking through it', async () => {
-    const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
-    await applyStoreStatus(stores(), environment(), blocked, 'access');
-    await set('both', { requests: 9 });
-    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual(['blocked 9']);
-    await applyStoreStatus(stores(), environment(), { ...blocked, sequence: 2, status: 'active' }, 'access');
-    expect(await stores().findOne({ store_id: 'both' })).toMatchObject({
-      access_status: 'active',
-      quota: { requests: 9 },
-    });
-  });
-
-  it('leaves other stores and environments alone', async () => {
-    await set('alone', { requests: 1 });
-    await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
-    const token = await service.api.token('elsewhere', 'secret');
-    const configured = '"store";q=1000000;w=60';
-    expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
   });
 });
 

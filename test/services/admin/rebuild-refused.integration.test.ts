@@ -31,7 +31,7 @@ describe('a rebuild that would lose events', () => {
     const { code, stderr } = await rebuild(environment);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      `topic ${topic} no longer reaches back to its beginning: partition 1 begins at 3. What came before can't be projected anew`,
+      `topic ${topic} has lost its beginning: partition 1 begins at 3. A rebuild would lose earlier events`,
     );
     expect(await statesOf(installation, environment)).toEqual(['1 live']);
   });

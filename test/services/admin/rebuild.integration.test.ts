@@ -68,16 +68,6 @@ describe('rebuild', () => {
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
   });
 
-  it('shows what there is', async () => {
-    const row = (start: string) => new RegExp(`^${installation.environment} ${start} \\d \\d+ (s|min) 0 1$`);
-    // A projector whose group is settling counts for a moment as none.
-    await eventually('both generations are shown with their projector', async () => {
-      const { stdout } = await run('generations', 'list');
-      const [, kept = '', live = ''] = stdout.split('\n').map((line) => line.replaceAll(/ +/g, ' '));
-      return row('1 kept').test(kept) && row('2 live').test(live);
-    });
-  });
-
   it('drops a generation only when told to, and never the live one', async () => {
     expect(await run('generations', 'drop', '2', '--yes')).toMatchObject({
       code: 1,

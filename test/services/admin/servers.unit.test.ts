@@ -52,12 +52,6 @@ describe('the servers that a command works on', () => {
     expect([config.kafka.brokers, config.redis.url]).toEqual([[], '']);
   });
 
-  it('are never a stack’s where one environment’s own is given', async () => {
-    await writeStack(STACK);
-    const env = { SANDBOX_MONGODB_URI: 'mongodb://own' };
-    expect((await readConnection(env, [folder])).config.mongodb.uri).toBe('');
-  });
-
   it.each([
     ['keys list', 'MONGODB_URI'],
     ['sessions list --store s1 -e production', 'REDIS_URL'],

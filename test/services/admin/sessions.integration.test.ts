@@ -50,12 +50,6 @@ describe('sessions revoke', () => {
     expect(again.stdout).toMatch(/revoked_before +true\n/);
   });
 
-  it('ends a session by its id', async () => {
-    const { id, key } = await session();
-    expect(await runCommand(installation.env, byId(id))).toMatchObject({ code: 0 });
-    expect(await installation.redis.exists(key)).toBe(0);
-  });
-
   it('says so too where a service ended it first, as each does within a second', async () => {
     const { id, key } = await session();
     const { env, redis } = installation;

@@ -44,13 +44,6 @@ describe('scheduleOf', () => {
     ]);
   });
 
-  it('does not know since when a key does not sign where one before it has no time', () => {
-    expect(scheduleOf([key('b'), key('a')], NOW, LIFETIME)[1]).toMatchObject({
-      state: 'verifies',
-      tokensUntil: null,
-    });
-  });
-
   it('allows for clocks that are ahead: a key that nearly signs may have signed', () => {
     const [waiting] = scheduleOf([key('b', 1), key('a')], NOW, LIFETIME);
     expect(waiting).toMatchObject({ state: 'waits', tokensUntil: null });

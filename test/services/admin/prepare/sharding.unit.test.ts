@@ -50,15 +50,6 @@ function after(commands: readonly ShardCommand[]): ShardedCluster {
 }
 
 describe('what makes a sharded cluster ready', () => {
-  it('gives each partition a zone, and the zones to the shards in turn', () => {
-    const commands = planSharding(EMPTY, ['a', 'b'], 'sd_control', [environment()]);
-    expect(named(commands, 'addShardToZone')).toEqual([
-      { addShardToZone: 'a', zone: 'sd.production.0' },
-      { addShardToZone: 'b', zone: 'sd.production.1' },
-      { addShardToZone: 'a', zone: 'sd.production.2' },
-    ]);
-  });
-
   it('puts the documents of a store into the zone of its partition, as the checkpoint and the letters of that partition', () => {
     const commands = planSharding(EMPTY, ['a'], 'sd_control', [environment()]);
     const ranges = named(commands, 'updateZoneKeyRange');
@@ -104,15 +95,6 @@ describe('what makes a sharded cluster ready', () => {
         command: { shardCollection: 'sd_production_g1.orders', key: { store_id: 1, _id: 1 } },
       },
     ]);
-  });
-
-  it('is nothing where all is there, and only what is missing of a store that is new', () => {
-    const cluster = after(planSharding(EMPTY, ['a', 'b'], 'sd_control', [environment()]));
-    expect(planSharding(cluster, ['a', 'b'], 'sd_control', [environment()])).toEqual([]);
-    const stores = new Map([...environment().stores, ['s3', 1] as const]);
-    const more = planSharding(cluster, ['a', 'b'], 'sd_control', [environment({ stores })]);
-    expect(new Set(more.map(({ command }) => command['zone']))).toEqual(new Set(['sd.production.1']));
-    expect(more.every(({ command }) => 'updateZoneKeyRange' in command)).toBe(true);
   });
 
   it('leaves a zone on the shard to which an operator moved it', () => {
