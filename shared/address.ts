@@ -1,10 +1,10 @@
-/** How addresses of servers are read and shown. An ambiguous one is not shown: any part of it may belong to a password. */
+/** Reads and shows addresses of servers. An ambiguous one is not shown: any part of it may belong to a password. */
 
 export interface Address {
   /** With `://`; empty for a list of brokers. */
   scheme: string;
   hosts: string[];
-  /** From the slash on, without parameters: a database, or the name by which sentinels know a master. */
+  /** From the slash on, without parameters: a database, or the name of a master behind sentinels. */
   path: string;
 }
 
@@ -13,10 +13,10 @@ const SCHEME = /^(?:rediss?(?:\+(?:sentinel|cluster))?|mongodb(?:\+srv)?):\/\//i
 const IN_TEXT = new RegExp(String.raw`\b${SCHEME.source.slice(1)}[^\s"'\`<>]*[^\s"'\`<>,.;:)]`, 'gi');
 /** A name, an address, an encoded path of a socket. */
 const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;
-/** Of a database or a master: anything else belongs into parameters. */
+/** A database or a master: anything else belongs into parameters. */
 const PATH = /^(?:\/[\w.%-]*)?$/;
 
-/** User and password end with the last `@`. @returns `null` where it cannot be said for certain what is the host. */
+/** User and password end with the last `@`. @returns `null` if the host is ambiguous. */
 export function readAddress(text: string): Address | null {
   const [scheme = ''] = SCHEME.exec(text) ?? [];
   const rest = text.slice(scheme.length);
@@ -25,7 +25,7 @@ export function readAddress(text: string): Address | null {
   const behind = end === -1 ? '' : rest.slice(end);
   const [path = '', ...parameters] = behind.split(/[?#]/);
   const hosts = authority.slice(authority.lastIndexOf('@') + 1).split(',');
-  // An `@` behind the host: then that was no host, but a password with a slash, a question mark or a hash in it.
+  // An `@` behind the host: then the password holds a slash, a question mark or a hash.
   const isCertain = !behind.includes('@') && PATH.test(path) && hosts.every((host) => HOST.test(host));
   const hasFragment = behind.includes('#');
   return isCertain && !hasFragment && parameters.length <= 1 ? { scheme, hosts, path } : null;
@@ -37,7 +37,7 @@ export function shownAddress(text: string): string {
   return `${address.scheme}${address.hosts.join(',')}${address.path}`;
 }
 
-/** A text that is not ours, such as a driver's message, with its addresses as they may be shown. */
+/** A foreign text, such as a driver's message, with safe forms of its addresses. */
 export function withoutCredentials(text: string): string {
   return text.replace(IN_TEXT, shownAddress);
 }
@@ -50,10 +50,10 @@ export interface RedisNode {
 export interface RedisAddress {
   kind: 'server' | 'sentinel' | 'cluster';
   nodes: readonly [RedisNode, ...RedisNode[]];
-  /** The name by which sentinels know the master; empty without sentinels. */
+  /** The master's name at the sentinels; empty without sentinels. */
   master: string;
   isSecure: boolean;
-  /** What leads to a server, with user, password and parameters as they were given. */
+  /** The address of one server, with the given user, password and parameters. */
   urlOf: (node: RedisNode) => string;
 }
 
@@ -66,7 +66,7 @@ export function readRedisAddress(text: string): RedisAddress | null {
   const { scheme, rest = '' } = groups;
   const kind = (groups['kind'] ?? 'server') as RedisAddress['kind'];
   const path = address.path.slice(1);
-  // One server may have several databases; a cluster has one, and sentinels are asked for a name.
+  // One server may have several databases, a cluster has one, and sentinels need the name of a master.
   const isWhole = { server: address.hosts.length === 1, sentinel: path !== '', cluster: path === '' }[kind];
   const [first, ...more] = address.hosts.map((host) => nodeOf(host, DEFAULT_PORTS[kind]));
   if (!isWhole || first === undefined) return null;

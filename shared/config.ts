@@ -1,4 +1,4 @@
-/** The configuration, read once from the environment, all mistakes reported together. A test keeps `docs/configuration.md` like it. */
+/** The configuration, read once from the environment; all mistakes are reported together. A test compares `docs/configuration.md`. */
 import { closest, distance } from 'fastest-levenshtein';
 import { type Static, type TSchema, Type } from 'typebox';
 import {
@@ -53,17 +53,16 @@ const kafkaServers = {
   }),
   tls: Type.Object({
     enabled: setting('KAFKA_TLS', flag, 'false', {
-      meaning: 'Whether brokers are talked to by TLS.',
+      meaning: 'Whether connections to brokers use TLS.',
     }),
     caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
-      meaning: 'File with the certificates (PEM) of those who vouch for the brokers; the system’s when empty.',
+      meaning: 'File with the certificates (PEM) of the brokers’ authorities; the system’s when empty.',
     }),
-    ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, where it asks for one.'),
+    ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
   }),
   sasl: Type.Object({
     mechanism: optional('KAFKA_SASL_MECHANISM', oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'), {
-      meaning:
-        'How we show Kafka who we are: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; not at all when empty.',
+      meaning: 'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; none when empty.',
     }),
     ...userOf(
       'KAFKA_SASL',
@@ -71,10 +70,10 @@ const kafkaServers = {
       'Password of that user; with `oauthbearer` the client secret.',
     ),
     tokenUrl: optional('KAFKA_SASL_TOKEN_URL', webAddress, {
-      meaning: 'Token endpoint of `oauthbearer`, which is asked by the client credentials grant.',
+      meaning: 'Token endpoint of `oauthbearer`, for the client credentials grant.',
     }),
     scope: optional('KAFKA_SASL_SCOPE', anyText, {
-      meaning: 'Scope that is asked for there.',
+      meaning: 'Scope that is requested there.',
     }),
   }),
 };
@@ -83,14 +82,14 @@ const mongodbServers = {
   uri: setting('MONGODB_URI', mongodbAddress, null, {
     meaning: 'Connection string of the MongoDB replica set.',
   }),
-  ...userOf('MONGODB', 'User of MongoDB, where the connection string names none.'),
+  ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
   tls: Type.Object({
     caFile: optional('MONGODB_TLS_CA_FILE', anyText, {
-      meaning: 'File with the certificates (PEM) of those who vouch for MongoDB; turns TLS on.',
+      meaning: 'File with the certificates (PEM) of MongoDB’s authorities; turns TLS on.',
     }),
     certKeyFile: optional('MONGODB_TLS_CERT_KEY_FILE', anyText, {
       meaning:
-        'File with our own certificate and its private key for MongoDB; turns TLS on. With `authMechanism=MONGODB-X509` in the connection string it says who we are.',
+        'File with our own certificate and private key; turns TLS on. `authMechanism=MONGODB-X509` authenticates by it.',
     }),
   }),
 };
@@ -102,19 +101,18 @@ const settings = Type.Object({
     meaning: 'The environments served, separated by commas.',
   }),
   namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
-    meaning: 'Leads the names of databases, consumer groups and Redis keys, so that installations can share servers.',
+    meaning: 'Prefix of databases, consumer groups and Redis keys, so that installations can share servers.',
   }),
   logLevel: setting('LOG_LEVEL', oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info', {
     meaning: 'Least severe level that is logged.',
   }),
   logFormat: setting('LOG_FORMAT', oneOf('numbers', 'names'), 'numbers', {
-    meaning:
-      'How log lines tell level and time: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 in UTC).',
+    meaning: 'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
   }),
   kafka: Type.Object({
     brokers: kafkaServers.brokers,
     sessionTimeoutMs: setting('KAFKA_SESSION_TIMEOUT_MS', wholeNumber(1_000, 300_000), '6000', {
-      meaning: 'After how many milliseconds without a heartbeat the group gives a projector’s partitions to another.',
+      meaning: 'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
     }),
     tls: kafkaServers.tls,
     sasl: kafkaServers.sasl,
@@ -122,56 +120,55 @@ const settings = Type.Object({
   mongodb: Type.Object({
     uri: mongodbUri,
     readTimeoutMs: setting('MONGODB_READ_TIMEOUT_MS', wholeNumber(50, 60_000), '600', {
-      meaning: 'How many milliseconds a request may wait for MongoDB before it is answered 503.',
+      meaning: 'Milliseconds that a request may wait for MongoDB before it is answered 503.',
     }),
     ...mongodbAccess,
   }),
   redis: Type.Object({
     url: setting('REDIS_URL', redisAddress, null, {
       meaning:
-        'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
+        'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; ' +
+        'some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
     }),
     commandTimeoutMs: setting('REDIS_COMMAND_TIMEOUT_MS', wholeNumber(10, 10_000), '200', {
-      meaning: 'How many milliseconds a Redis command may take before the request is answered 503.',
+      meaning: 'Milliseconds that a Redis command may take before the request is answered 503.',
     }),
-    ...userOf('REDIS', 'User of Redis (ACL), where the address names none.'),
+    ...userOf('REDIS', 'User of Redis (ACL), if the address names none.'),
     tls: Type.Object({
       caFile: optional('REDIS_TLS_CA_FILE', anyText, {
         meaning:
-          'File with the certificates (PEM) of those who vouch for Redis; needs a `rediss://` address, as the next two do.',
+          'File with the certificates (PEM) of Redis’s authorities; needs a `rediss` address, as the next two do.',
       }),
-      ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, where it asks for one.'),
+      ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, if it requires one.'),
     }),
-    /** Our user of the sentinels, which have users of their own. */
+    /** Sentinels have users of their own. */
     sentinel: Type.Object({
       ...userOf(
         'REDIS_SENTINEL',
         'User of the sentinels (ACL).',
-        'Password of the sentinels, where they ask for one; that of Redis is not shown to them.',
+        'Password of the sentinels, if they require one; they never get that of Redis.',
       ),
     }),
   }),
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
   tracing: Type.Object({
     endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', webAddress, {
-      meaning:
-        'Address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`. Traces are made only where this or the next is set.',
+      meaning: 'A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`. This or the next turns tracing on.',
     }),
     tracesEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webAddress, {
-      meaning: 'The whole address to which traces are sent, instead of `/v1/traces` of that one.',
+      meaning: 'The whole address for traces, instead of `/v1/traces` at that one.',
     }),
     protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/json'), 'http/json', {
-      meaning: 'How spans are written. There is no other way.',
+      meaning: 'The format of spans. There is no other.',
     }),
     headers: setting('OTEL_EXPORTER_OTLP_HEADERS', pairs, '', {
-      meaning:
-        'What is sent along to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
+      meaning: 'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
     }),
     serviceName: optional('OTEL_SERVICE_NAME', anyText, {
       meaning: 'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
     }),
     resource: setting('OTEL_RESOURCE_ATTRIBUTES', pairs, '', {
-      meaning: 'What every span says of where it comes from, such as `deployment.environment.name=staging`.',
+      meaning: 'Attributes of every span, such as `deployment.environment.name=staging`.',
     }),
     sampler: setting(
       'OTEL_TRACES_SAMPLER',
@@ -186,7 +183,8 @@ const settings = Type.Object({
       'parentbased_always_on',
       {
         meaning:
-          'Which requests and slices are traced. One that begins with `parentbased_` leaves it to a publisher that sends `traceparent`, and to a caller where `QUERY_TRUST_TRACEPARENT` says so.',
+          'Which requests and slices are traced. With `parentbased_…` a publisher that sends `traceparent` decides, ' +
+          'and a caller if `QUERY_TRUST_TRACEPARENT` allows it.',
       },
     ),
     samplerArg: setting(
@@ -195,14 +193,14 @@ const settings = Type.Object({
       '1',
       {
         meaning:
-          'Of `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
+          'For `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
       },
     ),
     sendAfterMs: setting('OTEL_BSP_SCHEDULE_DELAY', wholeNumber(1, 600_000), '5000', {
-      meaning: 'After how many milliseconds spans are sent, unless there are 512 before.',
+      meaning: 'Milliseconds after which spans are sent, unless there are 512 before.',
     }),
     queuedSpans: setting('OTEL_BSP_MAX_QUEUE_SIZE', wholeNumber(1, 1_000_000), '2048', {
-      meaning: 'Most spans that wait to be sent; further ones are dropped.',
+      meaning: 'The most spans that wait to be sent; further ones are dropped.',
     }),
   }),
   operations: Type.Object({
@@ -223,16 +221,18 @@ const settings = Type.Object({
     tls: Type.Object({
       ...certificateOf(
         'QUERY_TLS',
-        'File with the certificate chain of the query service, for HTTPS without a proxy; read again when it changes.',
+        'File with the query service’s certificate chain, for HTTPS without a proxy; read again when it changes.',
       ),
     }),
     shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', wholeNumber(0, 60_000), '5000', {
       meaning:
-        'How many milliseconds the query service goes on serving after a signal to end, while `/ready` says 503: longer than whoever sends requests here takes to notice.',
+        'Milliseconds that the query service continues to serve after a signal to end, while `/ready` answers 503: ' +
+        'longer than a load balancer needs to notice.',
     }),
     overloadLatencyMs: setting('OVERLOAD_LATENCY_MS', wholeNumber(10, 60_000), '100', {
       meaning:
-        'How many milliseconds requests wait to be begun, on average, while more is asked than can be answered; a burst waits three times as long. The rest is refused with 503; up to 64 requests at a time never are.',
+        'Milliseconds that requests wait on average under overload; a burst waits three times as long. ' +
+        'The rest is refused with 503; up to 64 requests at a time never are.',
     }),
     quota: Type.Object({
       requests: setting('QUOTA_REQUESTS', wholeNumber(1, 1_000_000_000), '600', {
@@ -245,39 +245,39 @@ const settings = Type.Object({
     /** Of the token endpoint: failures allowed in a window. */
     authFailures: Type.Object({
       windowSeconds: setting('AUTH_FAILURES_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
-        meaning: 'Seconds for which failed authentications at the token endpoint are counted.',
+        meaning: 'Seconds for which failed authentications at the token endpoint count.',
       }),
       perClientAndAddress: setting('AUTH_FAILURES_PER_CLIENT_AND_ADDRESS', wholeNumber(1, 1_000_000_000), '20', {
         meaning:
-          'Failed authentications of one client from one address (IPv6: one /64) in that time; beyond it both wait, whatever the secret. It is 5 while one of the next two is exceeded.',
+          'Failed authentications of one client from one address (IPv6: one /64) in that time; then both wait, whatever the secret. ' +
+          'It is 5 while one of the next two is exceeded.',
       }),
       perAddress: setting('AUTH_FAILURES_PER_ADDRESS', wholeNumber(1, 1_000_000_000), '200', {
         meaning:
-          'Failed authentications from one address in that time; beyond it wrong secrets from there are answered 429.',
+          'Failed authentications from one address in that time; then wrong secrets from there are answered 429.',
       }),
       perClient: setting('AUTH_FAILURES_PER_CLIENT', wholeNumber(1, 1_000_000_000), '200', {
-        meaning:
-          'Failed authentications of one client in that time; beyond it wrong secrets of this client are answered 429.',
+        meaning: 'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
       }),
     }),
     maxTokensPerKey: setting('MAX_TOKENS_PER_KEY', wholeNumber(1, 1_000_000_000), '10000', {
       meaning:
-        'Most live tokens that a key may have; at the token endpoint it is answered 429 until one of them ends. Clients may fetch a token for each call where it is above what the quota allows within the lifetime of one.',
+        'The most live tokens of a key; then the token endpoint answers 429 until one ends. ' +
+        'Clients may fetch a token for each call if it is above the quota within the lifetime of a token.',
     }),
     loggedPercent: setting('LOG_REQUESTS_PERCENT', wholeNumber(0, 100), '100', {
-      meaning:
-        'The percentage of requests, drawn by chance, that have a line of their own in the log; metrics count them all. `/health` never has one.',
+      meaning: 'Percentage of requests that are logged, drawn by chance; metrics count all. `/health` is never logged.',
     }),
     docs: setting('QUERY_DOCS', flag, 'true', {
-      meaning: 'Whether the query service shows people the reference and the guides, at `/docs`.',
+      meaning: 'Whether the query service has the reference and the guides at `/docs`.',
     }),
     trustTraceparent: setting('QUERY_TRUST_TRACEPARENT', flag, 'false', {
       meaning:
-        'Whether a request goes on with the trace of its caller’s `traceparent`, who decides then by a `parentbased_` sampler if it is traced. Otherwise it begins a trace of its own, with a link to the caller’s.',
+        'Whether a request continues the trace of its caller’s `traceparent`, who then decides by a `parentbased_` sampler. ' +
+        'Otherwise it begins a trace of its own, with a link to the caller’s.',
     }),
     trustedProxies: setting('TRUSTED_PROXIES', list(network), '', {
-      meaning:
-        'Addresses or networks of proxies whose `X-Forwarded-For` is believed, separated by commas; none when empty.',
+      meaning: 'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
     }),
   }),
   tokens: Type.Object({
@@ -292,57 +292,55 @@ const settings = Type.Object({
     }),
     signingKeys: optional('SIGNING_KEYS', anyText, {
       meaning:
-        'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. This or `SIGNING_KEYS_FILE` is required by the query service.',
+        'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. ' +
+        'The query service requires this or `SIGNING_KEYS_FILE`.',
     }),
     signingKeysFile: optional('SIGNING_KEYS_FILE', anyText, {
       meaning: 'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
     }),
   }),
   projector: Type.Object({
-    sliceEvents: setting(
-      'PROJECTOR_SLICE_EVENTS', // The ids of more may be too much for one command of MongoDB.
-      wholeNumber(1, 20_000),
-      '1500',
-      {
-        meaning: 'Most events that the projector applies in one transaction.',
-      },
-    ),
+    // The ids of more than 20,000 may be too much for one command of MongoDB.
+    sliceEvents: setting('PROJECTOR_SLICE_EVENTS', wholeNumber(1, 20_000), '1500', {
+      meaning: 'The most events of one transaction of the projector.',
+    }),
     sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
-      meaning: 'Most bytes of messages that the projector applies in one transaction (one message always fits).',
+      meaning: 'The most bytes of messages of one transaction of the projector (one message always fits).',
     }),
     concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
-      meaning: 'Partitions that one projector process works on side by side.',
+      meaning: 'Partitions of a generation that one projector process works on at the same time.',
     }),
     rewritingShare: setting('PROJECTOR_REWRITING_SHARE', wholeNumber(1, 100), '25', {
       meaning:
-        'The percentage of its time that the projector spends at most on erasing what very many orders say of a deleted customer.',
+        'The most percent of its time that the projector spends on erasing customers whom very many orders name.',
     }),
-    /** So that another installation of another release is what projects the generation that answers. */
     sideBySide: setting('PROJECTOR_SIDE_BY_SIDE', flag, 'false', {
       meaning:
-        'Whether a projector is ready though the generation that answers belongs to another release: for a second installation beside the one that projects it. Without it a new release does not take the place of projectors that are still needed.',
+        'Whether a projector is ready although the live generation is another release’s: for a second installation ' +
+        'beside the one that projects it. Otherwise a new release does not replace projectors that are still needed.',
     }),
     deadLetters: Type.Object({
       days: optional('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), {
-        meaning: 'After how many days a dead letter about which nobody decided expires; 0 never.',
+        meaning: 'Days after which a dead letter without a decision expires; 0 never.',
         none: '0',
         fallback: '90',
       }),
       bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
         meaning:
-          'Most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, and the message is read from Kafka.',
+          'The most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, ' +
+          'and Kafka has the message.',
       }),
     }),
   }),
 });
 
-/** What an environment may have for itself; the variables have its name in front. */
+/** Servers that an environment may have of its own. The variables begin with its name. */
 const ownServers = { kafka: Type.Object(kafkaServers), mongodb: Type.Object(mongodbServers) };
 
 type Settings = Static<typeof settings>;
 
 export interface Config extends Settings {
-  /** The servers that environments have of their own. */
+  /** The environments' own servers. */
   own: ReadonlyMap<string, Partial<Pick<Settings, 'kafka' | 'mongodb'>>>;
 }
 
@@ -350,7 +348,7 @@ export function describeSettings(): Setting[] {
   return settingsOf(settings);
 }
 
-/** The settings by which the environments may have servers of their own: of those that `ENVIRONMENTS` names. */
+/** The settings of own servers, for the environments that `ENVIRONMENTS` names. */
 export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
   const environments = readSettings(settings.properties.environments, env, []);
   return environments.flatMap((environment) =>
@@ -360,7 +358,7 @@ export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
   );
 }
 
-/** How log lines are to be written, also where other settings are wrong. */
+/** The format of log lines, readable even if other settings are wrong. */
 export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
   return readSettings(settings.properties.logFormat, env, []) === 'names' ? 'names' : 'numbers';
 }
@@ -369,13 +367,13 @@ function prefixOf(environment: string): string {
   return `${environment.toUpperCase().replaceAll('-', '_')}_`;
 }
 
-/** The variable that names the Kafka of an environment's changes. */
+/** The name of the variable with the Kafka of an environment's changes. */
 export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string): string {
   return `${own.get(environment)?.kafka === undefined ? '' : prefixOf(environment)}KAFKA_BROKERS`;
 }
 
 /**
- * @param absent required settings that may be left out: each is empty then.
+ * @param absent required settings that may be missing: they are empty then.
  * @throws {StoreDataError} `config_invalid`, its message one line for each mistake.
  */
 export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = []): Config {
@@ -390,7 +388,7 @@ export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = [
   return { ...config, own };
 }
 
-/** Servers that an environment has of its own inherit nothing of how a server is reached: no password reaches another server. */
+/** An environment's own servers inherit no addresses, users or TLS files: no password reaches another server. */
 function readOwn(
   { kafka, mongodb }: Settings,
   environment: string,
@@ -412,7 +410,7 @@ function readOwn(
   };
 }
 
-/** How many letters a name may be off to be taken for a mistake. */
+/** A name with at most this many other letters counts as a typing error. */
 const NEAR = 2;
 
 export function nearMisses(env: NodeJS.ProcessEnv): string[] {
@@ -429,10 +427,10 @@ export function nearMisses(env: NodeJS.ProcessEnv): string[] {
   });
 }
 
-/** The address of an environment that `ENVIRONMENTS` does not name, or with the name behind it. */
+/** The address of own servers with an unknown environment, or with the environment behind it. */
 const OWN_ADDRESS = /_(KAFKA_BROKERS|MONGODB_URI)$|^(KAFKA_BROKERS|MONGODB_URI)_/;
 
-/** Settings that exclude or need one another. @param prefix leads the names of variables. */
+/** Checks settings that exclude or need one another. @param prefix stands before the names of variables. */
 function contradictions(env: NodeJS.ProcessEnv, prefix = ''): string[] {
   const isSet = (name: string) => (env[name] ?? '') !== '';
   const mistakes: string[] = [];

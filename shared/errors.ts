@@ -1,4 +1,4 @@
-/** The closed set of our errors, and the one place where errors of libraries are recognised. */
+/** The closed set of our errors, and the one place that classifies errors of libraries. */
 import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
@@ -57,18 +57,25 @@ const PASSING_MONGODB_CODES = new Set<unknown>([
   10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
 ]);
 
-const PASSING_MONGODB_NAMES =
-  /^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)/;
+const PASSING_MONGODB_NAMES = new RegExp(
+  '^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|' +
+    'NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)',
+);
 const PASSING_MONGODB_LABELS = ['TransientTransactionError', 'UnknownTransactionCommitResult', 'RetryableWriteError'];
 
 /**
  * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of the others. MOVED
  * and ASK: another node holds the key now. Redis 6 wraps what a script meets. ioredis ends what is no RESP with "Please report this".
  */
-const REDIS_UNAVAILABLE =
-  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b|Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable|Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this|^ERR Error running script .* -(?:READONLY|NOREPLICAS|MISCONF|OOM)\b|[Ss]cript attempted to (?:access a non local key|execute a (?:write )?command while the cluster is down)/;
+const REDIS_UNAVAILABLE = [
+  /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b/,
+  /Command timed out|Command aborted due to connection close|Socket timeout|Connection is closed|Stream isn't writeable/,
+  /Redis connection is not ready|Reached the max retries|connect ETIMEDOUT|Unknown RESP type|Please report this/,
+  /^ERR Error running script .* -(?:READONLY|NOREPLICAS|MISCONF|OOM)\b/,
+  /[Ss]cript attempted to (?:access a non local key|execute a (?:write )?command while the cluster is down)/,
+];
 
-/** Whether a server is away, frozen, full or between primaries, so that the same work may succeed later. All else is a mistake. */
+/** Whether a server is away, frozen, full or between primaries, so that the same work may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
   if (!(error instanceof Error)) return false;
@@ -95,7 +102,7 @@ export function isUnavailable(error: unknown): boolean {
     );
   }
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;
-  return REDIS_UNAVAILABLE.test(error.message) || error.name === 'MaxRetriesPerRequestError';
+  return REDIS_UNAVAILABLE.some((message) => message.test(error.message)) || error.name === 'MaxRetriesPerRequestError';
 }
 
 const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
@@ -107,12 +114,12 @@ const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
 const WRONG_USER = 'the user or its password is wrong';
 const MONGODB_UNAUTHORIZED = 13;
 const MONGODB_AUTHENTICATION_FAILED = 18;
-// A check of a connection, and sentinels, say it behind words of their own.
+// The check of a connection, and sentinels, put words before it.
 const REDIS_NO_RIGHT = /\bNOPERM\b/;
 const REDIS_WRONG_USER = /\b(?:WRONGPASS|NOAUTH)\b|^ERR invalid password/;
 const TLS_REFUSAL = /certificate|SSL routines/;
 
-/** Which server refuses our user and what that needs; `null` for any other error. */
+/** Which server refuses our user, and what the user needs; `null` for any other error. */
 export function refusalOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (error instanceof StoreDataError && error.code === 'not_authorized') return error.message;
@@ -135,7 +142,7 @@ export function refusalOf(error: unknown): string | null {
   return null;
 }
 
-/** What an error wraps: its cause, and what the libraries keep beside it. */
+/** The errors that an error wraps: its cause, and those in other properties of the libraries. */
 function innerErrors(error: Error): unknown[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
   const { errors, groups, previousErrors, errorResponse } = error as Partial<Record<string, unknown>> & Error;
@@ -151,12 +158,12 @@ export function asFailure(error: unknown): { code: ErrorCode; message: string } 
   return { code: 'environment_unavailable', message: describeError(error) };
 }
 
-/** Whether a server refuses who we are, or one side of TLS the other: a setting is wrong, and waiting does not help. */
+/** Whether a server refuses our user, or one side of TLS the other: a setting is wrong, and waiting does not help. */
 export function isRefusal(error: unknown): boolean {
   return refusalOf(error) !== null || (error instanceof Error && TLS_REFUSAL.test(error.message));
 }
 
-/** Whether MongoDB or Node say what is wrong by one of some codes. */
+/** Whether an error of MongoDB or Node has one of some codes. */
 export function hasCode(error: unknown, ...codes: unknown[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(error.code);
 }
@@ -167,7 +174,7 @@ export function isWriteConflict(error: unknown): boolean {
   return hasCode(error, WRITE_CONFLICT);
 }
 
-/** Whether something did not fit into the documents that MongoDB makes, of 16 MiB at most. */
+/** Whether something did not fit into a document of MongoDB, which has 16 MiB at most. */
 export function isDocumentTooLarge(error: unknown): boolean {
   return hasCode(error, 10_334, 4_568);
 }
@@ -176,21 +183,21 @@ export function isUnknownMember(error: unknown): error is Error {
   return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
-/** For logs: without stack, arguments, credentials, and what was stored or asked for. */
+/** For logs: without stack, arguments, credentials, and stored or requested values. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
   return `${error.name}: ${messageOf(error)}${cause}`;
 }
 
-/** Where an error was made; its message, with which a stack begins, is `describeError`'s to tell. */
+/** The frames of an error's stack, without its message: `describeError` makes that safe. */
 export function framesOf(error: unknown): string | undefined {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const at = stack.search(/^ +at /m);
   return at === -1 ? undefined : withoutCredentials(stack.slice(at));
 }
 
-/** MongoDB quotes whole commands and keys, and parsers the text that they were given: there persons' data may stand. */
+/** Cuts quotes: MongoDB quotes commands and keys, and parsers their text, which may hold personal data. */
 function messageOf(error: Error): string {
   const message = withoutCredentials(error.message);
   const mayQuote = error instanceof MongoServerError || error instanceof SyntaxError;

@@ -1,4 +1,4 @@
-/** The logger: JSON lines on standard output. What must never be logged is cut out, as a second line of defence. */
+/** The logger: JSON lines on standard output. As a second line of defence it cuts out secrets. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Config } from './config.ts';
 import { describeError, framesOf } from './errors.ts';
@@ -6,11 +6,11 @@ import { LRUCache } from 'lru-cache';
 
 export type { Logger } from 'pino';
 
-/** Lines are written together: a write for each costs a request more than all its checks. */
+/** Lines are written together: one write for each would cost more than all checks of a request. */
 const BUFFERED_BYTES = 4_096;
 const FLUSH_MS = 200;
 
-/** @param destination for tests. Lines reach standard output within 200 ms; a process that is killed loses its last ones. */
+/** Lines reach standard output within 200 ms; a killed process loses the last ones. @param destination for tests. */
 export function createLogger(
   service: string,
   level: Config['logLevel'],
@@ -37,7 +37,7 @@ export function createLogger(
   return pino(options, destination);
 }
 
-/** Not the properties of an error: those of a driver may hold an address, or a command with its password. */
+/** Without the properties of an error: those of a driver may hold an address, or a command with its password. */
 function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: describeError(error) };
   return {
@@ -53,7 +53,7 @@ const CACHED_LINES = 100;
 export class RepeatedLines {
   readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
 
-  /** @returns how often the line was left out since it was said last; `null` where it is to be left out now. */
+  /** @returns how often the line was left out since it was last logged; `null` if it is to be left out now. */
   say(line: string, now = performance.now()): number | null {
     const said = this.#said.get(line);
     if (said !== undefined && now - said.at < SAID_EVERY_MS) {
@@ -65,7 +65,7 @@ export class RepeatedLines {
   }
 }
 
-/** Counts failures in turn, which are said at once and then every minute. */
+/** Counts failures in a row, which are logged at once and then every minute. */
 export class FailureTracker {
   #attempts = 0;
   #since = 0;
@@ -75,7 +75,7 @@ export class FailureTracker {
     return this.#attempts > 0;
   }
 
-  /** @returns what to say; `null` when it was just said. */
+  /** @returns what to log; `null` if it was logged within the last minute. */
   failed(now: number): { attempts: number; seconds: number } | null {
     this.#attempts += 1;
     if (this.#attempts === 1) this.#since = now;
@@ -84,7 +84,7 @@ export class FailureTracker {
     return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
   }
 
-  /** Notes that it goes on. @returns whether it had failed. */
+  /** Notes a success. @returns whether it had failed. */
   end(): boolean {
     const hadFailed = this.isFailing;
     this.#attempts = 0;

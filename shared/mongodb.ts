@@ -1,4 +1,4 @@
-/** The MongoDB clients: the projector waits, the query service must not; and how busy their connections are. */
+/** The MongoDB clients, of which that of the query service must not wait, and the metrics of their connections. */
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
@@ -17,7 +17,7 @@ export function createWriterClient(
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
-    // The monitor's limit too: beyond it every connection is closed, whatever it is used for.
+    // Also the monitor's limit: beyond it all connections are closed.
     connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
     socketTimeoutMS: 60_000,
     maxPoolSize: 32,
@@ -25,7 +25,7 @@ export function createWriterClient(
   });
 }
 
-/** Finds out within `MONGODB_READ_TIMEOUT_MS` that no server is there. A connection whose reply is overdue is closed. */
+/** Fails within `MONGODB_READ_TIMEOUT_MS` without a server. A connection with an overdue reply is closed. */
 export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
   return new MongoClient(config.mongodb.uri, {
     ...securityOf(config.mongodb),
@@ -36,16 +36,16 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
     socketTimeoutMS: config.mongodb.readTimeoutMs,
     heartbeatFrequencyMS: 1_000,
     minHeartbeatFrequencyMS: 500,
-    // Otherwise it would be asked for its latency besides, as often. A new primary is looked for as soon as a read has failed.
+    // Otherwise the driver also polls the latency, as often. A failed read makes it search a new primary at once.
     serverMonitoringMode: 'poll',
     maxPoolSize: 64,
     minPoolSize: 2,
   });
 }
 
-/** What a client or database says of reads would take the place of a session's snapshot, silently: so here nothing is said. */
+/** A database without a read concern: its own would silently replace a session's snapshot. */
 export function forSnapshots(db: Db): Db {
-  // Left out it would be the client's.
+  // If it were absent, the client's would hold.
   const unsaid: object = { readConcern: undefined };
   return db.client.db(db.databaseName, unsaid);
 }
@@ -62,7 +62,7 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
 
 export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
   return {
-    inUse: gauge('store_data_mongodb_connections_in_use', 'Connections to MongoDB on which something is under way'),
+    inUse: gauge('store_data_mongodb_connections_in_use', 'Connections to MongoDB that are in use'),
     waiting: gauge('store_data_mongodb_connections_awaited', 'Operations that wait for a connection to MongoDB'),
     seconds: histogram(
       'store_data_mongodb_seconds',
@@ -72,7 +72,7 @@ export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof metricF
   };
 }
 
-/** A connection is taken for one command, so this times commands without the monitoring of the driver, which copies each of them. */
+/** Times commands by their connections: the driver's command monitoring copies each command. */
 export function watchPool(client: MongoClient, { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>): void {
   const since = new Map<string, number>();
   const nameOf = ({ address, connectionId }: { address: string; connectionId: number | '<monitor>' }) =>

@@ -1,10 +1,10 @@
-/** Which of some names was probably meant by one that is none of them. */
+/** Finds the known name that an unknown one probably meant. */
 import { closest, distance } from 'fastest-levenshtein';
 
-/** A name of so many letters may be off by one letter. */
+/** One typing error is allowed for this many letters. */
 const LETTERS_PER_MISTAKE = 3;
 
-/** The nearest name; `null` where none is near, since a hint that is wrong is worse than none. */
+/** The nearest name; `null` if none is near, since a wrong hint is worse than none. */
 export function nearestName(given: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
   const nearest = closest(given.toLowerCase(), names);

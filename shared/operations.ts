@@ -1,4 +1,4 @@
-/** The operations port: a server of its own, so that nothing of it is reachable through the port that serves clients. */
+/** The operations port: a separate server, so that clients cannot reach it through their port. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
@@ -9,9 +9,9 @@ import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 export interface OperationsOptions {
   host: string;
   port: number;
-  /** Whether the process still works; otherwise it is restarted. It must not depend on a server: those recover by themselves. */
+  /** Whether the process still works; otherwise it is restarted. It must not depend on other servers, which recover by themselves. */
   live: () => boolean | Promise<boolean>;
-  /** For operators. A server that is away is no reason: it would take away every instance at once. */
+  /** For operators. An unavailable server is no reason: it would remove every instance at once. */
   unreadyReason: () => string | null | Promise<string | null>;
   registry: Registry;
   logger: Logger;

@@ -1,14 +1,14 @@
-/** Work that is done again and again, never twice at once, until it is stopped. */
+/** Repeats work until it is stopped, never twice at once. */
 import { describeError } from './errors.ts';
 import { within } from './tracing.ts';
 
 export interface PeriodicWork {
-  /** Does it once. @returns after how many milliseconds it is done again, where that is not `everyMs`. */
+  /** Does it once. @returns the milliseconds until the next run, unless these are `everyMs`. */
   run: (stopped: AbortSignal) => Promise<number | void>;
   everyMs: number;
-  /** The pause after a run that failed; as always when absent. */
+  /** The pause after a failed run; `everyMs` when absent. */
   retryMs?: number;
-  /** Told what went wrong: once, however often it does so again before a run succeeds. */
+  /** Called with an error, once for all equal ones in a row. */
   failed?: (error: string) => void;
 }
 
@@ -23,7 +23,7 @@ export class PeriodicTask {
   /** Begins at once, or after `delayMs`. */
   constructor(work: PeriodicWork, delayMs = 0) {
     this.#work = work;
-    // Whatever it is that starts it, its runs are no part of that.
+    // Its runs are not part of the span that starts it.
     this.#ended = within(undefined, () => this.#repeat(delayMs));
   }
 

@@ -1,11 +1,11 @@
-/** What every process measures of itself: Node's own figures, and which release it is. */
+/** The metrics of every process: Node's own, and the release. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RELEASE } from './release.ts';
 
 /** The longest that a timer can wait. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** What a timer of its own measures, a hundred times a second: most of what an idle process costs. */
+/** Measured by a timer a hundred times a second, which is most of the cost of an idle process. */
 const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (figure) => `nodejs_eventloop_lag_${figure}_seconds`,
 );
@@ -16,7 +16,7 @@ export function createRegistry(): Registry {
   for (const lag of LAGS) registry.removeSingleMetric(lag);
   const busy: Counter = new Counter({
     name: 'store_data_event_loop_busy_seconds_total',
-    help: 'Seconds in which the event loop had something to do; all of them are a process that cannot keep up',
+    help: 'Seconds in which the event loop was busy; if it always is, the process cannot keep up',
     registers: [],
     collect() {
       busy.reset();

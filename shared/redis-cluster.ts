@@ -11,12 +11,12 @@ import { PeriodicTask } from './periodic-task.ts';
 import type { RedisNode } from './address.ts';
 import type { RedisMaster, RedisMasters } from './redis-masters.ts';
 
-/** How often the nodes are asked: while each slot has a master that is reached, and while not. */
+/** How often nodes are polled: while every slot has a reachable master, and otherwise. */
 const FOLLOW_MS = 1_000;
 const SEARCH_MS = 100;
 /** How soon newly found nodes are polled, and how often readiness is checked. */
 const POLL_MS = 10;
-/** How long to wait for a new node before the others are polled again: one that loads its data neither connects nor fails. */
+/** The longest wait for a new node before the others are polled again: a node that loads its data neither connects nor fails. */
 const MEET_MS = 1_000;
 
 type Connection = Redis & { refusal: string | null };
@@ -24,10 +24,10 @@ type Connection = Redis & { refusal: string | null };
 interface Node {
   address: string;
   redis: Connection;
-  /** Resolves once it was reached, or could not be, or takes long. */
+  /** Resolves once it is connected, has failed, or takes too long. */
   met: Promise<unknown>;
   id: string | null;
-  /** What it said last. A node that is away holds what it held until another one does. */
+  /** Its last answer. A node that is away keeps its slots until another one claims them. */
   claim: Claim | null;
   master: RedisMaster | null;
 }
@@ -41,7 +41,7 @@ export class RedisCluster implements RedisMasters {
   #owners: readonly (Node | undefined)[] = [];
   #masters: readonly RedisMaster[] = [];
   #isClosed = false;
-  /** Why the last node that gave no answer gave none. */
+  /** The last error of a node. */
   #problem = 'it is not reached';
 
   constructor(seeds: readonly RedisNode[], connect: (node: RedisNode) => Connection) {
@@ -120,7 +120,7 @@ export class RedisCluster implements RedisMasters {
     node.redis.disconnect();
   }
 
-  /** Asks a node what it holds. @returns the nodes that it knows; none where it is away. */
+  /** Asks a node for its slots. @returns the nodes that it knows; none if it is away. */
   async #ask(node: Node): Promise<ReadonlyMap<string, RedisNode>> {
     await node.met;
     try {
@@ -137,7 +137,7 @@ export class RedisCluster implements RedisMasters {
     }
   }
 
-  /** @returns whether there is a node that was not polled before. One with an address of the configuration alone is kept. */
+  /** Keeps known nodes, leaves others, and meets new ones. @returns whether there is a new one. */
   #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
     const before = this.#nodes.size;
     const kept = new Map<string, Node>();
@@ -202,7 +202,7 @@ function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
 }
 
 export interface Claim {
-  /** Of two that claim a slot the one with the higher epoch has it. */
+  /** If two nodes claim a slot, the one with the higher epoch has it. */
   epoch: number;
   ranges: readonly (readonly [first: number, last: number])[];
 }
@@ -212,7 +212,7 @@ const LINE =
 
 export function readClusterNodes(text: string) {
   const nodes = new Map<string, RedisNode>();
-  /** Without a claim where it is no master. */
+  /** Without a claim if it is no master. */
   let view: { id: string; claim: Claim | null } | null = null;
   for (const line of text.split('\n')) {
     const { id = '', host = '', port, name = '', flags = '', epoch, slots = '' } = LINE.exec(line)?.groups ?? {};
@@ -220,7 +220,7 @@ export function readClusterNodes(text: string) {
     if (is('myself')) {
       view = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };
     }
-    // A name is announced for those who are to use it, as a certificate may ask for.
+    // A node announces a name if clients should use it, as certificates may require.
     if ((name || host) !== '' && !is('noaddr') && !is('handshake')) {
       nodes.set(id, { host: name || host, port: Number(port) });
     }
@@ -229,7 +229,7 @@ export function readClusterNodes(text: string) {
   return { ...view, nodes };
 }
 
-/** Without those that move just now, which stand in brackets: as long as they do, the owner is who it was. */
+/** Without slots that are being moved, which stand in brackets: until then the owner stays. */
 function rangesIn(slots: string): [number, number][] {
   return [...slots.matchAll(/ (\d+)(?:-(\d+))?(?= |$)/g)].map(([, first, last = first]) => [
     Number(first),
@@ -239,7 +239,7 @@ function rangesIn(slots: string): [number, number][] {
 
 const SLOTS = 16_384;
 
-/** A hash tag whose keys lie in a slot. */
+/** A hash tag that leads to a slot. */
 export function tagOf(slot: number): string {
   for (let number = 0; ; number += 1) if (slotOf(String(number)) === slot) return String(number);
 }

@@ -1,30 +1,30 @@
-/** The servers of Redis that hold the keys: one, or the masters of a cluster; which one answers, and whether its settings fit. */
+/** The Redis servers that hold the keys, one or the masters of a cluster; their identity, and the check of their settings. */
 import type { ChainableCommander, Redis } from 'ioredis';
 import { StoreDataError, describeError, unavailable } from './errors.ts';
 import { allEnded } from './waiting.ts';
 
 export interface RedisRouter {
-  /** `undefined` where no master is known to hold it. */
+  /** `undefined` if no known master holds it. */
   find: (key: string) => RedisMaster | undefined;
 }
 
 export interface RedisMaster extends RedisRouter {
   redis: Redis;
   owns: (key: string) => boolean;
-  /** The slots of a cluster that it holds; empty where there is no cluster. */
+  /** Its slots in a cluster; empty without a cluster. */
   slots: string;
-  /** What takes the place of a prefix in names that are to lie on this master. */
+  /** The prefix of names that must lie on this master. */
   local: (prefix: string) => string;
 }
 
 export interface RedisMasters extends RedisRouter {
-  /** Those that are known; another object for each time that one holds other slots. */
+  /** The known masters; a new array whenever slots move. */
   all: () => readonly RedisMaster[];
   isWhole: () => boolean;
-  /** Why a server refuses us, so that a setting is wrong, and which; `null` where none does. */
+  /** Why a server refuses us, and which setting is wrong; `null` if none does. */
   refusal: () => string | null;
   onChange: (listener: () => void) => void;
-  /** Resolves when all are ready, or when the time is over and some are; rejects where none is. */
+  /** Resolves when all are ready, or some after the time; rejects if none is. */
   ready: (timeoutMs: number) => Promise<void>;
   disconnect: () => void;
 }
@@ -47,7 +47,7 @@ export function slotUnassigned(): StoreDataError {
 /** Commands in one pipeline: few enough that Redis answers long before they time out. */
 export const PIPELINED = 500;
 
-/** In pipelines to the servers that hold their keys. One that fails does not stop the others. @throws the first failure. */
+/** Sends commands in pipelines to the servers of their keys. A failure does not stop the others. @throws the first failure. */
 export async function pipelined<T>(
   holders: RedisRouter,
   items: readonly T[],
@@ -80,19 +80,19 @@ export async function execute(multi: ChainableCommander): Promise<unknown[]> {
 }
 
 export interface RedisServer {
-  /** Another one after every restart and failover, and when the process took over another's data, was emptied or got a copy. */
+  /** Changes with every restart and failover, and when the process is emptied or gets other data. */
   identity: string;
   isPrimary: boolean;
-  /** `null` where it does not say. */
+  /** `null` if unknown. */
   evictionPolicy: string | null;
 }
 
-/** What empties a server, or puts a copy of its data into it. Redis counts its commands for as long as it runs. */
+/** Commands that empty a server or put other data into it. Redis counts commands while it runs. */
 const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking', 'swapdb', 'debug'];
 
 /**
- * @param slots those of a cluster that it holds: with others it counts as another server.
- * @throws {StoreDataError} `environment_unavailable` where what answers is no Redis, or does not tell which.
+ * @param slots its slots in a cluster: with other slots it counts as another server.
+ * @throws {StoreDataError} `environment_unavailable` if the answer is not Redis's, or has no run_id.
  */
 export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServer> {
   const [info, commands] = await Promise.all([redis.info(), redis.info('commandstats')]);

@@ -20,10 +20,10 @@ export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory
   );
 }
 
-/** Called once when a server becomes unreachable or refuses us, and when it is back. Without a listener an error would end the process. */
+/** Called once when a server becomes unavailable or refuses us, and when it is back. Without a listener an error ends the process. */
 export interface RedisWatcher {
   away: (error: Error) => void;
-  /** @param reason says what to do, too. Without it `away` is called instead. */
+  /** @param reason also says what to do. If absent, `away` is called instead. */
   refuses?: (reason: string) => void;
   back?: () => void;
 }
@@ -36,7 +36,7 @@ export function logRedis(logger: Logger): Required<RedisWatcher> {
   };
 }
 
-/** One server, the master that sentinels know, or the masters of a cluster. @param seconds measures how long Redis takes to answer. */
+/** One server, the master behind sentinels, or the masters of a cluster. @param seconds measures how long Redis takes to answer. */
 export function createRedis(config: Config, watcher: RedisWatcher, seconds?: Histogram): RedisMasters {
   const address = readRedisAddress(config.redis.url);
   if (address === null) throw new Error('the configuration has no address of Redis');
@@ -61,7 +61,7 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
   };
 }
 
-/** Keeps trying. Commands fail while it is not connected, and after `REDIS_COMMAND_TIMEOUT_MS` when Redis is frozen. */
+/** Reconnects for ever. Commands fail while disconnected, and after `REDIS_COMMAND_TIMEOUT_MS` if Redis is frozen. */
 function optionsOf(settings: Config['redis'], address: RedisAddress): Omit<RedisOptions, 'replyMapping'> {
   const { commandTimeoutMs } = settings;
   return {
@@ -69,9 +69,9 @@ function optionsOf(settings: Config['redis'], address: RedisAddress): Omit<Redis
     ...(address.kind === 'sentinel' ? sentinelsOf(settings, address) : {}),
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
-    // CLIENT SETINFO is new in Redis 7.2, and an ACL that allows it keeps older servers from starting.
+    // CLIENT SETINFO is new in Redis 7.2: older servers do not start with an ACL that allows it.
     disableClientInfo: true,
-    // A frozen Redis: drop the connection with the commands that queue behind the unanswered ones.
+    // If Redis is frozen, drop the connection with the commands behind the unanswered ones.
     socketTimeout: Math.max(commandTimeoutMs * 5, 1_000),
     connectTimeout: Math.max(commandTimeoutMs, 1_000),
     maxRetriesPerRequest: 0,
@@ -109,7 +109,7 @@ function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 
 /** Emits `moved` when a server says that another node of its cluster holds a key. */
 class RedisConnection extends Redis {
   readonly #seconds: Histogram | undefined;
-  /** Why one side refuses the other, and which settings to correct; `null` once the connection was ready. */
+  /** Why one side refuses the other, and which settings to correct; `null` once connected. */
   refusal: string | null = null;
 
   constructor(

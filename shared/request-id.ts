@@ -1,4 +1,4 @@
-/** The id by which a request is found again in logs: the caller's own where it is harmless, else a new one. */
+/** The id of a request in logs: the caller's own if it is harmless, else a new one. */
 import { randomUUID } from 'node:crypto';
 
 export const REQUEST_ID_HEADER = 'x-request-id';

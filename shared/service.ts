@@ -1,4 +1,4 @@
-/** Runs a service as a process: from its environment variables to its end, in order at a signal, else with a last line of level fatal. */
+/** Runs a service as a process, from its environment variables to its end: in order at a signal, else with a fatal line. */
 import closeWithGrace from 'close-with-grace';
 import { type Config, nearMisses, readConfig, readLogFormat } from './config.ts';
 import { describeError, StoreDataError } from './errors.ts';
@@ -8,13 +8,13 @@ export interface ServiceProcess {
   config: Config;
   logger: Logger;
   closing: (() => Promise<void>)[];
-  /** Why it ends; `null` while it does not. */
+  /** Why it ends; `null` while it runs. */
   ends: () => 'signal' | 'failure' | null;
 }
 
 export interface ServiceOptions {
   service: 'projector' | 'query';
-  /** What log lines call it. */
+  /** Its name in log lines. */
   title: string;
   endMs: (config: Config) => number;
   start: (process: ServiceProcess) => Promise<void>;

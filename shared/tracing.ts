@@ -1,4 +1,4 @@
-/** Without a collector's address nothing of OpenTelemetry is loaded, and no span is ever active (docs/tracing.md). */
+/** Without a collector's address OpenTelemetry is not loaded, and no span is active (docs/tracing.md). */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';
 import { StoreDataError } from './errors.ts';
@@ -25,16 +25,16 @@ export interface Beginning {
   attributes: Attributes;
   /** Headers `traceparent` of the causes: the span continues the first trace that is recorded, and links to the others. */
   traceparents: readonly string[];
-  /** Those who caused it decide nothing: it begins a trace of its own, and links to theirs. */
+  /** Whether it begins a trace of its own, with links to those of its causes. */
   isRoot?: boolean;
-  /** For how many milliseconds it has been under way. */
+  /** How many milliseconds ago it began. */
   sinceMs?: number;
 }
 
 export interface Tracing {
-  /** Begins a span that is no other's child here; `null` where it is not sampled. */
+  /** Begins a span without a parent in this process; `null` if it is not sampled. */
   begin: (beginning: Beginning) => Span | null;
-  /** Sends what is recorded, within a bounded time. Never rejects. */
+  /** Sends recorded spans, within a bounded time. Never rejects. */
   stop: () => Promise<void>;
 }
 
@@ -70,10 +70,10 @@ export async function traced<T>(span: Span | undefined, work: () => Promise<T>):
   }
 }
 
-/** Does at once what several asked for: as a child of the first one's span, to which those of the others are linked. */
+/** Does shared work as a child of the first span, with links between it and the others. */
 export async function tracedTogether<T>(name: string, spans: readonly Span[], work: () => Promise<T>): Promise<T> {
   const [first, ...others] = spans;
-  // The request that happened to start the read is not among them.
+  // The request that started the work is not traced.
   if (first === undefined) return within(undefined, work);
   const span = first.child(name, 'internal');
   for (const other of others.slice(0, MAX_LINKS)) {

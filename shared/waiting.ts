@@ -1,4 +1,4 @@
-/** Waiting: for a time that is handed in, with an end or a limit, for work side by side, for enough to make a batch. */
+/** Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, batches. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. */
@@ -9,7 +9,7 @@ export function withTimeLimit<T>(
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const controller = new AbortController();
-  // Not left to the signal alone: not all work listens to it.
+  // Not by the signal alone: not all work listens to it.
   const timer = setTimeout(() => {
     const error = late();
     controller.abort(error);

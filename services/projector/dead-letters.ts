@@ -1,4 +1,4 @@
-/** Looks after the dead letters of one topic in one database: shows how many there are, and ends those whose time is over. */
+/** Counts the dead letters of one topic in one database for metrics, and removes those that expired. */
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CENSUS_SHARE, LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
@@ -6,11 +6,11 @@ import type { Target } from './log/partition.ts';
 import { secondsSince } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 const DAY_MS = 86_400_000;
 const EXPIRED_AT_ONCE = 1_000;
 
-/** Begins at once. */
+/** Starts at once. */
 export function startLetters({ config, metrics }: Parts, { db, environment, topic, logger }: Target) {
   const { bytes: limit, days } = config.projector.deadLetters;
   const { open, bytes, used, oldestSeconds, expired } = metrics.letters;
@@ -28,7 +28,7 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     }
   }
 
-  /** Removes letters of one partition and reason. Kafka has the messages, and the log says where, before they are removed here. */
+  /** Removes letters of one partition and reason. A log line says first where Kafka has their messages. */
   async function remove(group: readonly DeadLetter[], before: Date): Promise<void> {
     const [first] = group;
     if (first === undefined) return;
@@ -40,7 +40,7 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
       firstOffset: Math.min(...group.map(({ offset }) => offset)),
       lastOffset: Math.max(...group.map(({ offset, gathered }) => gathered?.last_offset ?? offset)),
     };
-    logger.warn({ ...labels, days, ...facts }, 'dead letters expired: nobody decided about them');
+    logger.warn({ ...labels, days, ...facts }, 'dead letters expired without a decision');
     // Another process may remove others at the same time.
     const ids = group.map(({ _id }) => _id);
     const { deletedCount } = await collection.deleteMany({ _id: { $in: ids }, dead_at: { $lt: before } });
@@ -56,14 +56,14 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
       bytes.set(labels, found.bytes);
       used.set(labels, found.bytes / limit);
       oldestSeconds.set(labels, secondsSince(found.oldest));
-      return Math.max(LOOK_MS, CENSUS_SHARE * (performance.now() - began));
+      return Math.max(POLL_MS, CENSUS_SHARE * (performance.now() - began));
     },
-    everyMs: LOOK_MS,
-    failed: (error) => logger.warn({ ...labels, error }, 'dead letters cannot be looked at'),
+    everyMs: POLL_MS,
+    failed: (error) => logger.warn({ ...labels, error }, 'dead letters cannot be counted'),
   });
   return {
     limits: new LetterLimits(collection, topic, limit),
-    /** A generation that was dropped has no letters any longer. */
+    /** Removes the metrics too: a dropped generation has no letters. */
     stop: async () => {
       await looking.stop();
       for (const gauge of [open, bytes, used, oldestSeconds]) gauge.remove(labels);

@@ -1,6 +1,6 @@
 /**
- * Supervises one environment: applies its access, polls its pointer, begins generations of this release that are new and ends those that
- * are dropped. A flip changes nothing but what a generation counts as. A mistake of one environment stops that one alone.
+ * Supervises one environment: applies its access, polls its pointer, starts new generations of this release and stops dropped ones. A
+ * flip only changes the state of a generation. A configuration error of one environment stops that one alone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
@@ -22,20 +22,20 @@ import type { RunningConsumer } from './log/consumer.ts';
 import type { Parts } from './parts.ts';
 
 const POLL_MS = 500;
-/** A start waits so long for an environment with servers of its own: longer than it takes where they answer. */
+/** How long a start waits for an environment with servers of its own: longer than it takes while they answer. */
 const FIRST_POLL_MS = 2_000;
-/** After a mistake nothing is begun for a while, which grows. */
+/** The pause after a configuration error, which grows with each. */
 const REST_MS = { first: 1_000, max: 60_000 };
-/** Some mistakes show only once a consumer runs: after so long without one the environment counts as mended. */
+/** Some errors show only once a consumer runs. After this time without one, the environment counts as repaired. */
 const MENDED_MS = 10_000;
 
-/** What a release does with its own generation beside the live one of another release, by the state of its own. */
+/** What a release does while the live generation is another release's, by the state of its own generation. */
 const DOES_BESIDE = {
   building: 'fills a new generation beside it, which "store-data rebuild" makes live',
   kept: 'projects its own, from which its query services answer',
 };
 
-/** A generation that is projected here; what it counts as changes with the pointer. */
+/** A generation that is projected here. Its state follows the pointer. */
 export interface ActiveGeneration {
   readonly environment: string;
   readonly db: Db;
@@ -48,7 +48,7 @@ export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
 export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projectionVersion' | 'logger' | 'metrics'> {
   config: Pick<Config, 'own' | 'projector'>;
-  /** Begins to apply an environment's access; a first generation waits until its log is applied. */
+  /** Starts to apply an environment's access. A first generation waits until that log is applied. */
   applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
@@ -58,7 +58,7 @@ export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projection
 interface Running {
   generation: ActiveGeneration;
   applying: Applying;
-  /** Whether it is to be begun anew. */
+  /** Whether it is to be started again. */
   hasFailed: boolean;
 }
 
@@ -71,7 +71,7 @@ export class Supervisor {
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
   readonly #failure = Promise.withResolvers<never>();
-  /** Why this release projects nothing that answers; `null` where it does, or may leave that to another one. */
+  /** Why this release projects nothing that answers requests; `null` if it does, or if another installation may. */
   unprojectedReason: string | null = null;
   #isPrepared = false;
   /** What was logged last, so that it is logged once. */
@@ -88,7 +88,7 @@ export class Supervisor {
     this.#failure.promise.catch(() => undefined);
   }
 
-  /** @throws what keeps a generation from being projected; of an environment with servers of its own that is logged and tried again. */
+  /** @throws what prevents a generation from being projected. With servers of its own an environment logs that and retries. */
   async start(): Promise<void> {
     this.#access = await this.#options.applyAccess(this.#environment);
     this.#access.failed.catch(this.#failure.reject);
@@ -96,11 +96,11 @@ export class Supervisor {
     const first = this.#poll(!hasOwn);
     await (hasOwn ? Promise.race([first, sleep(FIRST_POLL_MS, undefined, { ref: false })]) : first);
     const run = () => first.then(() => this.#poll());
-    const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be followed');
+    const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be polled');
     this.#polling = new PeriodicTask({ run, everyMs: POLL_MS, failed }, POLL_MS);
   }
 
-  /** Rejects when something on the Kafka of the installation can no longer be applied and the process should end. */
+  /** Rejects when a consumer on the Kafka of the installation has failed for good: the process should end. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
@@ -113,12 +113,12 @@ export class Supervisor {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const endAll = () => allEnded([...this.#running.keys()].map((id) => this.#end(id)));
-    // What runs does not wait for a poll whose servers are away.
+    // Consumers stop without waiting for a poll whose servers are away.
     const polled = async () => this.#polling?.stop();
     await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(this.#access?.stop())]);
   }
 
-  /** What is away is asked again by the next poll. @param throwsMistakes whether all else is thrown, not noted. */
+  /** The next poll retries while a server is away. @param throwsMistakes whether other errors are thrown. */
   async #poll(throwsMistakes = false): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
@@ -131,7 +131,7 @@ export class Supervisor {
     }
   }
 
-  /** @param rests whether nothing is begun: flips, and what is dropped, are followed all the same. */
+  /** @param rests whether nothing is started. Flips and drops are followed nevertheless. */
   async #follow(rests: boolean): Promise<void> {
     const { databases, projectionVersion, prepare } = this.#options;
     const environment = this.#environment;
@@ -210,7 +210,7 @@ export class Supervisor {
     this.#logger.info({}, 'environment continues');
   }
 
-  /** Logs what this release does where the live generation is another one's, and whether what answers is left to that one. */
+  /** Logs what this release does while the live generation is another release's, and notes why it is not ready. */
   #noteOtherRelease(known: readonly KnownGeneration[]): void {
     const { projectionVersion, config } = this.#options;
     const environment = this.#environment;
@@ -224,7 +224,9 @@ export class Supervisor {
           own === 'building' || own === 'kept'
             ? DOES_BESIDE[own]
             : `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`;
-        words = `the live generation of ${environment} has projection version ${version} and belongs to another release; this one has ${projectionVersion} and ${does}`;
+        words =
+          `the live generation of ${environment} has projection version ${version} and belongs to another release; ` +
+          `this one has ${projectionVersion} and ${does}`;
         if (!config.projector.sideBySide && answeringGeneration(environment, known, projectionVersion) === null) {
           words += '. Not ready until then: keep the projectors of the other release running';
           this.unprojectedReason = words;

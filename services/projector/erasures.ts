@@ -1,6 +1,6 @@
 /**
- * Erases deleted customers whom many records name, for one generation, in the background: one store after the other, in pieces between
- * the slices of the store's partition. Until a record's turn comes, readers mask it.
+ * Erases deleted customers whom many records name, for one generation, in the background: store by store, in pieces between the slices of
+ * the store's partition. Readers mask the records that are not erased yet.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
@@ -15,11 +15,11 @@ import { secondsSince } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
 const POLL_MS = 1_000;
-/** For how long one store is worked on while others wait. */
+/** How long one store is worked on while others wait. */
 const STORE_MS = 2_000;
-/** A repair of the store is in the way. */
+/** The pause after a write conflict with a repair of the store. */
 const CONFLICT_MS = 50;
-/** The partition's slices wait for a piece: one that took longer is followed by a smaller one. */
+/** How long a piece should take, since the partition's slices wait for it: the size of the next one adapts. */
 const PIECE_MS = 50;
 const MIN_PIECE = 10;
 const FIRST_PIECE = 50;
@@ -31,7 +31,7 @@ interface Generation {
   consumer: Pick<RunningConsumer, 'partitions' | 'runBetweenSlices'>;
 }
 
-/** Begins at once. @returns what stops it after the piece that is under way. */
+/** Starts at once. @returns a function that stops it after the current piece. */
 export function startErasures(parts: Parts, generation: Generation): () => Promise<void> {
   const { logger, metrics } = parts;
   const { open: openGauge, oldestSeconds } = metrics.erasures;

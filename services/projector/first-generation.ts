@@ -1,6 +1,6 @@
 /**
- * Makes an environment's first generation, as in a new installation or after MongoDB was lost. The log of access is applied before:
- * nobody is let in by a key that was revoked later, and nothing is applied of a store that was erased.
+ * Creates an environment's first generation, in a new installation or after MongoDB was lost. The log of access is applied before: no
+ * revoked key gives access, and no event of an erased store is applied.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Admin, askKafka } from '#shared/kafka/client.ts';
@@ -13,16 +13,16 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
 import type { Parts } from './parts.ts';
 
-/** A log of access of which nothing is applied for so long is not waited for: a partition has stopped. */
+/** If nothing of the log of access is applied for this time, a partition has stopped: then it is no longer waited for. */
 const MAX_STANDSTILL_MS = 20_000;
 const POLL_MS = 50;
 
-/** Makes it where the environment has none; the consumer of its access runs. */
+/** Creates it if the environment has none. The consumer of its access runs already. */
 export async function makeFirstGeneration(parts: Parts, environment: string): Promise<void> {
   const { databases, kafkas, control, projectionVersion, logger } = parts;
   if ((await findGenerations(databases, environment)).length > 0) return;
   const access = accessTopic(environment);
-  await askKafka(kafkas.of(access), (admin) => untilApplied(parts, admin, access));
+  await askKafka(kafkas.of(access), (admin) => waitUntilApplied(parts, admin, access));
   const changes = changesTopic(environment);
   await askKafka(kafkas.of(changes), async (admin) => {
     const others = await judgeErasures(controlCollections(control), environment, changes, (judge) =>
@@ -31,15 +31,15 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
     for (const store of others) {
       logger.warn(
         { environment, store },
-        'a store was erased from another log than this one: all that this one holds of it is applied; erase it again if it must go',
+        'a store was erased from another log than this one, whose events of it are applied: erase it again if it must go',
       );
     }
   });
   await createFirstGeneration(databases, environment, projectionVersion);
 }
 
-/** Waits until what a topic of access holds now is applied, by whichever projector. */
-async function untilApplied({ control, logger }: Parts, admin: Admin, topic: string): Promise<void> {
+/** Waits until any projector has applied what a topic of access holds now. */
+async function waitUntilApplied({ control, logger }: Parts, admin: Admin, topic: string): Promise<void> {
   const ends = endsOf(await readLogBounds(admin, topic));
   let applied = -1;
   for (let movedAt = performance.now(); ; await sleep(POLL_MS)) {
@@ -48,8 +48,8 @@ async function untilApplied({ control, logger }: Parts, admin: Admin, topic: str
     const sum = sumOf(positions);
     if (sum !== applied) [applied, movedAt] = [sum, performance.now()];
     if (performance.now() - movedAt < MAX_STANDSTILL_MS) continue;
-    const what = 'the log of access is not applied to its end, and nothing of it for a while';
-    return logger.warn({ topic }, `${what}: read models are made all the same`);
+    logger.warn({ topic }, 'the log of access stands still before its end: read models are created nevertheless');
+    return;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Projects one generation: the consumer of its environment's changes that writes into its database, and what is done beside it. */
+/** Projects one generation: consumes its environment's changes into its database, erases customers, adopts the status of stores. */
 import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
@@ -11,9 +11,8 @@ import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import type { Plan } from '#shared/projection/pipeline/plan.ts';
-import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
 import type { ActiveGeneration, Applying } from './environment.ts';
 import { startErasures } from './erasures.ts';
@@ -21,10 +20,10 @@ import { startConsumer } from './log/consumer.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
-/** How often the status of stores whose records changed is taken over, where no slice of this process says so. */
+/** How often the status of changed store records is adopted; a slice of this process with such a record does it at once. */
 const ADOPT_MS = 1_000;
 
-/** @param publish called when the control database knows something that Redis does not know yet. */
+/** @param publish called when the control database has changes that Redis lacks. */
 export async function projectGeneration(
   parts: Parts,
   publish: () => void,
@@ -37,7 +36,6 @@ export async function projectGeneration(
   const logger = parts.logger.child({ generation: label });
   const topic = changesTopic(environment);
   const { stores } = controlCollections(control);
-  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
   const findErased = findErasedIn(control, environment);
   const epochs = new Epochs();
   const reader = new ChangeReader();
@@ -47,7 +45,7 @@ export async function projectGeneration(
       if (generation.state === 'live' && (await adoptStoreRecords(environment, db, stores)) > 0) publish();
     },
     everyMs: ADOPT_MS,
-    failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be taken over yet'),
+    failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),
   });
   starting.defer(() => adopting.stop());
   const consumer = await startConsumer(parts, {
@@ -58,16 +56,18 @@ export async function projectGeneration(
     groupId: generationGroup(config.namePrefix, environment, marker.number),
     checkDatabase: () => checkMarker(generation),
     generation: label,
-    recoveryHint: `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew with "store-data rebuild --environment ${environment}"`,
+    recoveryHint:
+      `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew ` +
+      `with "store-data rebuild --environment ${environment}"`,
     permits: scheduler.permits(generation),
     prepare: (messages) => void reader.readAhead(messages),
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);
-      const { plan, deadLetters, given } = await applyWithCheckpoint(checkpoints, claim, whole, (checkpoint) =>
+      const { plan, deadLetters, given } = await applyWithCheckpoint(claim, whole, (checkpoint) =>
         applyChanges(db, claim.session, slice, { limits, checkpoint, findErased, epochs, reader, trees }),
       );
       epochs.committed(given);
-      // What a new generation is filled with happened long ago.
+      // The events that fill a new generation are old: they say nothing about freshness.
       const isLive = generation.state === 'live';
       count(metrics, labels, plan, isLive);
       if (isLive && plan.applied.some(({ entity }) => entity === 'store')) adopting.wake();
@@ -97,7 +97,7 @@ function count(
   for (const { time } of applied) metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
 }
 
-/** A claim makes checkpoints that are missing; it must not make a dropped database anew by that. */
+/** A claim creates a missing checkpoint. It must not create a dropped database again. */
 async function checkMarker({ db, marker }: { db: Db; marker: GenerationMarker }): Promise<void> {
   const markers = db.collection<GenerationMarker>('generation');
   const found = await markers.findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });

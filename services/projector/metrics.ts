@@ -1,7 +1,4 @@
-/**
- * What the projector counts, by its glossary's names. No label ever holds an id of a store or a person. The label
- * `generation` is `g` and a number, or `control` for access, which belongs to no generation.
- */
+/** The metrics of the projector. No label holds the id of a store or a person. `generation` is `g3`, or `control` for access. */
 import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
 import { redisSeconds } from '#shared/redis.ts';
@@ -24,18 +21,18 @@ export function createMetrics() {
     redisSeconds: redisSeconds({ histogram }),
     assignments: counter(
       'store_data_assignments_total',
-      'How often this process was assigned its partitions anew, as projectors come and go',
+      'How often this process was assigned partitions again, as projectors come and go',
       OF_TOPIC,
     ),
     applied: counter('store_data_events_applied_total', 'Events that took effect', OF_ENTITY),
     outdated: counter(
       'store_data_events_outdated_total',
-      'Events that changed nothing because a version as new was applied before',
+      'Events that changed nothing because the same or a newer version was applied before',
       OF_GENERATION,
     ),
     newerSchema: counter(
       'store_data_events_newer_schema_total',
-      'Events that took effect though their schema is newer than any this release knows',
+      'Events that took effect although their schema is newer than this release knows',
       OF_ENTITY,
     ),
     deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', [
@@ -45,14 +42,10 @@ export function createMetrics() {
     ]),
     lag: gauge(
       'store_data_partition_lag',
-      'Messages of a partition that are not applied yet; the last that is known while Kafka is away',
+      'Messages of a partition that are not applied yet; the last known number while Kafka is away',
       OF_PARTITION,
     ),
-    kafkaConnected: gauge(
-      'store_data_kafka_connected',
-      '1 while Kafka answers what a consumer of this process asks',
-      OF_TOPIC,
-    ),
+    kafkaConnected: gauge('store_data_kafka_connected', '1 while Kafka answers the consumer of this process', OF_TOPIC),
     fetched: gauge(
       'store_data_last_fetch_timestamp_seconds',
       'When Kafka last answered a consumer of this process, with messages or without, in seconds since 1970',
@@ -75,14 +68,13 @@ export function createMetrics() {
       [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
       OF_TOPIC,
     ),
-    transactionFailures: counter(
-      'store_data_transaction_failures_total',
-      'Transactions that failed and are tried again',
-      [...OF_TOPIC, 'kind'],
-    ),
+    transactionFailures: counter('store_data_transaction_failures_total', 'Transactions that failed and are retried', [
+      ...OF_TOPIC,
+      'kind',
+    ]),
     stopped: gauge(
       'store_data_partition_stopped',
-      '1 while a partition is stopped because going on would lose events',
+      '1 while a partition is stopped because it would lose events',
       OF_PARTITION,
     ),
     unreadable: gauge(
@@ -92,12 +84,12 @@ export function createMetrics() {
     ),
     failing: gauge(
       'store_data_partition_failing',
-      'How often in turn what a partition applies next has failed though MongoDB answered',
+      'How often in a row the next slice of a partition has failed although MongoDB answered',
       OF_PARTITION,
     ),
     environmentStopped: gauge(
       'store_data_environment_stopped',
-      '1 while a mistake keeps an environment, or a generation of it, from being projected',
+      '1 while a configuration error prevents an environment, or a generation of it, from being projected',
       ['environment'],
     ),
     generations: gauge(
@@ -105,46 +97,46 @@ export function createMetrics() {
       '1 for each generation that this process projects: live, building, kept',
       [...GENERATION_LABELS, 'state'],
     ),
-    accessPending: gauge('store_data_access_pending', 'Changes of access that Redis or the log does not know yet'),
+    accessPending: gauge('store_data_access_pending', 'Changes of access that Redis or the log does not have yet'),
     accessAhead: gauge(
       'store_data_access_ahead',
-      'Keys and stores of which Redis knows newer changes than MongoDB, as after the restoring of a backup',
+      'Keys and stores of which Redis has newer changes than MongoDB, as after a restored backup',
     ),
-    /** Of dead letters that wait; every process shows the same of one box. */
+    /** Dead letters that wait. Every process shows the same of one topic and database. */
     letters: {
-      open: gauge('store_data_dead_letters_open', 'Dead letters that wait for somebody to decide', OF_LETTERS),
+      open: gauge('store_data_dead_letters_open', 'Dead letters that wait for a decision', OF_LETTERS),
       bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', OF_LETTERS),
       used: gauge(
         'store_data_dead_letters_used_ratio',
-        'The part of their room that dead letters have used up; at 1 messages are no longer kept',
+        'The used part of the room for dead letters; at 1 messages are no longer kept',
         OF_LETTERS,
       ),
       oldestSeconds: gauge(
         'store_data_dead_letters_oldest_seconds',
-        'For how long the oldest dead letter has been waiting',
+        'How long the oldest dead letter has been waiting',
         OF_LETTERS,
       ),
-      expired: counter('store_data_dead_letters_expired_total', 'Dead letters that expired without anybody deciding', [
+      expired: counter('store_data_dead_letters_expired_total', 'Dead letters that expired without a decision', [
         'environment',
         'topic',
         'reason',
       ]),
     },
-    /** Of erasures in the background; every process shows the same of what is left in one generation. */
+    /** Erasures in the background. Every process shows the same of one generation. */
     erasures: {
       erased: counter(
         'store_data_documents_erased_total',
-        'Orders and reviews from which the data of a deleted customer was removed behind the deletion, in pieces',
+        'Orders and reviews from which the data of a deleted customer was removed in the background',
         OF_GENERATION,
       ),
       open: gauge(
         'store_data_erasures',
-        'Deleted customers of whom something is still stored, though it is not shown',
+        'Deleted customers of whom something is still stored, although it is not shown',
         OF_GENERATION,
       ),
       oldestSeconds: gauge(
         'store_data_erasures_oldest_seconds',
-        'For how long the oldest of these erasures has been under way',
+        'How long the oldest of these erasures has been under way',
         OF_GENERATION,
       ),
     },

@@ -1,4 +1,4 @@
-/** What all parts of a projector work with. */
+/** What all parts of a projector share. */
 import type { Db } from 'mongodb';
 import type { Config } from '#shared/config.ts';
 import type { Kafka, PerKafka } from '#shared/kafka/client.ts';

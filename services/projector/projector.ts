@@ -30,25 +30,25 @@ import { Scheduler } from './log/scheduler.ts';
 import { createMetrics, type ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
-/** How long a start waits for Redis; without it everything is applied, and published once it is there. */
+/** How long a start waits for Redis. Without Redis events are applied, and access is published later. */
 const REDIS_READY_MS = 1_000;
 const RETRY_MS = 1_000;
 
 export interface RunningProjector {
   metrics: ProjectorMetrics;
-  /** Rejects when it cannot go on and the process should end. */
+  /** Rejects when it cannot continue: the process should end. */
   failed: Promise<never>;
   isLive: () => boolean;
-  /** Why it must not take the place of other projectors yet; `null` where it may. */
+  /** Why it must not replace other projectors yet; `null` if it may. */
   unreadyReason: () => string | null;
   stop: () => Promise<void>;
 }
 
-/** A test may play another release. */
+/** A test may act as another release. */
 type ProjectorOptions = Partial<Pick<Parts, 'projectionVersion' | 'metrics' | 'tracing'>>;
 
 /**
- * Waits for Kafka and MongoDB, checks topics, makes read models and indexes that are missing, and begins to apply.
+ * Waits for Kafka and MongoDB, checks topics, creates missing read models and indexes, and starts to apply events.
  * @throws {StoreDataError} `topic_unsuitable`, `server_unsuitable` or `generation_unsuitable`, before anything is consumed.
  */
 export async function startProjector(
@@ -87,7 +87,7 @@ export async function startProjector(
   return { metrics, ...states, stop: () => running.disposeAsync() };
 }
 
-/** Does something that needs a server, again while that cannot be reached, and logs which one it waits for. @throws other errors. */
+/** Repeats an attempt while the server is unavailable, and logs that it waits. @throws other errors. */
 async function waitFor(server: string, attempt: () => Promise<unknown>, logger: Logger): Promise<void> {
   for (const failing = new FailureTracker(); ; await sleep(RETRY_MS)) {
     try {
@@ -107,7 +107,7 @@ async function checkTopicsOn(kafka: Kafka, topics: string[], logger: Logger): Pr
   await askKafka(kafka, (admin) => checkTopics(admin, topics, (remark) => logger.warn(remark)));
 }
 
-/** Starts all parts. @param onStop notes what ends one: the last begun is the first to end. */
+/** Starts all parts. @param onStop registers what stops a part; the last one started stops first. */
 async function startParts(
   parts: Parts,
   onStop: (step: () => unknown) => void,
@@ -127,7 +127,7 @@ async function startParts(
   onStop(() => allEnded(supervisors.map((one) => one.stop())));
   await allEnded(supervisors.map((one) => one.start()));
   const failed = Promise.race(supervisors.map((one) => one.failed));
-  // Whoever started it may listen later, or only stop it.
+  // The caller may listen later, or only stop it.
   failed.catch(() => undefined);
   const unprojected = () => supervisors.map((one) => one.unprojectedReason).find((reason) => reason !== null);
   return {
@@ -137,11 +137,11 @@ async function startParts(
   };
 }
 
-/** Makes an environment's first generation. What it has of its own is checked here: the installation's was before. */
+/** Creates an environment's first generation. Its own servers are checked here, those of the installation were before. */
 async function prepare(parts: Parts, environment: string): Promise<void> {
   const { config, databases, kafkas, logger } = parts;
   const own = config.own.get(environment);
-  // One whose first connection failed is to be connected again.
+  // Again, where the first connection failed.
   if (own?.mongodb !== undefined) await databases.clientOf(environment).connect();
   const topic = changesTopic(environment);
   if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic], logger);

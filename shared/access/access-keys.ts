@@ -1,4 +1,4 @@
-/** Access keys and the blocking of stores in the control database. Projector and command line share this code: one set of rules. */
+/** Access keys and the blocking of stores in the control database: the rules that projector and command line share. */
 import { isDeepStrictEqual } from 'node:util';
 import type {
   ClientSession,
@@ -35,7 +35,7 @@ export interface AccessKey {
   scopes: Scope[];
   status: KeyStatus;
   sequence: number;
-  /** At the last sequence: what the first event with it gave. Others may only take of that (decision 0039). */
+  /** At the last sequence: the rights of the first event with it. Others may only take away from them (decision 0039). */
   widest?: KeyRights;
   /** Moves with every change, by `nextVersion`; keeps an older grant in Redis from overtaking a newer one. */
   version: number;
@@ -53,13 +53,13 @@ export interface StoreAccess {
   _id: string;
   environment: string;
   store_id: string;
-  /** What `store_access` events say, and which. */
+  /** The status by `store_access` events, and the sequence of the last one. */
   access_status: 'active' | 'blocked';
   access_sequence: number;
-  /** What the store's own record says, and which. */
+  /** The status by the store's own record, and its sequence. */
   record_status: 'active' | 'blocked';
   record_sequence: number;
-  /** A quota of its own; without `window_seconds` in the configured window. */
+  /** Its own quota; without `window_seconds` it holds for the configured window. */
   quota?: NonNullable<OwnQuota>;
   /** Of the last change of the quota; absent where an earlier release wrote it, or the store never had a quota. */
   quota_sequence?: number;
@@ -71,28 +71,28 @@ export interface StoreAccess {
   updated_at: Date;
 }
 
-/** Which messages of an erased store are never applied again: those of before its end. */
+/** An erased store: its messages from before the end of the erasure are never applied again. */
 export interface StoreErasure {
-  /** When it ended; while it is under way when it began. */
+  /** When it ended; while it is under way, when it began. */
   at: Date;
   /** Counts the store's erasures; absent where an earlier release made it. */
   sequence?: number;
-  /** Set for a moment while the ends are read: other processes wait for them. */
+  /** Set while the ends are being read: other processes wait for them. */
   closing_at?: Date;
-  /** The ends of its topics' partitions then. Absent while it is under way: no message of the store is applied. */
+  /** Where its topics' partitions ended. Absent while it is under way: no message of the store is applied. */
   ends?: PartitionEnd[];
 }
 
 export interface PartitionEnd {
   topic: string;
   partition: number;
-  /** Messages with a lower offset are of before. */
+  /** Messages with a lower offset are from before the erasure. */
   end: number;
-  /** One of the last messages before the end: by it the log is known again. Absent where an earlier release made it. */
+  /** One of the last messages before the end, which identifies the log. Absent if an earlier release made it. */
   last?: LastMessage;
   /** The topic holds another log now, whose offsets mean something else: the end does not count. */
   other_log?: true;
-  /** As earlier releases read it: at which offset a message's time no longer decides. */
+  /** For earlier releases: the offset from which a message's time no longer decides. */
   until?: number;
 }
 
@@ -109,18 +109,18 @@ export interface RevokedSession {
 
 export type AccessRecord = AccessKey | StoreAccess;
 
-/** Empty almost always, so that it can be asked every second. */
+/** Nearly always empty, so that every process can poll it each second. */
 const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
   (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
 ) as [IndexDescription, IndexDescription];
 
-/** What a change is a part of: the transaction of a slice, or a command, whose changes the log does not have yet. */
+/** The transaction of a slice, or a command, whose change the log does not have yet. */
 interface Cause {
   session?: ClientSession;
   event_pending?: true;
 }
 
-/** Read from the primary and a majority, whatever the connection string says: a secondary may not know yet what was revoked. */
+/** Read from the primary by majority, whatever the connection string says: a secondary may lack a revocation. */
 export function controlCollections(control: Db) {
   const current = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
   return {
@@ -162,14 +162,14 @@ export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_sta
   return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
 }
 
-/** Above `version`, and not below the time: so a change is newer than those that a restored MongoDB has forgotten and Redis still knows. */
+/** Above `version` and at least the time: newer than changes that a restored MongoDB has lost and Redis still has. */
 export function nextVersion(version: number): number {
   return Math.max(version + 1, Date.now());
 }
 
 /**
- * A revocation is final and applies whatever its sequence; anything else only above the one last applied, and at the last sequence also
- * where it only takes away. @returns the record as it is now if it changed. @throws {EventRejected} `bound_elsewhere`.
+ * A revocation is final and applies whatever its sequence. Other changes apply above the last sequence; at 2^53−1 also if they only take
+ * away. @returns the changed record, or `null`. @throws {EventRejected} `bound_elsewhere`.
  */
 export async function applyKeyChange(
   keys: Collection<AccessKey>,
@@ -195,7 +195,7 @@ export async function applyKeyChange(
 
 const DUPLICATE_KEY = 11_000;
 
-/** Outside of a transaction, a record that others write meanwhile is read again. @param next answers `null` to leave it. */
+/** Outside of a transaction a record that another process writes meanwhile is read again. @param next returns `null` for no change. */
 async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
   _id: string,
@@ -261,8 +261,8 @@ function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent |
 }
 
 /**
- * An event with the last sequence too: the key keeps the rights that both have, so that their order does not matter. An active event with
- * more rights than the first one gave does not apply. @returns `null` where nothing is taken away.
+ * A second event with the last sequence: the key keeps the rights that both give, so that their order does not matter. An active event with
+ * more rights than the first one does not apply. @returns `null` if nothing is taken away.
  */
 function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   const scopes = change.scopes ?? [];
@@ -304,7 +304,7 @@ function byTime(one: string, other: string): number {
   return Date.parse(one) - Date.parse(other);
 }
 
-/** A deadline stays with its secret: a publisher that sends the whole key again does not know it. */
+/** A deadline stays with its secret: publishers that send the whole key again do not know it. */
 function secretsAfter(
   stored: AccessKey | null,
   change: Pick<KeyChange, 'secretHashes' | 'secretExpiry'> | null,
@@ -333,7 +333,7 @@ export function validSecrets({
 
 type BlockSource = 'access' | 'record';
 
-/** Applies what one source says of a store's blocking. @returns the record as it is now if it changed, else `null`. */
+/** Applies the status of a store by one source. @returns the changed record, or `null`. */
 export async function applyStoreStatus(
   stores: Collection<StoreAccess>,
   environment: string,
@@ -383,7 +383,7 @@ export async function applyErasure(
 ): Promise<StoreAccess | null> {
   const { storeId, sequence, at, ends } = change;
   const changed = await changeStore(stores, environment, storeId, { session }, ({ quota: _quota, ...store }) => {
-    // An erasure that is under way is not in the log yet.
+    // An erasure that is under way has no sequence yet.
     if (sequence <= (store.erased?.sequence ?? -1)) return null;
     return { ...store, record_status: 'active', record_sequence: -1, erased: { at, sequence, ends } };
   });
@@ -398,7 +398,7 @@ export const WITHOUT_RIGHTS: UpdateFilter<AccessKey> = {
   $unset: { secret_expires_at: '', widest: '' },
 };
 
-/** At the last sequence an access event that has the same may still block. */
+/** At the last sequence an access event with the same sequence may still block. */
 function blocksAtTheLast(
   { access_status, access_sequence }: StoreAccess,
   { sequence, status }: Pick<StoreAccessChange, 'sequence' | 'status'>,

@@ -1,4 +1,4 @@
-/** Erased stores. Kafka keeps their events: whoever applies a log skips what it held when the erasure ended (rule R14.8). */
+/** Erased stores. Kafka keeps their events, and everything that applies a log skips those from before the erasure (rule R14.8). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogMessage } from '../kafka/message.ts';
 import type { Db } from 'mongodb';
@@ -14,13 +14,13 @@ import { identityOf, isSameMessage, type LastMessage } from '../projection/slice
 
 type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
 
-/** The ends of an erasure must be noted within this time after it began to close; else it closes anew. */
+/** The ends of an erasure must be noted within this time after they began to be read; else they are read again. */
 export const MAX_CLOSING_MS = 1_000;
-/** How long other processes wait for the ends of a closing erasure: longer than the command may take, by the same clock. */
+/** How long other processes wait for these ends: longer than the command may take, by the same clock. */
 const MAX_WAIT_FOR_ENDS_MS = 2 * MAX_CLOSING_MS;
 const POLL_MS = 10;
 
-/** In erasures of earlier releases, what is as much younger than the end, though its offset lies before it, is of another log. */
+/** Erasures of earlier releases: a message so much younger than the end, although its offset is lower, is from another log. */
 const OTHER_LOG_MS = 86_400_000;
 
 export type FindErased = (storeIds: Iterable<string>) => Promise<ReturnType<typeof erasedStores>>;
@@ -37,7 +37,7 @@ function erasedStores(found: readonly Found[]) {
   return {
     /** When each store was erased. */
     times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<string, Date>,
-    /** Whether a message of a store is of before the end of its erasure. */
+    /** Whether a message of a store is from before the end of its erasure. */
     passesBy(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
@@ -50,7 +50,7 @@ function erasedStores(found: readonly Found[]) {
   };
 }
 
-/** Waits while ends are being read. After a kill of the command in that moment the store counts as being erased, until it runs again. */
+/** Waits while ends are being read. If the command was killed then, the store counts as being erased until the command runs again. */
 async function findEnded(control: Db, ids: readonly string[]): Promise<Found[]> {
   for (;;) {
     const found = await findErasures(control, ids);
@@ -77,19 +77,19 @@ function findErasures(control: Db, ids: readonly string[]): Promise<Found[]> {
     .toArray();
 }
 
-/** As earlier releases noted it: by the offset, and by times where processes had heard of it one after the other. */
+/** Erasures of earlier releases: by the offset, and by the time up to `until`, since processes noticed them one after the other. */
 function isBeforeFormerEnd({ end, until = Infinity }: PartitionEnd, at: Date, message: Placed): boolean {
   const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
   if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
   return offset < until && timestamp < at.getTime();
 }
 
-/** Messages that are read at first to find the last one before an offset; then twice as many, and so on. */
+/** How many offsets are read back first to find the last message before an end; each further attempt doubles them. */
 const READ_BACK = 16;
 
 /**
  * Marks the ends of erased stores that belong to another log than the topic holds now, and unmarks those whose log is back.
- * @param readLog not called where no store was erased. @returns the stores with an end that does not count.
+ * @param readLog not called if no store was erased. @returns the stores with an end that does not count.
  */
 export async function judgeErasures(
   { stores }: Pick<ControlCollections, 'stores'>,

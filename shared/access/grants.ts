@@ -1,6 +1,6 @@
 /**
- * What Redis holds of access: a key's rights (grant), a store's state, and a session for each issued token. Grants and states are sorted
- * sets of one member, scored by its version: a late write with an older version removes itself.
+ * Access in Redis: a key's rights (grant), a store's state, and a session for each issued token. Grants and states are sorted sets of one
+ * member, scored by its version: a late write with an older version removes itself.
  */
 import type { ChainableCommander } from 'ioredis';
 import { type KeyStatus, type OwnQuota, type Scope, SCOPES } from '../events/access-event.ts';
@@ -35,12 +35,12 @@ export function decodeGrant(member: string | undefined): Grant | null {
   return { status, scopes: SCOPES.filter((scope) => scopes.includes(scope)) };
 }
 
-/** `GT` protects a member whose words came back with a newer version. Readers take the highest (decision 0041). */
+/** `GT` protects a member that came back with a newer version. Readers take the highest (decision 0041). */
 export function setVersioned(multi: ChainableCommander, { redisKey, version, member }: Published): ChainableCommander {
   return multi.zadd(redisKey, 'GT', version, member).zremrangebyrank(redisKey, 0, -2);
 }
 
-/** For a member that none of our processes wrote: of two members with one version the wrong one could win. A newer version stays. */
+/** For a member that none of our processes wrote: with two members of one version the wrong one could win. A newer version stays. */
 export function replaceVersioned(multi: ChainableCommander, published: Published): ChainableCommander {
   const { redisKey, version } = published;
   return setVersioned(multi.zremrangebyscore(redisKey, version, version), published);
@@ -68,7 +68,7 @@ export function publishedRecord(prefix: string, record: AccessRecord): Published
   return publishedState(prefix, record.environment, record.store_id, record);
 }
 
-/** A store's state; without a record it counts as active with version 0, which every real version overtakes. */
+/** A store's state. Without a record it is active, with version 0, which every real version replaces. */
 export function publishedState(
   prefix: string,
   environment: string,
@@ -86,7 +86,7 @@ export async function publishAll(holders: RedisRouter, records: readonly Publish
   await pipelined(holders, records, ({ redisKey }) => redisKey, setVersioned);
 }
 
-/** Publishes a record and, where no newer version came meanwhile, notes in MongoDB that Redis has it. */
+/** Publishes a record, and removes its mark in MongoDB unless a newer version came meanwhile. */
 export async function publishAccess(
   redis: RedisRouter,
   prefix: string,
@@ -108,7 +108,7 @@ export function redisKeys(prefix: string, environment: string, storeId: string) 
     /** The keys of the store, scored by when each last obtained a token, in milliseconds since 1970. */
     lastTokens: `${tag}:last-tokens`,
     storeAccess: `${tag}:store-access`,
-    /** The count of a window, by its length; without one, what such names begin with. */
+    /** The count of a window, by its length; with `''` the beginning of such names. */
     quota: (windowSeconds: number | '') => `${tag}:quota:${windowSeconds}`,
   };
 }
@@ -119,7 +119,7 @@ export function heartbeatKey(prefix: string, instance: string): string {
 
 export interface StoreState {
   blocked: boolean;
-  /** `null` where the configured quota holds. */
+  /** `null` if the configured quota holds. */
   quota: OwnQuota;
 }
 
@@ -149,7 +149,7 @@ export function newSessionId(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** From then on the revocation reaches Redis even if this process is killed. @returns whether it was noted before. */
+/** Once noted, the revocation reaches Redis even if this process is killed. @returns whether it was noted before. */
 export async function noteRevocation(
   revoked: Collection<RevokedSession>,
   { _id, ...owner }: RevokedSessionId,
@@ -166,7 +166,7 @@ function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessi
   return redisKeys(prefix, environment, store_id).session(_id);
 }
 
-/** Ends sessions in Redis; their keys may have others in their place. @returns how many of them were live. */
+/** Ends sessions in Redis, which frees their places among the key's tokens. @returns how many were live. */
 async function endSessions(redis: RedisRouter, prefix: string, sessions: readonly RevokedSessionId[]): Promise<number> {
   const sessionOf = (session: RevokedSessionId) => sessionKey(prefix, session);
   const tokensOf = ({ environment, store_id, client_id }: RevokedSessionId) =>

@@ -1,4 +1,4 @@
-/** Reconciles a server of Redis with MongoDB: no key keeps more rights than MongoDB says. Only differences are written, by version. */
+/** Reconciles a Redis server with MongoDB: no key keeps more rights than in MongoDB. Only differences are written, by version. */
 import type { Collection } from 'mongodb';
 import { execute, PIPELINED, type RedisMaster } from '../redis-masters.ts';
 import type { AccessKey, AccessRecord, ControlCollections, RevokedSession, StoreAccess } from './access-keys.ts';
@@ -25,20 +25,20 @@ export interface ReconcileOptions {
 
 export interface Reconciliation {
   compared: number;
-  /** Of these, how many Redis had older or not at all. */
+  /** How many of them Redis had older or not at all. */
   repaired: number;
   sessionsEnded: number;
-  /** What Redis knows newer than MongoDB, which then was restored from a backup; it stays as it is. */
+  /** How many Redis has newer than MongoDB, which then was restored from a backup. They stay. */
   ahead: number;
-  /** Keys that Redis knows as revoked and MongoDB does not: revoked they stay. */
+  /** Keys that are revoked in Redis and not in MongoDB: they stay revoked. */
   revokedInRedis: GrantedKey[];
 }
 
 export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
   const { master, control, prefix, environments } = options;
   const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
-  // First: they are few, and a command that revokes one meanwhile ends it in Redis itself.
-  // All that are left: whether one has expired is not for this machine's clock to say.
+  // First, since they are few. A command that revokes one meanwhile ends it in Redis itself.
+  // Also those that have expired by this machine's clock, which may be wrong.
   const filter = { environment: { $in: [...environments] } };
   const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
   found.sessionsEnded = await endOwnSessions(master, prefix, await options.bounded(find));
@@ -59,7 +59,7 @@ async function compareAll(
     const records = await reading;
     const last = records.at(-1);
     if (last === undefined) return;
-    // MongoDB reads the next ones while Redis answers for these.
+    // MongoDB reads the next batch while Redis answers for this one.
     reading = readAfter(last._id);
     reading.catch(() => undefined);
     await compareBatch(options, records, found);
@@ -124,7 +124,7 @@ interface PendingRow {
   session?: RevokedSession;
 }
 
-/** Finds what is marked, by indexes that are empty almost always: with one command, since every process asks every second. */
+/** Finds marked records, with one command by nearly empty indexes, since every process polls each second. */
 export async function findPending(
   { keys, stores, revokedSessions }: ControlCollections,
   environments: readonly string[],
@@ -149,7 +149,7 @@ export async function findPending(
   };
 }
 
-/** Brings to one server what it is to hold of it, without removing the marks: that is for those who write to MongoDB. */
+/** Publishes the records of one server without removing their marks: the query service does not write to MongoDB. */
 export async function publishPending(
   master: RedisMaster,
   prefix: string,

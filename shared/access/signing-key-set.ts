@@ -1,11 +1,11 @@
-/** The keys that sign tokens: an ordered JWK set. All verify; the first whose time has come signs. */
+/** The keys that sign tokens: an ordered JWK set. All verify; the first whose `nbf` has passed signs. */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { StoreDataError } from '../errors.ts';
 
 /** ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4). */
 export const SIGNING_ALGORITHM = 'ES256';
 
-/** A private key. `nbf` says from when on it signs, in seconds since 1970; without it, it always may. */
+/** A private key. It signs from `nbf` on, in seconds since 1970; without `nbf` always. */
 export interface SigningJwk extends JWK {
   kid: string;
   d: string;
@@ -18,7 +18,7 @@ export async function newSigningKey(): Promise<SigningJwk> {
     const { privateKey } = await generateKeyPair(SIGNING_ALGORITHM, { extractable: true });
     const jwk = await exportJWK(privateKey);
     const kid = await calculateJwkThumbprint(jwk);
-    // One in 64 begins with a hyphen: a command would take it for an option.
+    // One in 64 begins with a hyphen, which a command would read as an option.
     if (!kid.startsWith('-')) return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
   }
 }

@@ -1,4 +1,4 @@
-/** A setting: a TypeBox schema that also names its variable. One tree of them gives the configuration's type, its reading and its table. */
+/** A setting: a TypeBox schema that also names its variable. One tree of them is the configuration's type, reader and table. */
 import { isIP } from 'node:net';
 import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
@@ -7,7 +7,7 @@ import { readAddress, readRedisAddress } from '../address.ts';
 
 export interface Setting {
   name: string;
-  /** As the table shows it: empty where nothing is set, `null` where the variable is required. */
+  /** As in the table: empty if nothing is set, `null` if the variable is required. */
   default: string | null;
   meaning: string;
 }
@@ -18,7 +18,7 @@ interface Annotated {
   none?: string;
 }
 
-/** A setting that always has a value. `fallback` is read as if it were given; `null` makes it required. */
+/** A setting that always has a value. `fallback` is read like a given text; `null` makes the setting required. */
 export function setting<T extends TSchema>(
   name: string,
   schema: T,
@@ -28,7 +28,7 @@ export function setting<T extends TSchema>(
   return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
 }
 
-/** A setting that may be absent. `none` is the text that says so, and the default where no other is given. */
+/** A setting that may be absent. `none` is the text for that, and the default unless another is given. */
 export function optional<T extends TSchema>(
   name: string,
   schema: T,
@@ -67,7 +67,7 @@ export const webAddress = Type.String({
   words: 'must be a URI that begins with http:// or https://',
 });
 
-/** One whose host is uncertain is refused: a part of its password could be taken for it, and shown. */
+/** An ambiguous address is refused: a part of its password could be shown as the host. */
 export const mongodbAddress = Type.String({
   pattern: '^mongodb(?:\\+srv)?://',
   format: 'address',
@@ -77,11 +77,12 @@ export const mongodbAddress = Type.String({
 
 Format.Set('redis-address', (text) => readRedisAddress(text) !== null);
 
-/** An address of Redis: of one server, or of those who know which servers there are. */
+/** An address of Redis: one server, sentinels, or nodes of a cluster. */
 export const redisAddress = Type.String({
   format: 'redis-address',
   words:
-    'must be a URI: redis://host:port, redis+sentinel://host:port,host:port/name-of-the-master or redis+cluster://host:port,host:port (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
+    'must be a URI: redis://host:port, redis+sentinel://host:port,host:port/name-of-the-master or ' +
+    'redis+cluster://host:port,host:port (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
 });
 
 export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 } = {}) {
@@ -111,7 +112,7 @@ export function settingsOf(tree: TSchema): Setting[] {
   return Object.values(membersOf(tree)).flatMap(settingsOf);
 }
 
-/** Reads a tree of settings from the environment; what is wrong with it is added to `mistakes`, a line for each setting. */
+/** Reads a tree of settings from the environment, and adds a line to `mistakes` for each wrong setting. */
 export function readSettings<T extends TSchema>(tree: T, env: NodeJS.ProcessEnv, mistakes: string[]): Static<T> {
   if (isSetting(tree)) return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
   return Object.fromEntries(
@@ -140,7 +141,7 @@ function mistakeIn(schema: TSchema, value: unknown): string {
   return wordsOf(schema).words ?? 'cannot be read';
 }
 
-/** The value that a text stands for; what stands for none stays text, and does not pass the check. */
+/** The value of a text. A text without a value stays as it is, and fails the check. */
 function convert(schema: TSchema, text: string): unknown {
   const { anyOf, type } = schema as { anyOf?: TSchema[]; type?: string };
   if (anyOf?.[0] !== undefined) return convert(anyOf[0], text);

@@ -63,7 +63,7 @@ export interface AccessKeyChange extends About {
   clientId: string;
   /** SHA-256 of the valid secrets, lower-case hex; `null` in a revocation: the key keeps what it has. */
   secretHashes: string[] | null;
-  /** When secrets end, by hash, in ISO 8601; what is not named keeps the end that it had. */
+  /** When secrets end, by hash, in ISO 8601. A secret that is not named keeps its end. */
   secretExpiry: Readonly<Record<string, string>>;
   /** In the order of `SCOPES`; `null` in a revocation: the key keeps what it has. */
   scopes: Scope[] | null;
@@ -132,7 +132,7 @@ function readQuota(data: unknown): NonNullable<OwnQuota> {
 
 type KeyData = Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry' | 'scopes' | 'status'>;
 
-/** What takes rights away must never fail on what it takes away: nothing of a revocation is read but its status. */
+/** A revocation must never fail on other fields: only its status is read. */
 function readKeyData(given: unknown): KeyData {
   if (isRevocation(given)) return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
   const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checks.access_key(given);
@@ -148,7 +148,7 @@ function isRevocation(data: unknown): boolean {
   return typeof data === 'object' && data !== null && 'status' in data && data.status === 'revoked';
 }
 
-/** Spelled in one way, so that equal deadlines are equal texts. */
+/** One spelling, so that equal deadlines are equal texts. */
 function normalized(expiry: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(expiry).flatMap(([hash, instant]) =>

@@ -13,7 +13,7 @@ interface ChangeOf<E extends EntityName> {
   eventId: string;
   /** The whole state, in the newest version of its schema; `null` for a deletion. */
   state: EntityStates[E] | null;
-  /** The version of its schema where that is newer than any this release knows: fields may be lost on it. */
+  /** The version of its schema, if newer than this release knows: fields may be lost. */
   newerVersion?: number;
 }
 
@@ -22,7 +22,7 @@ export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
 const checks = schemaChecks(entitySchemas);
 
-/** @param steps how schemas evolved: the release's, unless a test plays another one. @throws {EventRejected} when it is poison. */
+/** @param steps how schemas evolved; a test may act as another release. @throws {EventRejected} for poison. */
 export function readChange(message: EventMessage, steps = STEPS): Change {
   return toChange(readCloudEvent(message), steps);
 }
@@ -54,7 +54,7 @@ function toChange(event: CloudEvent, steps: Steps): Change {
   } as Change;
 }
 
-/** The checked state. What a newer version has made of a required field cannot be guessed: then it is poison until we know it. */
+/** The checked state. If a newer version changed a required field, the event is poison until a release knows that version. */
 function readState(entity: EntityName, { data, schemaVersion }: CloudEvent, steps: Steps): EntityStates[EntityName] {
   const newest = newestVersion(entity, steps);
   try {
@@ -75,7 +75,7 @@ function isEntityName(name: string): name is EntityName {
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** From one version to the next. Pure, and it throws for nothing: what is wrong stays wrong, and the schema says so. */
+/** From one version to the next. Pure, and it never throws: wrong data stays wrong, and the schema rejects it. */
 type Step = (data: Data) => Data;
 
 /** Steps from version 1 to 2, from 2 to 3 and so on. An entity without any has version 1 alone. */

@@ -70,10 +70,10 @@ type Attributes = Record<string, unknown>;
 
 const CONTENT_TYPE = 'content-type';
 
-/** A header that says something of an event; others may hold anything (rule R11.12). */
+/** The headers of an event; others may hold anything (rule R11.12). */
 const EVENT_HEADER = /^(?:content-type$|ce_)/i;
 
-/** The headers that say something of an event, by their names in lower case: of each the first value. */
+/** The headers of an event, by their names in lower case; of each the first value. */
 export function eventHeaders(headers: MessageHeaders = {}): Map<string, Buffer | string> {
   const found = new Map<string, Buffer | string>();
   for (const [name, header] of Object.entries(headers)) {
@@ -136,7 +136,7 @@ function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
     throw invalidAttribute('there are both data and data_base64');
   }
   const bytes = typeof base64 === 'string' ? Buffer.from(base64, 'base64') : null;
-  // Node's decoder leaves out what is no Base64.
+  // Node's decoder skips characters that are not Base64.
   if (bytes === null || bytes.toString('base64') !== base64) {
     throw invalidAttribute('data_base64 is not Base64');
   }
@@ -165,7 +165,7 @@ function parseJson(value: Buffer | null, what = 'the message'): unknown {
   try {
     return JSON.parse(value.toString('utf8'));
   } catch (error) {
-    // The parser's own words quote the text, which may hold personal data.
+    // The parser's message quotes the text, which may hold personal data.
     throw new EventRejected('malformed', `${what} is not JSON`, { cause: error });
   }
 }

@@ -11,7 +11,7 @@ export interface EventToEncode {
   source: string;
   time?: Date;
   id?: string;
-  /** Where the schema of the data lies; its last path segment is the version. Version 1 when absent. */
+  /** A URI whose last path segment is the schema's version; 1 when absent. */
   dataschema?: string;
 }
 
@@ -21,7 +21,7 @@ export interface EncodedMessage {
   headers: Record<string, string>;
 }
 
-/** Encodes one event. It is not checked: what is no event would be a dead letter. */
+/** Encodes one event without checks: a wrong one becomes a dead letter. */
 export function encodeEvent(event: EventToEncode): EncodedMessage {
   const { entity, action = 'changed', storeId, subject, sequence, data, source } = event;
   return {

@@ -1,4 +1,4 @@
-/** The field types of event data (rules R12.1 and R12.2). Titles and defaults are for documents alone: nothing is filled in by them. */
+/** The field types of event data (rules R12.1 and R12.2). Titles and defaults are for documents only: they fill in nothing. */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { isCalendarDate, parseInstant } from './instant.ts';
@@ -34,7 +34,7 @@ export const ImageUrl = textOf(TEXT_BOUNDS.image_url);
 export const Text = textOf(TEXT_BOUNDS.other);
 export const Id = Type.String({ title: 'id', pattern: ID_PATTERN.source });
 export const Money = Type.String({ title: 'money', pattern: '^[0-9]{1,12}\\.[0-9]{2}$' });
-/** RFC 3339 with a zone. A fraction has as many digits as it likes, but the text is one like others. */
+/** RFC 3339 with a zone. A fraction may have any number of digits within the bound of texts. */
 export const Instant = Type.String({ title: 'date-time', format: 'instant', maxLength: TEXT_BOUNDS.other });
 export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date' });
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -55,7 +55,7 @@ export function listOf<T extends TSchema>(entry: T, maxItems: number) {
   return Type.Array(entry, { maxItems });
 }
 
-/** A field that may be left out; `null` equals absent. @param shown what answers show then, where that is not `null`. */
+/** An optional field; `null` equals absent. @param shown the value in answers then, unless that is `null`. */
 export function absent<T extends TSchema>(schema: T, shown?: string | number | boolean) {
   return Type.Optional(Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }));
 }
@@ -77,7 +77,7 @@ export const Address = Type.Object(
 );
 export type AddressState = Type.Static<typeof Address>;
 
-/** The value without the fields that its schema does not name, at any depth. What has another shape than the schema stays as it is. */
+/** The value without fields that its schema does not name, at any depth. A value of another shape stays as it is. */
 export function knownFields(schema: TSchema, value: unknown): unknown {
   if (Type.IsUnion(schema)) {
     // The unions of event data are "this or null".

@@ -1,4 +1,4 @@
-/** RFC 3339 date-times and calendar dates, read strictly: what is not on the calendar is no date. */
+/** Reads RFC 3339 date-times and calendar dates strictly: they must be on the calendar. */
 
 const MINUTE = 60_000;
 
@@ -11,7 +11,7 @@ function isOnCalendar(year: number, month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
 }
 
-/** The calendar repeats itself after so many years, and `Date.UTC` takes the years 0 to 99 for others. */
+/** `Date.UTC` reads the years 0 to 99 as 1900 to 1999, so it gets a year of the next cycle: the calendar repeats after 400 years. */
 const CYCLE_YEARS = 400;
 const CYCLE_MS = 146_097 * 86_400_000;
 
@@ -63,7 +63,7 @@ function readInstant(text: string): number | null {
 const ZERO = 48;
 const NINE = 57;
 
-/** The number between two places of a text; not a number where something else than digits stands there. */
+/** The number between two places of a text; NaN unless all characters are digits. */
 function digits(text: string, from: number, to: number): number {
   let value = 0;
   for (let at = from; at < to; at += 1) {
@@ -89,7 +89,7 @@ function hasSeparators(text: string): boolean {
   );
 }
 
-/** Where the zone must begin: behind the digits of a fraction; behind the seconds where there is none. */
+/** Where the zone must begin: behind the fraction, else behind the seconds. */
 function endOfFraction(text: string): number {
   if (text[SECONDS_END] !== '.') return SECONDS_END;
   let end = SECONDS_END + 1;
@@ -97,7 +97,7 @@ function endOfFraction(text: string): number {
   return end === SECONDS_END + 1 ? SECONDS_END : end;
 }
 
-/** What the text's end, as a zone, is ahead of UTC; `null` when it is no zone. */
+/** How far the zone at the end of a text is ahead of UTC; `null` if it is no zone. */
 function zoneMilliseconds(text: string, from: number): number | null {
   const sign = text[from];
   if (sign === 'Z' || sign === 'z') return text.length === from + 1 ? 0 : null;
@@ -112,7 +112,7 @@ export function isCalendarDate(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && readInstant(`${text}T00:00:00Z`) !== null;
 }
 
-/** Milliseconds of `YYYY-MM-DDTHH:MM:SS` as if it were UTC; `null` where it is none. */
+/** Milliseconds of `YYYY-MM-DDTHH:MM:SS` as if it were UTC; `null` for any other text. */
 export function parseLocalDateTime(text: string): number | null {
   return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:[0-5]\d$/.test(text) ? parseInstant(`${text}Z`) : null;
 }

@@ -1,4 +1,4 @@
-/** Why a message is poison: the reasons, the error that carries one, and the check of data that finds it without quoting values. */
+/** Why a message is poison: the reasons, the error with one, and the check of data, which quotes no values. */
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
@@ -59,7 +59,7 @@ function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value;
-    // A list may have hundreds of thousands of entries too many: what is wrong with each of them need not be found out.
+    // First: a list may have hundreds of thousands of entries too many, which are not checked one by one.
     const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
     throw new EventRejected('invalid_data', describe(errors));
   };
@@ -99,7 +99,7 @@ function describe(errors: readonly SchemaError[]): string {
   return first === undefined ? 'data has the wrong shape' : sentence(first);
 }
 
-/** Without the alternative "must be null" of optional fields. */
+/** Without "must be null", the other alternative of optional fields. */
 function tellingOf(errors: readonly SchemaError[]): SchemaError[] {
   return errors.filter(({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'));
 }

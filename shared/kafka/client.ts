@@ -1,4 +1,4 @@
-/** Every Kafka client is made here, after kafkajs was changed. Nothing outside this folder imports kafkajs. */
+/** Creates every Kafka client, with a patched kafkajs. Code outside this folder does not import kafkajs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import type { Config } from '../config.ts';
@@ -8,7 +8,7 @@ import { kafkaSecurity, kafkaSockets, quietRequestQueues, seedBrokers } from './
 import { type Logger, RepeatedLines } from '../logging.ts';
 import { changesTopic } from '../events/topics.ts';
 
-// Most of what kafkajs exports is out of reach of named imports.
+// Most exports of kafkajs cannot be imported by name.
 const { Kafka: KafkaClient, KafkaJSNonRetriableError, logLevel } = kafkajs;
 
 export type {
@@ -25,7 +25,7 @@ export type {
 replaceFetches();
 quietRequestQueues();
 
-/** Far longer than a busy broker takes to answer from its own state. */
+/** Far longer than a busy broker needs to answer from its own state. */
 const AT_ONCE_MS = 5_000;
 
 /** Makes a client. kafkajs's lines are logged one level lower, since it retries by itself. */
@@ -65,7 +65,7 @@ export function createQuietKafka(clientId: string, brokers: string[], options: P
   return new KafkaClient({ clientId, brokers, logLevel: logLevel.NOTHING, ...options });
 }
 
-/** Uses a new connection: a kept one may have died unnoticed, and a request on it would wait for its full limit. */
+/** Uses a new connection: an idle one may have died unnoticed, and a request on it would wait for its full limit. */
 export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin();
   try {
@@ -80,19 +80,19 @@ export function finalError(message: string): Error {
   return new KafkaJSNonRetriableError(message);
 }
 
-/** How long members of a group may take to join it anew. */
+/** How long members of a group may take to rejoin it. */
 export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'sessionTimeoutMs'>): number {
   return Math.max(sessionTimeoutMs, 10_000);
 }
 
-/** Attempts to send, with thirteen seconds of waiting between them: a broker that is gone is given up after nine. */
+/** Attempts to send, with 13 s of pauses in all: brokers give up a dead one after 9 s. */
 const SEND_ATTEMPTS = 10;
 
 /** On its second attempt kafkajs omits messages and reports them as sent: it gets one, and all messages are sent again here. */
 export function createProducer(kafka: Kafka): Producer {
   const producer = kafka.producer({
     allowAutoTopicCreation: false,
-    // Partitions that a topic was given are found soon.
+    // So new partitions are found soon.
     metadataMaxAge: 10_000,
     retry: { retries: 0 },
   });
@@ -114,7 +114,7 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Something that there is for each Kafka, such as a client. */
+/** One thing for each Kafka, such as a client. */
 export class PerKafka<T> {
   readonly common: T;
   readonly #own: ReadonlyMap<string, T>;

@@ -1,13 +1,13 @@
 /**
- * Notices that the wall clock was set back: kafkajs tells by it how long ago the last heartbeat was, and sends none until the clock has
- * come there again. The group would give the partitions away, and this member would never hear of it.
+ * Notices that the wall clock was set back. kafkajs measures the time since its last heartbeat by it, and would send none until the clock
+ * has caught up: the group gives the partitions away, and this member does not notice.
  */
 
 const MAX_LOOK_MS = 1_000;
 
 /**
  * Calls `setBack` once the clock goes back by more than `toleratedMs` at once.
- * @returns what ends the watching.
+ * @returns a function that ends the watching.
  */
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
   let ahead = Date.now() - performance.now();

@@ -1,11 +1,11 @@
-/** What unpacks all compression codecs of Kafka. Each has a bound on what it unpacks, checked before the memory for more is taken. */
+/** Unpacks all compression codecs of Kafka, each with a bound that is checked before more memory is taken. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { decompressFrame, decompressFrameSync } from 'lz4-napi';
 import { uncompress, uncompressSync } from 'snappy';
 import { hasCode } from '../errors.ts';
 
-/** The most that a compressed batch may unpack to: 64 times the largest message that can be applied. */
+/** The most bytes that a compressed batch may unpack to: 64 times the largest valid message. */
 export const MAX_UNPACKED_BYTES = 64 * 1_048_576;
 
 export class UnpacksTooLarge extends Error {
@@ -17,7 +17,7 @@ export class UnpacksTooLarge extends Error {
 }
 
 export interface Codec {
-  /** @throws {UnpacksTooLarge}, and whatever else where the bytes are not what the codec makes. */
+  /** @throws {UnpacksTooLarge}, and any error for bytes that the codec does not make. */
   unpack: (packed: Buffer, most: number) => Buffer;
   unpackInThread: (packed: Buffer, most: number) => Promise<Buffer>;
 }
@@ -35,7 +35,7 @@ interface Bounds {
   chunkSize?: number;
 }
 
-/** A codec of Node, which has bounds itself. */
+/** A codec of Node, which has bounds. */
 function bounded(
   name: string,
   unpack: (packed: Buffer, bounds: Bounds) => Buffer,
@@ -52,7 +52,7 @@ function bounded(
       }
     },
     unpackInThread: (packed, most) =>
-      // In one piece, of which only the filled part takes memory: joining pieces blocks the event loop.
+      // One chunk, of which only the filled part takes memory: joining chunks blocks the event loop.
       unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }).catch((error: unknown) => {
         throw failure(error, most);
       }),
@@ -94,7 +94,7 @@ const MIN_MATCH = 4;
 /**
  * The size of an LZ4 frame unpacked: sequences say how long they are
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md).
- * @returns something above `most` as soon as it is known to be above. @throws {RangeError} where it is no whole frame.
+ * @returns a size above `most` as soon as that is certain. @throws {RangeError} if it is no whole frame.
  */
 function lz4FrameSize(frame: Buffer, most: number): number {
   if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new RangeError('no LZ4 frame');
@@ -151,7 +151,7 @@ function blockSize(block: Buffer, start: number, end: number, most: number): num
 const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 const SNAPPY_HEADER_BYTES = 16;
 
-/** The size unpacked, from what each block says of itself. @throws {RangeError} where it is cut. */
+/** The size unpacked, as each block declares it. @throws {RangeError} if it is cut. */
 function snappySize(packed: Buffer): number {
   return blocksOf(packed).reduce((size, block) => size + declaredSize(block), 0);
 }

@@ -1,7 +1,7 @@
 /**
- * Connections to Kafka: which broker is asked first, TLS and SASL, and sockets that end when the broker is silent, since kafkajs keeps a
- * connection that a NAT dropped. Messages are preceded by their length, and a broker answers in order
- * (https://kafka.apache.org/protocol.html): the oldest unanswered request shows whether it is still there.
+ * Connections to Kafka: the first broker, TLS and SASL, and sockets that close when the broker is silent, since kafkajs keeps a connection
+ * that a NAT dropped. Messages begin with their length, and a broker answers in order (https://kafka.apache.org/protocol.html): so the
+ * oldest unanswered request shows whether it is alive.
  */
 import type { Socket } from 'node:net';
 import { createRequire } from 'node:module';
@@ -12,7 +12,7 @@ import { unavailable } from '../errors.ts';
 
 const require = createRequire(import.meta.url);
 
-/** Uses TLS where it is given any options. */
+/** Uses TLS if it gets options for it. */
 const openSocket = (require('kafkajs/src/network/socketFactory') as () => SocketFactory)();
 
 /** Without TLS kafkajs gives no options for it, whatever its types say. */
@@ -28,16 +28,16 @@ const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 const WAITS_FOR_GROUP = new Set([11, 14]);
 
 interface AnswerLimits {
-  /** The longest that a broker may take to answer from its own state, in milliseconds. */
+  /** How long a broker may take to answer from its own state, in milliseconds. */
   atOnceMs: number;
-  /** The longest for requests that wait for others: members of a group, other copies. */
+  /** How long for requests that wait for others: members of a group, other copies. */
   othersMs: number;
 }
 
 interface PendingRequest {
   at: number;
   limitMs: number;
-  /** Whether it may be answered only once others have joined the group. */
+  /** Whether the answer may wait until others have joined the group. */
   waitsForGroup: boolean;
 }
 
@@ -58,7 +58,7 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     brokers.set(address, connections.add(connection));
     const { pending } = connection;
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
-    // kafkajs writes each request at once.
+    // kafkajs writes each request in one piece.
     const writeRequest = (request: unknown, ...rest: unknown[]): boolean => {
       const kind = kindOf(request);
       const limitMs = ANSWERED_AT_ONCE.has(kind) ? atOnceMs : othersMs;
@@ -77,7 +77,7 @@ export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFacto
     const check = () => {
       const [oldest] = pending;
       if (oldest === undefined || !isLate(oldest)) return;
-      // After a pause of this process, timers fire before it reads the answers that arrived meanwhile.
+      // After a pause of this process, timers fire before it reads answers that have arrived.
       setImmediate(() => {
         if (pending[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
         const silent = [...connections].filter(
@@ -102,11 +102,11 @@ function kindOf(request: unknown): number {
   return isRequest ? request.readInt16BE(LENGTH_BYTES) : -1;
 }
 
-/** Counts how many answers end in each of the chunks of a stream. */
+/** Counts the answers that end in each chunk of a stream. */
 function countFrames(): (chunk: Buffer) => number {
   const head = Buffer.alloc(LENGTH_BYTES);
   let headBytes = 0;
-  /** Missing bytes of the answer whose length is known. */
+  /** Missing bytes of the current answer. */
   let missing = 0;
   return (chunk) => {
     let ended = 0;
@@ -136,7 +136,7 @@ const ANSWER_MS = 3_000;
 /** ApiVersions in version 0, which every broker answers before authentication (https://kafka.apache.org/protocol.html). */
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-/** kafkajs itself tries one after the other, and waits seconds for each frozen one, which accepts connections and never answers. */
+/** The first broker that answers, or all. kafkajs tries them in turn, and waits seconds for a frozen one, which accepts connections. */
 export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
   if (brokers.length === 1) return [...brokers];
   try {
@@ -146,7 +146,7 @@ export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['
   }
 }
 
-/** The first broker that answers. @throws the failure of the first in the list where none does. */
+/** The first broker that answers. @throws the failure of the first in the list if none does. */
 export async function firstToAnswer(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string> {
   const asked = brokers.map((broker) => ask(broker, ssl));
   try {
@@ -221,7 +221,7 @@ interface RequestQueue {
   scheduleCheckPendingRequests: () => void;
 }
 
-/** Otherwise their delay is negative: each connection woke the process a thousand times a second. kafkajs is pinned for this. */
+/** Without pending requests the delay is negative: each connection woke the process 1,000 times a second. kafkajs is pinned for this. */
 export function quietRequestQueues(): void {
   const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   const { scheduleCheckPendingRequests: schedule } = prototype;

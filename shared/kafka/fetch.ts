@@ -1,6 +1,6 @@
 /**
- * Decodes the record sets in answers to Fetch requests instead of kafkajs, which checks no checksum, unpacks without a bound, and ends the
- * consumer at one unreadable batch. Here such a batch becomes a placeholder (`message.ts`).
+ * Decodes the record sets in answers to Fetch requests. kafkajs itself checks no checksum, unpacks without a bound, and ends the consumer
+ * at one unreadable batch; here such a batch becomes a placeholder (`message.ts`).
  */
 import { createRequire } from 'node:module';
 import { DecodingBudget, Unpacking } from './unpacking.ts';
@@ -8,14 +8,14 @@ import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-
 import type { LogMessage } from './message.ts';
 import { batchHeader } from './record-batch.ts';
 
-/** Unpacked messages of a fetch may have this many times the bytes that it requested; two messages are read in any case. */
+/** Unpacked messages of a fetch may have this many times the requested bytes; two messages are always read. */
 const UNPACKED_TIMES = 4;
-/** Messages of one partition at a time, their headers counted as well: many times what a fetch brings of real events. */
+/** Messages and their headers of one partition in a fetch: many times those of real events. */
 const MAX_PARTS = 10_000;
-/** Of all partitions of one answer. */
+/** The same for all partitions of one answer. */
 const MAX_PARTS_IN_ALL = 100_000;
 
-/** Kafka's code for a batch that the broker itself finds corrupt. */
+/** Kafka's code for a batch that the broker finds corrupt. */
 const CORRUPT_MESSAGE = 2;
 
 interface FetchRequest {
@@ -23,7 +23,7 @@ interface FetchRequest {
   topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes: number }[] }[];
 }
 
-/** What kafkajs decodes of an answer. */
+/** An answer as kafkajs decodes it. */
 interface FetchAnswer {
   responses: { topicName: string; partitions: FetchedPartition[] }[];
 }
@@ -44,7 +44,7 @@ interface Definition {
 
 const require = createRequire(import.meta.url);
 
-/** Makes kafkajs leave record sets to this file, and wait as `setFetchMaxWait` says. It has no hook for that, so its version is pinned. */
+/** Patches kafkajs to leave record sets to this file and to use the waits of `setFetchMaxWait`. Its version is pinned for that. */
 export function replaceFetches(): void {
   leaveRecordSets();
   const definition = require('kafkajs/src/protocol/requests/fetch') as Definition;
@@ -62,7 +62,7 @@ export function replaceFetches(): void {
   };
 }
 
-/** All versions of the answer are decoded with one function for record sets. They are loaded with the first fetch. */
+/** Replaces the function for record sets before the first fetch loads the decoders, which all use it. */
 function leaveRecordSets(): void {
   const path = require.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages');
   require(path);
@@ -90,7 +90,7 @@ async function decodeRecordSets(
     const { fetchOffset: from = '0', maxBytes = 0 } = asked.get(place) ?? {};
     const fetchOffset = Number(from);
     partition.messages = [];
-    // Aborted messages are left out here: kafkajs would assume that this list is sorted.
+    // Aborted messages are left out here: kafkajs would require a sorted list.
     partition.abortedTransactions = [];
     if (partition.errorCode === CORRUPT_MESSAGE) {
       partition.errorCode = 0;
@@ -110,7 +110,7 @@ async function decodeRecordSets(
   return answer;
 }
 
-/** Rotates the partitions at random: if the same one always came first, it could spend the budget of all others. */
+/** Rotates the partitions at random: a fixed first one could spend the budget of all others. */
 function inRandomTurn<T>(sets: readonly T[]): T[] {
   const first = Math.floor(Math.random() * sets.length);
   return [...sets.slice(first), ...sets.slice(0, first)];
@@ -120,10 +120,10 @@ function placeOf(topic: string, { partition }: { partition: number }): string {
   return `${topic}/${partition}`;
 }
 
-/** A record batch that is larger gets no room beside others. */
+/** The most extra bytes for a batch that is fetched again. */
 const MAX_AGAIN_BYTES = 1_048_576;
 
-/** By topic and partition, the record batch that was read last. */
+/** The last record batch that was read, by topic and partition. */
 const lastBatches = new Map<string, { from: number; to: number; bytes: number }>();
 
 function noteLastBatch(place: string, message: LogMessage | undefined): void {
@@ -133,8 +133,8 @@ function noteLastBatch(place: string, message: LogMessage | undefined): void {
 }
 
 /**
- * A fetch that begins inside of a record batch brings all of it again, as each does that is to show the last message of the one before.
- * That has room of its own, or large batches would leave little for new ones.
+ * A fetch that begins within a record batch brings the whole batch again, as each one that begins with the last message does. The batch
+ * gets extra room, or a large one would leave little for new batches.
  */
 export function withRoomForLastBatches(topics: FetchRequest['topics']): FetchRequest['topics'] {
   return topics.map(({ topic, partitions }) => ({
@@ -147,11 +147,11 @@ export function withRoomForLastBatches(topics: FetchRequest['topics']): FetchReq
   }));
 }
 
-/** By topic, functions of its consumers: how long a fetch may wait now. */
+/** How long a fetch may wait now, by its topic's consumers. */
 const waits = new Map<string, Set<() => number>>();
 
 /**
- * Lets empty fetches of a topic wait as long as its least patient consumer here allows. A broker answers at once when a message comes.
+ * Lets empty fetches of a topic wait as long as all its consumers in this process allow; a broker answers at once when a message comes.
  * With kafkajs's single short wait, fetches are most of an idle consumer's cost. @returns a function that ends it.
  */
 export function setFetchMaxWait(topic: string, waitMs: () => number): () => void {
@@ -163,7 +163,7 @@ export function setFetchMaxWait(topic: string, waitMs: () => number): () => void
   };
 }
 
-/** How long a fetch of some topics waits; the requested time unless a consumer set another. */
+/** How long a fetch of some topics waits: at least the requested time. */
 export function fetchWaitMs(topics: readonly { topic: string }[], askedMs: number): number {
   const said = topics.flatMap(({ topic }) => [...(waits.get(topic) ?? [])].map((waitMs) => waitMs()));
   return said.length === 0 ? askedMs : Math.max(askedMs, Math.min(...said));

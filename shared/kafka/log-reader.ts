@@ -9,7 +9,7 @@ import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch } from './
 import { type LogBounds, readLogBounds } from './positions.ts';
 
 const JOIN_MS = 20_000;
-/** For how long a part may bring nothing before it is given up. */
+/** A part that brings nothing for this time is given up. */
 const SILENCE_MS = 30_000;
 const FETCH_BYTES = 4_194_304;
 
@@ -143,7 +143,7 @@ export class LogReader {
     const fetched: readonly LogMessage[] = batch.messages;
     const messages = fetched.filter((message) => !isGap(message) && isWanted(message, task));
     try {
-      // The time that `take` needs is no silence.
+      // The time of `take` does not count.
       clearTimeout(task.silence);
       if (messages.length > 0) await task.take(messages);
       const open = messages.map(({ unreadable }) => unreadable).find((one) => one?.to === null);
@@ -158,7 +158,7 @@ export class LogReader {
     await heartbeat();
   }
 
-  /** Continues behind an unreadable batch of unknown end, if an operator decided where that is. */
+  /** Continues behind an unreadable batch of unknown end, if an operator decided where it ends. */
   async #goBehind(task: Task, open: UnreadableBatch): Promise<void> {
     const to = await skippedTo(this.#control, this.#topic, task.partition, open);
     if (to === null) {
@@ -202,7 +202,7 @@ export class LogReader {
   }
 }
 
-/** Whether a message, or a part of what it stands for, lies in the part that is read. */
+/** Whether a message, or an offset of its placeholder, lies in the part. */
 function isWanted(message: LogMessage, { next, to }: Task): boolean {
   const offset = Number(message.offset);
   const batch = message.unreadable;

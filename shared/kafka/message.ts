@@ -1,26 +1,26 @@
-/** A message as it lies in the log, and two kinds of placeholders: for an unreadable record batch, and for offsets without a message. */
+/** A message of the log, and two kinds of placeholders: for an unreadable record batch, and for offsets without a message. */
 import { hash } from 'node:crypto';
 
 /** The headers of a message. A header may be repeated, and each of its values may be null. */
 export type MessageHeaders = Record<string, HeaderValue | readonly HeaderValue[] | undefined>;
 type HeaderValue = Buffer | string | null;
 
-/** The same as kafkajs's `KafkaMessage`, whose type leaves out that a header may be null. */
+/** As kafkajs's `KafkaMessage`, but headers may be null. */
 export interface LogMessage {
   key: Buffer | null;
   value: Buffer | null;
-  /** How large the value was where it, or the key, was cut: no event is so large. */
+  /** The size of the value if value or key was cut: no event is so large. */
   valueBytes?: number;
   headers?: MessageHeaders;
   offset: string;
   /** When its publisher made it or Kafka took it, in milliseconds since 1970. */
   timestamp: string;
   attributes: number;
-  /** The header of its batch, by which that is known again. */
+  /** The header of its batch, which identifies that. */
   batch?: Buffer;
-  /** Of a placeholder: the batch that cannot be read. */
+  /** In a placeholder: the batch that cannot be read. */
   unreadable?: UnreadableBatch;
-  /** Of a placeholder for offsets that no message has: the first of them. */
+  /** In a placeholder for offsets without a message: the first of them. */
   gapFrom?: number;
 }
 
@@ -35,50 +35,50 @@ export function valueBytesOf({ value, valueBytes }: Pick<LogMessage, 'value' | '
 
 export const HEADER_BYTES = 61;
 
-/** A message with more headers is poison: only so many are read of it, and one more. */
+/** A message with more headers is poison; at most one more is read. */
 export const MAX_HEADERS = 10_000;
 
 /** Batches that differ from what was written: their messages are unknown, so the partition stops. */
 export type DamageReason =
-  /** Its checksum is wrong, it is cut, or it says that it lies where it cannot. */
+  /** Its checksum is wrong, it is cut, or its offsets are impossible. */
   | 'corrupt'
-  /** Its format is newer than what this release knows. */
+  /** Its format is newer than this release. */
   | 'unknown_format';
 
-/** Batches that are what their producer wrote, and no messages: each is poison, with one dead letter. */
+/** Intact batches that cannot be read as messages: each is poison, with one dead letter. */
 type PoisonReason =
-  /** Its records are not what they say. */
+  /** Its records contradict their lengths or counts. */
   | 'malformed'
-  /** It is compressed with a codec that Kafka did not have when this release was made. */
+  /** Its codec is newer than this release. */
   | 'unknown_codec'
-  /** It unpacks to more than is allowed. */
+  /** It unpacks to more than the bound. */
   | 'unpacks_too_large';
 
 export type UnreadableReason = DamageReason | PoisonReason;
 
 export interface UnreadableBatch {
   reason: UnreadableReason;
-  /** A sentence that quotes nothing of what the batch holds. */
+  /** A sentence that quotes nothing of the batch. */
   detail: string;
   /** The first offset of the batch. */
   from: number;
   /** The last one; `null` for a damaged batch whose end is unknown. */
   to: number | null;
-  /** Identifies the batch: a digest of its first bytes, which every fetch of it brings. */
+  /** Identifies the batch: a digest of its first bytes, which every fetch has. */
   digest: string;
 }
 
-/** Whether a batch is not what was written, so that its partition stops before it. */
+/** Whether a batch differs from what was written, so that its partition stops before it. */
 export function isDamaged({ reason }: UnreadableBatch): boolean {
   return reason === 'corrupt' || reason === 'unknown_format';
 }
 
-/** The damaged batch that a message stands for; `undefined` for any other message. */
+/** The damaged batch of a placeholder; `undefined` for any other message. */
 export function damagedBatch({ unreadable }: Pick<LogMessage, 'unreadable'>): UnreadableBatch | undefined {
   return unreadable !== undefined && isDamaged(unreadable) ? unreadable : undefined;
 }
 
-/** Whether it stands for offsets that no message has. */
+/** Whether it is a placeholder for offsets without a message. */
 export function isGap({ gapFrom }: Pick<LogMessage, 'gapFrom'>): boolean {
   return gapFrom !== undefined;
 }
@@ -92,7 +92,7 @@ export function batchDigest({ batch, unreadable }: LogMessage): string | undefin
   return batch === undefined ? unreadable?.digest : digestOf(batch);
 }
 
-/** The digest of a batch that begins some bytes. */
+/** The digest of the batch at the beginning of some bytes. */
 export function digestOf(bytes: Buffer): string {
   return hash('sha256', bytes.subarray(0, HEADER_BYTES), 'base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-/** How far a topic is applied: the one place that compares the offsets of its log with positions, which checkpoints hold. */
+/** Compares the offsets of a topic's log with the positions of checkpoints. */
 import type { Admin } from 'kafkajs';
 
 /** Where the log of a partition begins, and the offset that its next message gets. */
@@ -37,7 +37,7 @@ export function missingBetween(positions: Positions, others: Positions): number 
   );
 }
 
-/** The other's positions, where the log holds them: a generation that was made from another log may stand behind the end of this one. */
+/** Positions, at most the end of the log: those of a generation that was made from another log may be higher. */
 export function reachable(positions: Positions, bounds: LogBounds): Positions {
   return new Map(
     [...positions].map(([partition, position]) => [partition, Math.min(position, bounds.get(partition)?.end ?? 0)]),

@@ -4,7 +4,7 @@ import { CODECS, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import type { DecodingBudget, Unpacked, Unpacking } from './unpacking.ts';
 import { HEADER_BYTES, type LogMessage, MAX_HEADERS, type UnreadableReason } from './message.ts';
 
-/** Before what a batch's length counts. */
+/** The bytes before those that a batch's length counts. */
 const PREFIX_BYTES = 12;
 const MAGIC_AT = 16;
 const CRC_AT = 17;
@@ -16,16 +16,16 @@ const LOG_APPEND_TIME_BIT = 0x08;
 const TRANSACTIONAL_BIT = 0x10;
 const CONTROL_BIT = 0x20;
 
-/** Where the key of a transaction's marker says what it is, and what it says where the transaction was aborted. */
+/** The place of the type in the key of a transaction's marker, and the type of an abort. */
 const MARKER_TYPE_AT = 2;
 const ABORT = 0;
 
-/** No `Date` lies further from 1970, in milliseconds. */
+/** The last `Date`, in milliseconds. */
 const MAX_TIMESTAMP = 8.64e15;
 
-/** After so many records others may have the event loop. */
+/** The event loop is yielded after this many records. */
 const TURN_RECORDS = 64;
-/** Of what a message of a large batch holds, each part is cut to this: one byte more than an event may have. */
+/** Key and value of a message in a large batch are cut to this: one byte more than an event may have. */
 const MAX_KEPT_BYTES = 1_048_576 + 1;
 /** No header that is read has a longer name. */
 const MAX_NAME_BYTES = 1_024;
@@ -50,14 +50,14 @@ export interface BatchHeader {
   lastOffsetDelta: number;
   lastOffset: number;
   firstTimestamp: number;
-  /** The latest of its messages, or of all of them where brokers set the time. */
+  /** That of its latest message, or of all if brokers set the time. */
   timestamp: number;
   isAppendTime: boolean;
   producerId: string;
   count: number;
 }
 
-/** The header at a place of a record set; `null` where not even that is there. Nothing of it is checked. */
+/** The unchecked header at a place of a record set; `null` if it is cut. */
 export function batchHeader(set: Buffer, at: number): BatchHeader | null {
   if (set.length - at < HEADER_BYTES) return null;
   const attributes = set.readInt16BE(at + ATTRIBUTES_AT);
@@ -95,17 +95,17 @@ export function isAbortMarker(batch: Buffer): boolean {
   }
 }
 
-/** A timestamp as kafkajs has it, of which a `Date` can be made. */
+/** A timestamp as kafkajs has it, within the range of `Date`. */
 export function timestampText(milliseconds: number): string {
   return String(Math.max(-MAX_TIMESTAMP, Math.min(milliseconds, MAX_TIMESTAMP)));
 }
 
-/** Which of a batch's records are read. A megabyte may unpack to millions of them, each of which takes hundreds of bytes as a message. */
+/** Which records of a batch are read. A megabyte may unpack to millions, each of which takes hundreds of bytes as a message. */
 export interface Wanted {
   fetchOffset: number;
-  /** How many, each header counted as well; two are read in any case. The others come with the next fetch. */
+  /** How many, headers included; two are always read. The next fetch brings the others. */
   most: number;
-  /** How many bytes of keys and values, in the same way. */
+  /** How many bytes of keys and values, likewise. */
   mostBytes: number;
 }
 
@@ -122,7 +122,7 @@ export interface Decoding {
   budget: DecodingBudget;
 }
 
-/** Checks all records, so that every reader gets the same result. @throws {BatchRejected} with a reason that makes the batch poison. */
+/** Checks all records, so that every reader gets the same result. @throws {BatchRejected} if the batch is poison. */
 export async function decodeBatch(
   batch: Buffer,
   header: BatchHeader,
@@ -130,7 +130,7 @@ export async function decodeBatch(
   { unpacking, budget }: Decoding,
 ): Promise<DecodedBatch> {
   const decode = async (unpacked: Unpacked) => {
-    // One that is remembered was paid for.
+    // A cached one was counted before.
     if (!unpacked.isChecked) budget.spend(unpacked.records.length);
     try {
       return await decodeRecords(batch, header, unpacked, wanted, budget);
@@ -175,7 +175,7 @@ async function decodeRecords(
   if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
   const hasGaps = count !== lastOffsetDelta + 1;
   const reader = new RecordReader(records);
-  // The buffer of a large one is not kept for the few messages that are read of it.
+  // Copied, so that a few messages do not keep the buffer of a large batch.
   const keep = (bytes: Buffer | null) =>
     isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
   const headerBytes = isLarge ? Buffer.from(batch.subarray(0, HEADER_BYTES)) : batch.subarray(0, HEADER_BYTES);
@@ -221,7 +221,7 @@ async function decodeRecords(
 
 type Headers = Record<string, Buffer | null | (Buffer | null)[]>;
 
-/** Reads what records are made of. Every method throws a RangeError where the bytes end too early. */
+/** Reads the parts of records. Every method throws a RangeError if the bytes end too early. */
 class RecordReader {
   readonly #bytes: Buffer;
   at = 0;
@@ -268,7 +268,7 @@ class RecordReader {
     return { end, attributes, timestampDelta: this.varlong(), offsetDelta: this.varint() };
   }
 
-  /** Bytes with their length before them; any negative length stands for null, as in other clients. */
+  /** Bytes behind their length. Any negative length is null, as in other clients. */
   bytes(): Buffer | null {
     const start = this.#skipBytes();
     return start === null ? null : this.#bytes.subarray(start, this.at);
@@ -308,7 +308,7 @@ class RecordReader {
     this.at = end;
   }
 
-  /** One more header than a message may have at most. @param end where the record ends. @param keep what is kept of a value. */
+  /** At most one header more than a message may have. @param end where the record ends. @param keep copies a value if needed. */
   headers(end: number, keep: (value: Buffer | null) => Buffer | null): { headers: Headers; count: number } {
     const headers: Headers = {};
     const given = this.#headerCount();
@@ -324,7 +324,7 @@ class RecordReader {
         continue;
       }
       const kept = before === undefined ? value : [before, value];
-      // An assignment to `__proto__` would set something else. Of other names it takes a quarter of the time.
+      // An assignment to `__proto__` would set the prototype. For other names it takes a quarter of the time.
       if (name === '__proto__') {
         Object.defineProperty(headers, name, {
           value: kept,

@@ -1,4 +1,4 @@
-/** Reads the record batches of a partition, of which the last may be cut. Reading ends at a damaged one. */
+/** Reads the record batches of a partition up to the first damaged one. The last may be cut. */
 import {
   type BatchHeader,
   batchHeader,
@@ -36,12 +36,12 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   let behind: number | null = null;
   let parts = 0;
   let bytes = 0;
-  // The first may be the last message of the fetch before, which proves continuity.
+  // The first may be the last message of the previous fetch, which proves continuity.
   const isEnough = () => messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
   for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
     const isCut = header === null || header.bytes > set.length - at;
-    // The tail is cut by the bound of the fetch. The first batch is always whole, however large.
+    // The bound of the fetch cuts the tail. The first batch is always whole, however large.
     if (isCut && at > 0) break;
     const damaged = damageOf(set, at, header, { behind, fetchOffset });
     if (damaged !== null || header === null) {
@@ -159,7 +159,7 @@ function gap(gapFrom: number, to: number): LogMessage {
 
 const NO_MESSAGE = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 };
 
-/** The last offset of a damaged batch; `null` where that is uncertain. */
+/** The last offset of a damaged batch; `null` if uncertain. */
 function lastOffset(
   set: Buffer,
   at: number,
@@ -172,7 +172,7 @@ function lastOffset(
 ): number | null {
   if (bytes < HEADER_BYTES) return null;
   const end = at + bytes;
-  // In a newer format these fields may be others. The count is a second witness: producers leave no gaps.
+  // Only in this format, and only if the count agrees: producers leave no gaps.
   if (magic === MAGIC && hasPlace && count === lastOffsetDelta + 1) {
     if (next === null || next.baseOffset > last) return last;
   }
@@ -188,10 +188,10 @@ export interface AbortedTransaction {
 
 /** Follows the batches of one partition in the order of the log, as the Java client does (`CompletedFetch`). */
 export class AbortedTransactions {
-  /** In the order in which they begin, which is not that of the answer. */
+  /** In the order of their beginnings, unlike in the answer. */
   readonly #transactions: readonly AbortedTransaction[];
   #begun = 0;
-  /** Producers whose transaction has begun and was not ended yet. */
+  /** Producers with an open transaction. */
   readonly #producers = new Set<string>();
 
   constructor(transactions: readonly AbortedTransaction[]) {

@@ -1,13 +1,13 @@
-/** A sticky assignor: kafkajs assigns by the order of member ids, so that one new id moves most partitions. */
+/** A sticky assignor. kafkajs's own assigns by the order of member ids, so one new id moves most partitions. */
 import kafkajs, { type PartitionAssigner } from 'kafkajs';
 
 const { AssignerProtocol, PartitionAssigners } = kafkajs;
 const { MemberAssignment, MemberMetadata } = AssignerProtocol;
 
-/** The partitions that a member has, each with how far it is applied; -1 where the member does not know yet. */
+/** The partitions of a member with their positions; -1 for an unknown one. */
 export type Owned = ReadonlyMap<number, number>;
 
-/** A group takes the first way that all its members know. @param owned what this member has of a topic at the moment. */
+/** A group uses the first protocol that all members know. @param owned this member's present partitions. */
 export function assigners(owned: () => Owned): PartitionAssigner[] {
   const sticky: PartitionAssigner = ({ cluster }) => ({
     name: 'StoreDataSticky',
@@ -44,11 +44,11 @@ function ownedIn(metadata: Buffer): Owned {
   return new Map(userData === undefined ? [] : (JSON.parse(userData.toString()) as [number, number][]));
 }
 
-/** Nobody gets two more than another. Where two say that they have a partition, the one who applied more of it has it. */
+/** Members differ by at most one partition. If two claim one, it stays with the member that applied more of it. */
 export function dealOut(partitions: readonly number[], had: ReadonlyMap<string, Owned>): Map<string, number[]> {
   const dealt = new Map(had.keys().map((member): [string, number[]] => [member, []]));
   const least = Math.floor(partitions.length / dealt.size);
-  /** So many members have one more than the least. */
+  /** How many members have one more than the least. */
   let extras = partitions.length % dealt.size;
   const moving = partitions.filter((partition) => {
     const [owner] = [...had]

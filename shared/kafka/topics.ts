@@ -1,12 +1,12 @@
-/** Topics that keep every event: made so, and checked before anything is read from them. */
+/** Creates topics that keep every event, and checks existing ones before they are read. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
 import { isUnavailable, refusalOf, StoreDataError } from '../errors.ts';
 
-// Most of what kafkajs exports is out of reach of named imports.
+// Most exports of kafkajs cannot be imported by name.
 const { ConfigResourceTypes } = kafkajs;
 
-/** How long brokers may take to agree on topics that were made. */
+/** How long brokers may take to know created topics. */
 const TOPICS_MADE_MS = 20_000;
 
 /** Settings of a topic that keeps everything; compaction by store id would destroy events. */
@@ -39,12 +39,12 @@ export async function createTopics(
       })),
     })),
   });
-  await knownToBrokers(admin, missing);
+  await waitForTopics(admin, missing);
   return missing;
 }
 
-/** A topic that was just made is unknown to a busy broker for a while. */
-async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
+/** A new topic is unknown to busy brokers for a while. */
+async function waitForTopics(admin: Admin, topics: string[]): Promise<void> {
   for (const end = Date.now() + TOPICS_MADE_MS; ; await sleep(50)) {
     try {
       await admin.fetchTopicMetadata({ topics });
@@ -58,7 +58,7 @@ async function knownToBrokers(admin: Admin, topics: string[]): Promise<void> {
 
 /**
  * @param unseen is called with a topic whose settings our user may not read.
- * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), naming each topic, what is wrong and the command that mends it.
+ * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), with each topic, its mistake and the correction.
  */
 export async function checkTopics(admin: Admin, topics: string[], unseen: (remark: string) => void): Promise<void> {
   const existing = new Set(await admin.listTopics());
@@ -82,7 +82,7 @@ export async function checkTopics(admin: Admin, topics: string[], unseen: (remar
   if (mistakes.length > 0) throw new StoreDataError('topic_unsuitable', mistakes.join('\n'));
 }
 
-/** The settings of a topic that decide what it keeps; `null` where our user may not see them. */
+/** The settings that decide what a topic keeps; `null` if our user may not see them. */
 async function settingsOf(admin: Admin, name: string): Promise<Map<string, string> | null> {
   const configNames = Object.keys(TOPIC_CONFIG);
   try {

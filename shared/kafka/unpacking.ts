@@ -1,16 +1,16 @@
-/** Small batches are unpacked at once, large ones in a thread, one at a time. The last one is cached: fetches read it in pieces. */
+/** Unpacks small batches at once, large ones in a thread, one at a time. The last one is cached, since fetches read it in pieces. */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import { HEADER_BYTES } from './message.ts';
 
 /** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
 const MAX_AT_ONCE_BYTES = 2 * 1_048_576;
-/** How long a large batch is remembered without a fetch that brings it again. */
+/** How long a large batch is cached without a fetch that needs it. */
 const REMEMBERED_MS = 5_000;
 
 export interface Unpacked {
   records: Buffer;
-  /** Whether it was compressed and is large, and therefore remembered. */
+  /** Whether it was compressed and is large, and therefore cached. */
   isLarge: boolean;
   /** Whether every record was read once without a mistake. */
   isChecked: boolean;
@@ -66,10 +66,10 @@ function atOnce(packed: Buffer, codec: Codec): Buffer | null {
   }
 }
 
-/** How long reading keeps the event loop to itself. */
+/** How long reading may block the event loop. */
 const MAX_TURN_MS = 10;
 
-/** What one answer may cost. At least two batches of one partition are read whatever that costs. */
+/** What one answer may cost. Two batches of one partition are always read. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
 /** What decoding one answer may cost, in unpacked bytes and in time. The next fetch brings the rest. */
@@ -92,7 +92,7 @@ export class DecodingBudget {
     return this.#bytes >= bytes || performance.now() - this.#began >= milliseconds;
   }
 
-  /** Whether others have waited for the event loop long enough: then `yieldTurn` is due. */
+  /** Whether the event loop was blocked long enough: then `yieldTurn` is due. */
   get isTurnOver(): boolean {
     return performance.now() - this.#turnBegan > MAX_TURN_MS;
   }

@@ -1,4 +1,4 @@
-/** Makes spans by OpenTelemetry and sends them by OTLP over HTTP, from a bounded queue: no caller waits. Loaded only with a collector. */
+/** Makes spans with OpenTelemetry and sends them by OTLP over HTTP from a bounded queue. Loaded only with a collector. */
 import { hostname } from 'node:os';
 import {
   type Context,
@@ -160,7 +160,7 @@ function isSampled({ traceFlags }: SpanContext): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
-/** As the standard says: the address of traces as it is, that of everything with a path behind it. */
+/** By the standard: the address for traces as it is, the common one with a path behind it. */
 function urlOf({ endpoint, tracesEndpoint }: Config['tracing']): string {
   return tracesEndpoint ?? `${endpoint?.replace(/\/$/, '')}/v1/traces`;
 }
@@ -189,8 +189,8 @@ function logFailures(logger: Logger): void {
 
 function nothing(): void {}
 
-// A span for each command to MongoDB within another span. The driver's own monitoring would decode every reply, traced or not, so its
-// connections are wrapped instead. Its version is pinned, since it has no interface for that.
+// A span for each command to MongoDB within another span. The driver's monitoring would decode every reply, traced or not, so its
+// connections are wrapped. Its version is pinned for that.
 
 type Command = (
   this: unknown,
@@ -214,7 +214,7 @@ export function traceCommands(): void {
     const parent = activeSpan();
     if (parent === undefined) return send.call(this, namespace, command, ...others);
     const [name = 'none', on] = Object.entries(command)[0] ?? [];
-    // The command itself holds what is stored and asked for; of `getMore` the collection stands beside it.
+    // Not the command itself: it holds stored values. In `getMore` the collection is another field.
     const { collection = on } = command;
     const target = typeof collection === 'string' ? collection : null;
     const span = parent.child(target === null ? name : `${name} ${target}`, 'client', {

@@ -1,5 +1,5 @@
 /** A projector of the world: the real loops of its partitions, over the log and the store in memory. */
-import type { Collection as DriverCollection, Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -8,9 +8,8 @@ import { erasePiece } from '#shared/projection/erasure/pieces.ts';
 import { findQueued } from '#shared/projection/erasure/erase.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import { applyWithCheckpoint, type Checkpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
+import { applyWithCheckpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
@@ -206,8 +205,6 @@ export class Projector implements Host {
     const { scheduler, random, trace } = this.#world;
     const clock = scheduler.clockOf(this);
     const db = this.#client.db(generation) as unknown as Db;
-    const client = this.#client as unknown as MongoClient;
-    const checkpoints = db.collection(CHECKPOINTS) as unknown as DriverCollection<Checkpoint>;
     const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
     const reader = this.#of(this.#readers, generation, () => new ChangeReader(CACHED));
     const about = `${this.name} ${generation}/${partition}`;
@@ -228,15 +225,14 @@ export class Projector implements Host {
       },
       store: {
         claim: (former) =>
-          claimCheckpoint(client, checkpoints, TOPIC, partition, former, {
+          claimCheckpoint(db, TOPIC, partition, former, {
             clock,
             newOwner: () => `${about} ${random.id()}`,
           }),
-        whereIs: (claim) => whereIs(checkpoints, claim),
+        whereIs,
         commit: async (claim, slice) => {
           const { position } = claim;
           const { given } = await applyWithCheckpoint(
-            checkpoints,
             claim,
             slice,
             (checkpoint) =>
@@ -257,7 +253,7 @@ export class Projector implements Host {
           trace(`${about}: applied up to ${slice.next}`);
         },
         giveUp: async (claim, slice) => {
-          await giveUpSlice(checkpoints, claim, slice, db);
+          await giveUpSlice(claim, slice, db);
         },
         skippedTo: async ({ from }) => this.#world.skippedTo(partition, from),
       },

@@ -1,8 +1,7 @@
-/** Applies an environment's log of access. It belongs to no generation: its truth and its checkpoints lie in the control database. */
+/** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
 import { accessTopic } from '#shared/events/topics.ts';
 import { applyAccess, isKey } from '#shared/projection/access/apply.ts';
-import { applyWithCheckpoint, type Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
 import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
@@ -10,19 +9,20 @@ import type { AccessPublisher } from './publisher.ts';
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
   const { config, control, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
-  const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
     db: control,
     topic: accessTopic(environment),
     groupId: `${config.namePrefix}.${environment}.access`,
-    recoveryHint: `let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with "store-data access replay --environment ${environment}"`,
+    recoveryHint:
+      'let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with ' +
+      `"store-data access replay --environment ${environment}"`,
     permits: scheduler.permits({ state: 'live', share: null }),
     checkDatabase: () => Promise.resolve(),
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
-      const { changed, outdated, deadLetters } = await applyWithCheckpoint(checkpoints, claim, slice, (checkpoint) =>
+      const { changed, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
         applyAccess(control, environment, claim.session, slice, limits, checkpoint),
       );
       publisher.publish(changed);

@@ -1,7 +1,6 @@
 /**
- * Publishing access to Redis. Records are marked in the transaction that changes them and unmarked once Redis
- * has them, so that nothing is lost between the two, whoever is killed when: what is still marked is
- * published by the next sweep.
+ * Publishes access to Redis. The transaction that changes a record marks it, and the mark goes once Redis has the record. A sweep
+ * publishes what is still marked, so that a kill between the two loses nothing.
  */
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
 import { publishAccess, endRevokedSession } from '#shared/access/grants.ts';
@@ -11,16 +10,16 @@ import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { Parts } from '../parts.ts';
 
-/** How often what is still marked is looked for. */
+/** How often a sweep looks for marked records. */
 const SWEEP_MS = 1_000;
-/** So many records are published side by side: where a master does not answer, these wait for it together. */
+/** Records that are published at the same time: where a master does not answer, they wait for it together. */
 const AT_ONCE = 20;
 
 type PublisherOptions = Pick<Parts, 'config' | 'control' | 'logger' | 'metrics'> & { redis: RedisRouter };
 
 export type AccessPublisher = ReturnType<typeof startPublisher>;
 
-/** Begins to sweep at once. */
+/** Starts sweeping at once. */
 export function startPublisher({ redis, config, control, logger, metrics }: PublisherOptions) {
   const { namePrefix, environments } = config;
   const collections = controlCollections(control);
@@ -40,7 +39,7 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
     metrics.accessPending.set(left);
     for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {
       const publishing = publications.slice(start, start + AT_ONCE).map((publication) =>
-        // What one master cannot be told is no reason for the others to wait.
+        // A master that is away does not keep the others waiting.
         publication().then(
           () => (left -= 1),
           (error: unknown) => failures.add(describeError(error)),
@@ -58,7 +57,7 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
     failed: (error) => logger.warn({ error }, 'access cannot be published yet'),
   });
   return {
-    /** Publishes records that were just committed; failures are left to the next sweep. */
+    /** Publishes records that were just committed. The next sweep repeats what fails. */
     publish: (records: readonly (AccessKey | StoreAccess)[]) => {
       for (const record of records) {
         publish(record).catch((error: unknown) => {
@@ -66,7 +65,7 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
         });
       }
     },
-    /** Publishes everything that is still marked; called again while it runs, it runs once more. */
+    /** Publishes everything that is still marked. If a sweep runs already, another one follows. */
     sweep: () => sweeping.wake(),
     stop: () => sweeping.stop(),
   };

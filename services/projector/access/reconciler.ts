@@ -1,7 +1,6 @@
 /**
- * The projector's own comparing of Redis with MongoDB, at its start and now and then. Requests never wait for it:
- * their services reconcile a Redis that came back before they use it. This finds what nobody could notice at once
- * (a MongoDB restored from a backup, keys of Redis changed by hand), and may write to MongoDB.
+ * Reconciles Redis with MongoDB at startup and every ten minutes. It finds what no service notices at once: a MongoDB that was restored
+ * from a backup, keys of Redis that were changed by hand. Requests never wait for it. Unlike the query service it may write to MongoDB.
  */
 import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
@@ -19,7 +18,7 @@ const INTERVAL_MS = 600_000;
 const RETRY_MS = 2_000;
 const READ_MS = 10_000;
 
-/** Begins at once. */
+/** Starts at once. */
 export function startReconciler(options: ReconcilerOptions): PeriodicTask {
   return new PeriodicTask({
     run: (stopped) => compare(options, stopped),
@@ -33,11 +32,11 @@ async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promis
   const { redis, logger, metrics } = options;
   const masters = redis.all();
   if (!redis.isWhole()) throw slotUnassigned();
-  // Before anything is compared: while one is away, all would be compared again and again.
+  // First: while a master is away, every attempt would compare the others again.
   await allEnded(masters.map((master) => checkServer(master, logger)));
   const found: Reconciliation[] = [];
   for (const master of masters) found.push(await compareWith(master, options, stopped));
-  // One that holds other slots now may have been compared only in part.
+  // A master whose slots changed meanwhile may have been compared only in part.
   if (redis.all() !== masters) throw slotUnassigned();
   const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
     found.reduce((sum, one) => sum + one[name], 0);
@@ -49,7 +48,7 @@ async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promis
   if (ahead === 0) return;
   logger.warn(
     { ahead, revocations_adopted: adopted },
-    'Redis knows newer changes of access than MongoDB, which it keeps: was MongoDB restored from a backup?',
+    'Redis has newer changes of access than MongoDB, and keeps them: was MongoDB restored from a backup?',
   );
 }
 
@@ -81,7 +80,7 @@ async function adoptRevocation({ keys }: ControlCollections, key: GrantedKey): P
   await applyKeyChange(keys, key.environment, {
     clientId: key._id,
     storeId: key.store_id,
-    // Below every other: it takes nothing from the key but its status.
+    // Below every other, so that only the status changes.
     sequence: -1,
     secretHashes: null,
     secretExpiry: {},

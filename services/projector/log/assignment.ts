@@ -1,4 +1,4 @@
-/** The partitions of a consumer's present assignment: what comes of the loop of each when the next one differs. */
+/** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
 import type { ClientSession } from 'mongodb';
 import { runInTransaction } from '#shared/projection/slice/slice.ts';
 import type { Clock } from '#shared/waiting.ts';
@@ -30,12 +30,12 @@ export class Assignment {
     return [...this.#loops.keys()];
   }
 
-  /** How far each partition is applied; -1 where that is not known yet. */
+  /** The position of each partition; -1 where it is not known yet. */
   positions(): Map<number, number> {
     return new Map(this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]));
   }
 
-  /** Runs a transaction between two slices of a partition, in its session; `null` where the partition is not ours. */
+  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours. */
   async runBetweenSlices<R extends object>(
     partition: number,
     work: (session: ClientSession) => Promise<R>,
@@ -44,7 +44,7 @@ export class Assignment {
     return loop?.runBetweenSlices((session) => runInTransaction(session, () => work(session))) ?? null;
   }
 
-  /** No slice is begun any longer; resolves when those under way have ended. */
+  /** Starts no further slice, and resolves when the current ones have ended. */
   async stop(): Promise<void> {
     for (const loop of this.#loops.values()) loop.stop();
     await Promise.all(this.#loops.values().map(({ ended }) => ended));
@@ -64,21 +64,21 @@ export class Assignment {
     return kept.map(([partition]) => partition);
   }
 
-  /** Another projector may have claimed and lost a partition between two assignments to us: then it is claimed anew. */
+  /** Between two assignments to us another projector may have claimed the partition: then we claim it again. */
   async #replaceIfClaimed(partition: number, loop: PartitionLoop): Promise<void> {
     if (!(await loop.isClaimedByOther()) || this.#loops.get(partition) !== loop) return;
     loop.revoke();
     this.#begin(partition, loop);
   }
 
-  /** Claiming kills the previous owner's transaction: if that owner is us, it may end before. */
+  /** Claiming kills the previous owner's transaction. If that owner is us, let it finish first. */
   #begin(partition: number, former: PartitionLoop | undefined): void {
     const loop = this.#createLoop(partition);
     this.#loops.set(partition, loop);
-    void this.#untilEnded(former).then(() => loop.run());
+    void this.#waitForEnd(former).then(() => loop.run());
   }
 
-  async #untilEnded(former: PartitionLoop | undefined): Promise<void> {
+  async #waitForEnd(former: PartitionLoop | undefined): Promise<void> {
     if (former === undefined) return;
     const ended = new AbortController();
     void former.ended.then(() => ended.abort());

@@ -1,6 +1,6 @@
 /**
- * A consumer of one topic whose positions are checkpoints in MongoDB. kafkajs brings the batches and the
- * group; everything that makes effects exactly-once is ours (see `loop.ts` and `checkpoint.ts`).
+ * Consumes one topic. kafkajs fetches batches and joins the group; positions are checkpoints in MongoDB, which make effects exactly-once
+ * (`loop.ts`, `checkpoint.ts`).
  */
 import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
 import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
@@ -16,33 +16,30 @@ import { Assignment } from './assignment.ts';
 import { loopFactory, type Target } from './partition.ts';
 
 export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBetweenSlices'> {
-  /** Rejects when the consumer cannot go on and the process should end. */
+  /** Rejects when the consumer cannot continue: the process should end. */
   failed: Promise<never>;
   /** Whether something has happened within the last two minutes, an idle fetch included. */
   isLive: () => boolean;
   stop: () => Promise<void>;
 }
 
-/** How long partitions that a topic was given may go unnoticed; kafkajs would take five minutes. */
+/** How soon new partitions of a topic are noticed; kafkajs would take five minutes. */
 const METADATA_MAX_AGE_MS = 10_000;
-/** Of each partition at once: a slice or so, and less of each of many, since what is fetched lies in memory until it is applied. */
+/** Bytes of one fetch for each partition: about a slice, and less for each of many. What is fetched stays in memory until it is applied. */
 const FETCH_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
-/**
- * Of all partitions: more than they bring. A broker fills an answer in the order in which kafkajs asks, always the same one: with a
- * tighter bound the last partitions would come only once the first have nothing left.
- */
+/** For all partitions: more than they bring. A broker serves them in a fixed order, so a tighter bound would starve the last ones. */
 const FETCH_BYTES_IN_ALL = 256 * 1_048_576;
-/** So many partitions hand over their batches at once; how many are applied side by side is another matter. */
+/** Partitions that may hand over a batch at the same time. The scheduler bounds how many are applied at the same time. */
 const TAKEN_AT_ONCE = 64;
-/** Offsets are committed for all partitions at once, and not with every slice. */
+/** Offsets are committed for all partitions together, not with every slice. */
 const COMMIT_MS = 250;
-/** After this time a consumer that kafkajs gave up joins again. */
+/** When kafkajs gives a consumer up, it joins again after this time. */
 const RESTART_MS = 1_000;
-/** How long a fetch waits for messages while a partition may become fetchable, and the longest that it does while all are idle. */
+/** How long a fetch waits for messages: while some partitions are paused, and at most while all are idle. */
 const FETCH_WAIT_MS = { busy: 200, idle: 1_000 };
 const LIVE_MS = 120_000;
 
-/** Joins the group and begins to apply, and to look after its dead letters. Resolves once the consumer runs, not when it has caught up. */
+/** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
   const { metrics, config } = parts;
   const { topic, groupId, generation, logger } = target;
@@ -54,7 +51,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     groupId,
     partitionAssigners: assigners(() => assignment.positions()),
     sessionTimeout: sessionTimeoutMs,
-    // Four fit into the time after which the group believes a member dead.
+    // Four fit into the session timeout.
     heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
     rebalanceTimeout: rebalanceMs(config.kafka),
     allowAutoTopicCreation: false,
@@ -74,9 +71,9 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
 
   const letters = startLetters(parts, target);
   let committing: NodeJS.Timeout | undefined;
-  /** Why the group does not know us any longer, since we joined it last. */
+  /** Why the group no longer knows us since we last joined. */
   let membership: { lost: Error | null } = { lost: null };
-  /** For tools that show lag: positions come from checkpoints alone. */
+  /** For tools that show lag. The projector itself reads only checkpoints. */
   const commitOffsets = () => {
     committing = undefined;
     const applied = [...assignment.positions()].filter(([, position]) => position >= 0);
@@ -91,7 +88,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const moved = () => void (committing ??= setTimeout(commitOffsets, COMMIT_MS).unref());
   const assignment = new Assignment(loopFactory(parts, target, letters.limits, consumer, moved), systemClock);
 
-  /** The lag of partitions that others have now is theirs to show. While Kafka is away nothing is assigned, and the last one stays. */
+  /** Removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
   let shown = new Set<number>();
   const showOnly = (partitions: readonly number[]) => {
     const now = new Set(partitions);
@@ -117,7 +114,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   consumer.on(FETCH, answered);
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
   consumer.on(GROUP_JOIN, ({ payload }) => {
-    // It was joining when it was stopped, which only a failure ends.
+    // It was stopped while joining: only an error ends that.
     if (isStopped) throw finalError('the consumer is stopped');
     answered();
     membership = { lost: null };
@@ -135,7 +132,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
       partitionsConsumedConcurrently: TAKEN_AT_ONCE,
       eachBatch: async ({ batch, isStale }) => {
         active();
-        // kafkajs asks only heartbeats whether we are still a member, and one that waits on a dead connection keeps back all others.
+        // kafkajs notices only by a heartbeat that we are no longer a member, and one on a dead connection blocks all others.
         if (membership.lost !== null) throw membership.lost;
         if (!isStale()) await assignment.take(batch.partition, batch);
       },
@@ -154,7 +151,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     const description = describeError(error);
     if (!restart && !isUnavailable(error)) return reject(error);
     if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
-    // kafkajs gives up where no broker names the group's coordinator.
+    // kafkajs gives up when no broker names the group's coordinator.
     if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
   });
 
@@ -192,7 +189,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   };
 }
 
-/** How much of each partition one fetch brings; a topic's partitions may all be ours. */
+/** Bytes of one fetch for each partition: all partitions of a topic may be ours. */
 async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
   const { topics } = await askKafka(kafka, (admin) => admin.fetchTopicMetadata({ topics: [topic] }));
   const partitions = topics[0]?.partitions.length ?? 1;
@@ -200,18 +197,18 @@ async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
   return Math.max(least, Math.min(most, Math.floor(together / partitions)));
 }
 
-const LOOK_MS = 10_000;
-/** After so long without an answer Kafka counts as away. */
+const CHECK_MS = 10_000;
+/** After this time without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
-/** Shows by metrics whether Kafka answers a consumer. A fetch without messages is answered at once, so that silence says something. */
+/** Shows by metrics whether Kafka answers a consumer. Empty fetches are answered too, so silence means that Kafka is away. */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
   let answeredAt = performance.now();
   const show = (isConnected: boolean) => metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
   show(false);
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (performance.now() - answeredAt > SILENT_MS) show(false);
-  }, LOOK_MS).unref();
+  }, CHECK_MS).unref();
   return {
     answered: () => {
       answeredAt = performance.now();
@@ -220,7 +217,7 @@ function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; gen
     },
     failed: () => show(false),
     end: () => {
-      clearInterval(looking);
+      clearInterval(checking);
       metrics.kafkaConnected.remove(labels);
       metrics.fetched.remove(labels);
     },

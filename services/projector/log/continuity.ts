@@ -1,10 +1,10 @@
 /**
- * Proves of each batch that it continues the log that was applied. An offset says nothing about which log it is an offset of: a
- * topic may be made anew, or lose its end, between any two fetches, and be longer again by the next one.
+ * Proves that each batch continues the applied log. An offset alone does not: between two fetches a topic may be created again or lose its
+ * end, and be longer again by the next one.
  *
- * So a batch is taken only if the same answer of the broker holds the last message that was taken before: while more waits in the
- * log, each fetch begins with that message. At the end of the log a fetch must wait for what is new and begins behind it; what it
- * brings is held back until the next one has shown the message again.
+ * So a batch is taken only if the same answer of the broker holds the last message that was taken. While the log has more, each fetch
+ * begins with that message. At the end of the log a fetch waits for new messages and begins behind it; its messages are held back until
+ * the next fetch has shown the last message again.
  */
 import { damagedBatch, firstOffsetOf, isGap, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
@@ -19,7 +19,7 @@ export interface FetchedBatch {
   highWatermark: string;
 }
 
-/** Messages that are to be applied next; none where only gaps of the log were fetched. */
+/** The messages that are applied next; empty if only gaps of the log were fetched. */
 export interface Taken {
   messages: readonly LogMessage[];
   /** The message that they follow; `null` at the beginning of a log. */
@@ -30,29 +30,29 @@ export interface Taken {
 
 export type Verdict =
   | { kind: 'take'; taken: Taken }
-  /** Nothing can be said before the next fetch. */
-  | { kind: 'look' }
-  /** Whether the log still reaches from one end to the other has to be asked; `isMissing` when it does not show the last message. */
+  /** Undecided before the next fetch. */
+  | { kind: 'undecided' }
+  /** The bounds of the log must be read. `isMissing`: it does not show the last message. */
   | { kind: 'doubt'; isMissing: boolean }
-  /** The last message lies in a batch that cannot be read, so that nothing can be proven. */
+  /** The last message lies in an unreadable batch, so it proves nothing. */
   | { kind: 'hidden'; batch: UnreadableBatch }
-  /** The log holds something else where the last message was. */
+  /** At the offset of the last message the log has something else. */
   | { kind: 'replaced' };
 
-/** So many fetches in turn may fail to show the last message: a seek may not have taken effect. */
-const LOOKS = 2;
+/** After this many fetches without the last message it is missing: after one alone a seek may not have taken effect. */
+const MAX_MISSES = 2;
 
 export class Continuity {
   #last: LastMessage | null;
   #next: number;
-  /** `false` while the log is not asked for the last message: there is none, or it was deleted from the log. */
+  /** `false` if there is no last message, or the log no longer has it. */
   #isProvable: boolean;
   #from: number;
-  /** Messages behind the last one, until a fetch proves that they follow it. */
+  /** Messages behind the last one, until the next fetch proves that they follow it. */
   #unproven: FetchedBatch | null = null;
-  /** Where a gap was seen, until a second fetch shows the same one. */
+  /** The first offset behind a gap, until a second fetch shows the same gap. */
   #gapAt: number | null = null;
-  #looks = 0;
+  #misses = 0;
 
   /**
    * @param last the last message applied.
@@ -77,17 +77,17 @@ export class Continuity {
     return this.#last;
   }
 
-  get isLooking(): boolean {
+  get fetchesLast(): boolean {
     return this.#isProvable && this.#from === this.#last?.offset;
   }
 
-  /** Has the next fetch show the last message, though nothing is known to wait behind it. */
-  lookAgain(): void {
+  /** Lets the next fetch begin with the last message, although the log may have nothing new. */
+  fetchLast(): void {
     this.#from = this.#proofOffset();
   }
 
-  /** Whether the log begins behind the last message: then nothing can prove it. @returns whether that is news. */
-  notReachingBack(logStart: number): boolean {
+  /** Gives up the proof if the log begins behind the last message. @returns whether it did. */
+  giveUpProofBefore(logStart: number): boolean {
     if (!this.#isProvable || this.#last === null || this.#last.offset >= logStart) return false;
     this.giveUpProof();
     return true;
@@ -99,56 +99,53 @@ export class Continuity {
     this.#from = this.#next;
   }
 
-  /** Judges a batch that shows something. What is fetched next must begin at `from` then. */
+  /** Judges a fetched batch. The next fetch must begin at `from` then. */
   judge(batch: FetchedBatch): Verdict {
     const last = this.#last;
     if (!this.#isProvable || last === null) return this.#judgeUnproven(batch);
     const at = batch.messages.findIndex(({ offset }) => Number(offset) === last.offset);
     const found = batch.messages[at];
     if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);
-    this.#looks = 0;
-    // What stands for a batch that was passed by comes again.
+    this.#misses = 0;
+    // The placeholder of a skipped batch is fetched again.
     const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
     if (behind.length > 0) return this.#take(batch, behind);
     this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
     const unproven = this.#unproven;
     this.#unproven = null;
     this.#from = this.#next;
-    // The last message and the next ones are too large for one answer. The log was the same before and after they were fetched.
+    // The last message and the next ones do not fit into one answer. The log was the same before and after they were fetched.
     const isProven =
       unproven !== null && Number(unproven.messages[0]?.offset) >= this.#next && this.#isWithoutGap(unproven);
-    return isProven ? this.#take(unproven, unproven.messages) : { kind: 'look' };
+    return isProven ? this.#take(unproven, unproven.messages) : { kind: 'undecided' };
   }
 
   #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
     const { first, end } = reachOf(batch);
-    const wasAsked = this.isLooking;
+    const wasAsked = this.fetchesLast;
     const hiding = batch.messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
     if (wasAsked && hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
     if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
     this.#from = last.offset;
     if (first > last.offset && !wasAsked) {
       this.#unproven = batch;
-      return { kind: 'look' };
+      return { kind: 'undecided' };
     }
-    this.#looks += 1;
-    if (this.#looks < LOOKS) return { kind: 'look' };
-    this.#looks = 0;
+    this.#misses += 1;
+    if (this.#misses < MAX_MISSES) return { kind: 'undecided' };
+    this.#misses = 0;
     return { kind: 'doubt', isMissing: first > last.offset };
   }
 
-  /** Nothing can be recognised: the first messages of a log, or what comes behind deleted ones. */
+  /** Without a last message in the log: its first messages, or those behind deleted ones. */
   #judgeUnproven(batch: FetchedBatch): Verdict {
     this.#from = this.#next;
     if (!this.#isWithoutGap(batch)) return { kind: 'doubt', isMissing: false };
     const messages = batch.messages.filter(({ offset }) => Number(offset) >= this.#next);
-    return messages.length > 0 ? this.#take(batch, messages) : { kind: 'look' };
+    return messages.length > 0 ? this.#take(batch, messages) : { kind: 'undecided' };
   }
 
-  /**
-   * Whether a batch begins at the next position. A gap may be a seek that did not take effect, so that it counts only when it is seen
-   * twice.
-   */
+  /** Whether a batch begins at the next position. A gap counts only when two fetches show it: a seek may not have taken effect. */
   #isWithoutGap({ messages }: FetchedBatch): boolean {
     const first = Math.min(...messages.slice(0, 1).map(firstOffsetOf));
     if (first <= this.#next || first === this.#gapAt) return true;
@@ -167,7 +164,7 @@ export class Continuity {
     this.#next = reachOf(batch).end;
     this.#unproven = null;
     this.#gapAt = null;
-    this.#looks = 0;
+    this.#misses = 0;
     const logEnd = Number(batch.highWatermark);
     this.#from = this.#next < logEnd ? this.#proofOffset() : this.#next;
     return { kind: 'take', taken: { messages: read, after, next: this.#next, logEnd } };
@@ -189,7 +186,7 @@ function reachOf(batch: FetchedBatch): { first: number; end: number } {
 
 type LogOfCheckpoint = Pick<LoopOptions, 'topic' | 'partition' | 'recoveryHint'>;
 
-/** @throws {StoreDataError} `history_lost` where the offset that is applied next is none of the log. */
+/** @throws {StoreDataError} `history_lost` if the log does not reach to the offset that is applied next. */
 export function checkHistory(log: LogOfCheckpoint, position: number, { start, end }: PartitionBounds): void {
   const gone = `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`;
   if (position < start) throw historyLost(log, gone);

@@ -1,4 +1,4 @@
-/** What the loop of a partition touches. Beside these and its clock it only computes. */
+/** The edges of a partition's loop: all that it touches but its clock. The simulation implements them too. */
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -8,8 +8,8 @@ import type { Clock } from '#shared/waiting.ts';
 import type { Permits } from './scheduler.ts';
 
 /**
- * The partition's log. What is fetched of it comes through `PartitionLoop.take`; a batch that was fetched before the last `seek` must
- * not. No batch comes while it is paused, nor before the promise of the last `take` has resolved.
+ * The partition's log. Fetched batches go to `PartitionLoop.take`, but none that was fetched before the last `seek`. No batch comes while
+ * the log is paused, nor before the promise of the last `take` has resolved.
  */
 export interface PartitionLog {
   bounds: () => Promise<PartitionBounds>;
@@ -19,12 +19,12 @@ export interface PartitionLog {
 }
 
 /**
- * Writes what a slice means in one transaction, and moves the claim with it.
+ * Applies a slice in one transaction, and moves the claim with it.
  * @throws {StoreDataError} `fenced` when the checkpoint has another owner, or is not where the claim left it.
  */
 export type CommitSlice = (claim: Claim, slice: Slice) => Promise<void>;
 
-/** Told which messages come after those that are being written. */
+/** Called with the messages that follow the slice that is being written. */
 export type Prepare = (messages: readonly LogMessage[]) => void;
 
 export interface PartitionStore {
@@ -35,22 +35,22 @@ export interface PartitionStore {
   claim: (former: Claim | null) => Promise<Claim>;
   whereIs: (claim: Claim) => Promise<Whereabouts>;
   commit: CommitSlice;
-  /** Moves the claim behind a slice of one message, which becomes a dead letter unread. */
+  /** Moves the claim behind a slice of one message, which becomes a dead letter without being read. */
   giveUp: CommitSlice;
-  /** The last offset to skip of a damaged batch, or of a message that fails; `null` unless an operator decided so. */
+  /** The last offset of a damaged batch or failing message that an operator decided to skip; `null` without a decision. */
   skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
 }
 
 export type FailureKind = 'fenced' | 'unavailable' | 'unexpected';
 
-/** Told what becomes of the partition, for metrics and for the group. */
+/** The state of the partition, for metrics and for the group. */
 export interface PartitionReport {
   lag: (messages: number) => void;
   /** It applied something, or has nothing to apply. */
   progress: () => void;
-  /** Whether it is stopped because going on would lose events, and the damaged batch before which it is. */
+  /** Whether it is stopped because it would lose events; and the reason, where it is stopped before a damaged batch. */
   stopped: (isStopped: boolean, reason?: UnreadableReason) => void;
-  /** How often in turn the next slice has failed though MongoDB answered. */
+  /** How often in a row the next slice has failed although MongoDB answered. */
   failing: (times: number) => void;
   transaction: (milliseconds: number, failure: FailureKind | null) => void;
   end: () => void;
@@ -60,7 +60,7 @@ export interface LoopOptions {
   topic: string;
   partition: number;
   limits: SliceLimits;
-  /** How long a fenced partition waits before it claims again: long enough for a heartbeat to tell us that we lost it. */
+  /** How long a fenced partition waits before it claims again: until then a heartbeat reports a lost partition. */
   fencedPauseMs: number;
   recoveryHint: string;
   log: PartitionLog;

@@ -1,25 +1,23 @@
-/**
- * What is fetched of a partition on its way to the loop: proves each batch, keeps one while another is written, and alone decides
- * whether the log is fetched, and from where.
- */
+/** Passes fetched batches to the loop: proves each, holds one while another is written, and decides alone what is fetched and when. */
 import type { Clock } from '#shared/waiting.ts';
 import type { Continuity, FetchedBatch, Taken, Verdict } from './continuity.ts';
 import type { PartitionLog, Prepare } from './edges.ts';
 
-/** How long nothing is fetched for any partition because one is not done with its batch: longer ones pause. */
+/** How long one partition's batch may block the fetch for all: after that the partition pauses. */
 const MAX_WAIT_MS = 100;
 /**
- * Where nothing waits in the log the next fetch comes so long after the last batch was begun. A transaction costs 8 ms of processor time
- * however small it is: more of them make all of them slow.
+ * The least time between two batches at the end of the log. A transaction costs 8 ms of processor time however small it is: more of them
+ * make all of them slow.
  */
 const BATCHES_APART_MS = 40;
 
-export type Fetched = Exclude<Verdict, { kind: 'look' }>;
+export type Fetched = Exclude<Verdict, { kind: 'undecided' }>;
 
 interface Item {
   fetched: Fetched;
-  /** Aborted when the loop takes it, and when it is done with it. */
+  /** Aborted when the loop takes it. */
   begun: AbortController;
+  /** Aborted when the loop has finished it. */
   done: AbortController;
 }
 
@@ -28,9 +26,9 @@ export class Feed {
   readonly #clock: Clock;
   /** Aborted when another loop controls the log. */
   readonly #over: AbortSignal;
-  /** Told which messages wait while the loop is not done with others. */
+  /** Called with messages that wait while the loop writes others. */
   readonly #prepare: Prepare;
-  /** `null` while nothing is followed. */
+  /** `null` while the log is not followed. */
   #continuity: Continuity | null = null;
   #isFetching = false;
   #waiting: Item | null = null;
@@ -46,7 +44,7 @@ export class Feed {
     log.pause();
   }
 
-  /** Whether the loop waits, and nothing came. */
+  /** Whether the loop waits for a batch. */
   get isIdle(): boolean {
     return this.#waking !== null && this.#waiting === null;
   }
@@ -57,10 +55,10 @@ export class Feed {
 
   open(continuity: Continuity): void {
     this.#continuity = continuity;
-    this.goOn();
+    this.continue();
   }
 
-  /** Forgets what was fetched, and fetches nothing until it is opened again. */
+  /** Drops fetched batches, and fetches nothing until it is opened again. */
   close(): void {
     this.#fetch(false);
     this.#continuity = null;
@@ -74,47 +72,47 @@ export class Feed {
     this.#fetch(false);
   }
 
-  goOn(): void {
+  continue(): void {
     this.seek();
     this.#fetch(true);
   }
 
-  /** Has the next fetch begin where the continuity wants it: kafkajs forgets that with each assignment. */
+  /** Lets the next fetch begin where the continuity wants it. kafkajs forgets that with each assignment. */
   seek(): void {
     if (this.#continuity !== null && !this.#over.aborted) this.#log.seek(this.#continuity.from);
   }
 
   /**
-   * Takes a batch. Where more waits in the log it resolves once the loop has begun with it, or soon, so that kafkajs fetches meanwhile:
-   * it fetches for all partitions together, and not before each has taken what came last.
+   * Takes a batch. While the log has more, it resolves as soon as the loop has taken the batch, or after a short wait: kafkajs fetches for
+   * all partitions together, and not before this has resolved for each.
    */
   async take(batch: FetchedBatch): Promise<void> {
     const continuity = this.#continuity;
     if (continuity === null || !this.#isFetching || this.#waiting !== null) return;
     const found = continuity.judge(batch);
     this.seek();
-    if (found.kind === 'look') return;
+    if (found.kind === 'undecided') return;
     const item = { fetched: found, begun: new AbortController(), done: new AbortController() };
     this.#waiting = item;
     const isAwaited = this.#waking !== null;
     this.#waking?.abort();
     if (found.kind !== 'take') return this.hold();
     if (!isAwaited) this.#prepare(found.taken.messages);
-    await this.#untilNextFetch(item, found.taken);
+    await this.#waitForNextFetch(item, found.taken);
   }
 
-  async #untilNextFetch(item: Item, { next, logEnd }: Taken): Promise<void> {
-    // Better than to pause at once: the fetch after a pause may wait long for messages of others.
+  async #waitForNextFetch(item: Item, { next, logEnd }: Taken): Promise<void> {
+    // Not paused at once: the fetch after a pause may wait long for messages of other partitions.
     await this.#clock.sleep(MAX_WAIT_MS, item.begun.signal);
     if (this.#waiting === item) return this.#fetch(false);
     if (next < logEnd) return;
-    // What comes meanwhile comes as one batch then.
+    // Messages that come meanwhile make one batch.
     const began = this.#clock.now();
     await this.#clock.sleep(MAX_WAIT_MS, item.done.signal);
     await this.#clock.sleep(Math.max(0, began + BATCHES_APART_MS - this.#clock.now()), this.#over);
   }
 
-  /** What comes next, once the loop is done with what it was given before; `null` where nothing comes for so long. */
+  /** The next batch, which also says that the loop has finished the one before; `null` if none comes within `quietMs`. */
   async next(quietMs: number): Promise<Fetched | null> {
     this.#underWay?.done.abort();
     this.#underWay = null;

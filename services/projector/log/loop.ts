@@ -1,6 +1,6 @@
 /**
- * One partition during one assignment: claims its checkpoint, checks that the log reaches there, follows the log, and writes it slice by
- * slice. A new assignment makes a new loop; what still runs of an old one finds itself fenced.
+ * One partition during one assignment: claims its checkpoint, checks that the log reaches it, follows the log, and writes it slice by
+ * slice. A new assignment makes a new loop, whose claim fences the old one.
  */
 import type { ClientSession } from 'mongodb';
 import { describeError, StoreDataError } from '#shared/errors.ts';
@@ -20,20 +20,20 @@ import type { LoopOptions } from './edges.ts';
 import { Feed } from './feed.ts';
 import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
 
-/** Attempts on a slice before the log is read anew. Write conflicts clear quickly: they are retried more often. */
+/** Attempts on a slice before the log is read again. Write conflicts clear quickly: they are retried more often. */
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
 /** The pause before a slice is tried again: longer each time, up to three times as long. */
 const RETRY_MS = 20;
 const REST_MS = 1_000;
 const MAX_CLAIM_PAUSE_MS = 3_000;
-/** How long nothing may come before the log and the checkpoint are looked at. */
+/** How long the log may be quiet before the log and the checkpoint are checked. */
 const QUIET_MS = 10_000;
-/** How often a partition that stopped looks whether an operator decided how it goes on. */
+/** How often a stopped partition polls for an operator's decision. */
 const DECISION_POLL_MS = 1_000;
-/** How often it reads the batch anew: another broker may have it whole. */
+/** How often it reads the damaged batch again: another broker may have it whole. */
 const READ_AGAIN_MS = 30_000;
 
-/** Ends the following of the log: the checkpoint is claimed again after a while, or once it is decided about a damaged batch. */
+/** Interrupts following the log. The checkpoint is claimed again after a pause, or after a decision about a damaged batch. */
 class StartOver extends Error {
   readonly afterMs: number;
   readonly damaged: UnreadableBatch | null;
@@ -51,14 +51,14 @@ export class PartitionLoop {
   readonly #feed: Feed;
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
-  /** What is done in the claim's session is done one after the other. */
+  /** One piece of work at a time uses the claim's session. */
   readonly #session = new Semaphore(1);
   #claim: Claim | null = null;
-  /** Whether another owner had the checkpoint when it was claimed again. */
+  /** Whether the last claim failed because the checkpoint has another owner. */
   #isFenced = false;
   #isFollowing = false;
   readonly #unclaimed = new FailureTracker();
-  /** Until something is applied. */
+  /** `null` once something is applied. */
   #assignedAt: number | null;
 
   constructor(options: LoopOptions) {
@@ -80,23 +80,23 @@ export class PartitionLoop {
     return this.#isFollowing;
   }
 
-  /** Whether the next message is all that it waits for. */
+  /** Whether it only waits for the next message. */
   get isIdle(): boolean {
     return this.#isFollowing && this.#feed.isIdle;
   }
 
-  /** Hands over what was fetched; the next fetch may begin when it resolves. */
+  /** Takes a fetched batch. The next fetch may begin when it resolves. */
   take(batch: FetchedBatch): Promise<void> {
     return this.#feed.take(batch);
   }
 
-  /** Has `run` end after the transaction that is under way. */
+  /** Lets `run` end after the current transaction. */
   stop(): void {
     this.#over.abort();
     this.#feed.close();
   }
 
-  /** Called when the partition is assigned to another loop, here or elsewhere. */
+  /** Called when another loop gets the partition, here or elsewhere. */
   revoke(): void {
     this.stop();
     this.#isFollowing = false;
@@ -104,31 +104,31 @@ export class PartitionLoop {
     this.#options.report.end();
   }
 
-  /** Called when it is assigned to us once more: what is under way continues. @returns `false` where it must be claimed anew. */
+  /** Called when it is assigned to us again: current work continues. @returns `false` if a new loop must claim it. */
   retain(): boolean {
     if (this.#claim === null) return !this.#isOver;
     if (this.#isFollowing) this.#feed.seek();
     return this.#isFollowing;
   }
 
-  /** Whether somebody else claimed the partition since we did; `false` where it cannot be told. */
+  /** Whether another owner has claimed the partition since; `false` if that is unknown. */
   async isClaimedByOther(): Promise<boolean> {
     const claim = this.#claim;
     if (claim === null || !this.#isFollowing) return false;
     return (await this.#whereIs(claim)) === 'not ours' && this.#claim === claim;
   }
 
-  /** Runs work in the claim's session between two slices; `null` while the partition is not ours, or not claimed yet. */
+  /** Runs work in the claim's session between two slices; `null` if the partition is not ours, or not claimed yet. */
   runBetweenSlices<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
     return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim.session)));
   }
 
-  /** Resolves when nothing is under way any longer. */
+  /** Resolves when its work has ended. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
 
-  /** Follows the log until the loop is stopped, and begins again after whatever interrupts that. Called once; never rejects. */
+  /** Follows the log until the loop is stopped, and starts over after each error. Called once; never rejects. */
   async run(): Promise<void> {
     for (let attempt = 0; !this.#isOver; attempt += 1) {
       try {
@@ -164,7 +164,7 @@ export class PartitionLoop {
       if (this.#isOver) return;
       switch (fetched?.kind) {
         case undefined:
-          await this.#lookAround(continuity);
+          await this.#checkQuietLog(continuity);
           break;
         case 'take':
           await this.#write(fetched.taken);
@@ -173,7 +173,7 @@ export class PartitionLoop {
           await this.#checkBounds(continuity, fetched.isMissing);
           break;
         case 'hidden':
-          await this.#goOnWithoutProof(continuity, fetched.batch);
+          await this.#continueWithoutProof(continuity, fetched.batch);
           break;
         case 'replaced':
           throw replacedLog(this.#options, continuity.last?.offset);
@@ -202,13 +202,13 @@ export class PartitionLoop {
       if (failures >= QUICK_ATTEMPTS[written]) throw new StartOver(REST_MS);
       await this.#sleep(RETRY_MS * Math.min(failures, 3));
       if (this.#isOver) return;
-      // After an own failure the commit may or may not have happened: the checkpoint knows.
+      // The failed commit may have happened: the checkpoint says so.
       await this.#claimCheckpoint();
       index = this.#indexOfPosition(taken);
     }
   }
 
-  /** Writes one slice of a batch, while what comes after it is prepared. @returns the index behind it, or how it failed. */
+  /** Writes one slice of a batch, and prepares the messages behind it meanwhile. @returns the index behind it, or how it failed. */
   async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<number | Failed> {
     const permit = await this.#options.permits.next(this.#over.signal);
     try {
@@ -245,7 +245,7 @@ export class PartitionLoop {
     this.#noteLag(Math.max(0, logEnd - position));
   }
 
-  /** Continues behind a damaged batch where an operator decided so: where the checkpoint is then, the log is read on. */
+  /** Moves the checkpoint behind a damaged batch if an operator decided so, and reads the log from there. */
   async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<never> {
     const to = await this.#options.store.skippedTo(damaged);
     if (to === null) throw new StartOver(0, damaged);
@@ -253,11 +253,11 @@ export class PartitionLoop {
     const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
     if (typeof written === 'string') throw new StartOver(REST_MS);
     const { from, reason } = damaged;
-    this.#options.logger.warn({ from, to, reason }, 'a damaged batch is passed by');
+    this.#options.logger.warn({ from, to, reason }, 'a damaged batch is skipped');
     throw new StartOver(0);
   }
 
-  /** Which message of a batch is written next; -1 when the checkpoint stands neither before the batch nor at one of its messages. */
+  /** The index of the message that is written next; -1 if the checkpoint is neither before the batch nor in it. */
   #indexOfPosition({ messages, after }: Taken): number {
     const last = this.#claim?.lastMessage ?? null;
     if (isSameIdentity(last, after)) return 0;
@@ -267,10 +267,10 @@ export class PartitionLoop {
   }
 
   /**
-   * Nothing came for a while. Asks whether the checkpoint is where we left it, and has the log show the last message again: nothing else
-   * would tell that the one or the other was replaced.
+   * Nothing came for a while. Checks that the checkpoint has not moved, and lets the log show the last message again: otherwise a
+   * replaced log or database would go unnoticed.
    */
-  async #lookAround(continuity: Continuity): Promise<void> {
+  async #checkQuietLog(continuity: Continuity): Promise<void> {
     const claim = this.#claim;
     if (claim === null) return;
     const place = await this.#whereIs(claim);
@@ -279,53 +279,53 @@ export class PartitionLoop {
     if (!this.#feed.isEmpty) return;
     if (place !== 'here') {
       const { position } = claim;
-      this.#options.logger.warn({ position }, 'the checkpoint was moved by somebody else: it is read anew');
+      this.#options.logger.warn({ position }, 'the checkpoint was moved by another process: it is read again');
       throw new StartOver(0);
     }
-    if (continuity.isLooking) return this.#checkBounds(continuity, false);
-    continuity.lookAgain();
+    if (continuity.fetchesLast) return this.#checkBounds(continuity, false);
+    continuity.fetchLast();
     this.#feed.seek();
   }
 
   /**
-   * Asks where the log begins and ends before more of it is fetched.
-   * @param isMissing whether the last message was asked for and not shown.
+   * Reads the bounds of the log before the next fetch.
+   * @param isMissing whether a fetch that began at the last message did not show it.
    */
   async #checkBounds(continuity: Continuity, isMissing: boolean): Promise<void> {
     this.#feed.hold();
     const { isCutOff } = await this.#readBounds(continuity);
     if (isMissing && !isCutOff) throw replacedLog(this.#options, continuity.last?.offset);
-    this.#feed.goOn();
+    this.#feed.continue();
   }
 
-  /** @returns where the log ends, and whether it was cut off between the last message and the next. @throws `history_lost` */
+  /** @returns where the log ends, and whether it now begins behind the last message. @throws `history_lost` */
   async #readBounds(continuity: Continuity): Promise<{ end: number; isCutOff: boolean }> {
     const { start, end } = await this.#options.log.bounds();
     checkHistory(this.#options, continuity.next, { start, end });
-    const isCutOff = continuity.notReachingBack(start);
+    const isCutOff = continuity.giveUpProofBefore(start);
     if (isCutOff) {
       this.#options.logger.warn(
         { position: continuity.next, logStart: start },
-        'the last message applied was deleted from the log: nothing can tell whether it is still the same log',
+        'the last applied message was deleted from the log: nothing proves any longer that this is the same log',
       );
     }
     return { end, isCutOff };
   }
 
-  /** The last message lies in a batch that can no longer be read: if that is damaged, an operator decides about this too. */
-  async #goOnWithoutProof(continuity: Continuity, batch: UnreadableBatch): Promise<void> {
+  /** The last message lies in a batch that can no longer be read. If that is damaged, an operator decides. */
+  async #continueWithoutProof(continuity: Continuity, batch: UnreadableBatch): Promise<void> {
     const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
     if (to === null) throw new StartOver(0, batch);
     continuity.giveUpProof();
-    this.#feed.goOn();
+    this.#feed.continue();
   }
 
   async #recover(error: unknown, attempt: number): Promise<void> {
     if (error instanceof StartOver && error.damaged === null) return this.#sleep(error.afterMs);
-    // What cannot go on is no reason for others to wait.
+    // Others do not wait for a stopped partition's backlog.
     this.#options.permits.noteLag(null);
-    if (error instanceof StartOver && error.damaged !== null) return this.#untilDecided(error.damaged);
-    if (error instanceof StoreDataError && error.code === 'history_lost') return this.#untilReplayed(error);
+    if (error instanceof StartOver && error.damaged !== null) return this.#waitForDecision(error.damaged);
+    if (error instanceof StoreDataError && error.code === 'history_lost') return this.#waitForReplay(error);
     const failures = this.#unclaimed.failed(this.#options.clock.now());
     if (failures !== null) {
       this.#options.logger.warn(
@@ -334,13 +334,13 @@ export class PartitionLoop {
       );
     }
     this.#isFenced = isFenced(error);
-    // If the group has given the partition away, a heartbeat says so meanwhile, and this loop is stopped.
+    // If the group gave the partition to another member, a heartbeat reports that meanwhile, and this loop is stopped.
     const { fencedPauseMs } = this.#options;
     await this.#sleep(this.#isFenced ? fencedPauseMs : Math.min(100 * 2 ** attempt, MAX_CLAIM_PAUSE_MS));
   }
 
-  /** Stops until an operator has the log applied from its beginning: the checkpoint is gone then. */
-  async #untilReplayed(error: StoreDataError): Promise<void> {
+  /** Stops until an operator removes the checkpoint, so that the log is applied from its beginning. */
+  async #waitForReplay(error: StoreDataError): Promise<void> {
     const { logger, report } = this.#options;
     report.stopped(true);
     logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
@@ -355,15 +355,16 @@ export class PartitionLoop {
     }
   }
 
-  /** Stops before a damaged batch until it is to be skipped, or for a while: it may be read after all. */
-  async #untilDecided(batch: UnreadableBatch): Promise<void> {
+  /** Stops before a damaged batch until an operator skips it, or until it is time to read it again. */
+  async #waitForDecision(batch: UnreadableBatch): Promise<void> {
     const { topic, partition, report, logger, store, clock } = this.#options;
     const { from, reason, detail } = batch;
-    // Until something behind it is applied: it may be read anew in vain.
+    // Shown until something behind it is applied.
     report.stopped(true, reason);
     logger.fatal(
       { offset: from, reason, error: detail },
-      `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; "store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
+      `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
+        `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
     );
     for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS;) {
       await this.#sleep(DECISION_POLL_MS);
@@ -376,7 +377,7 @@ export class PartitionLoop {
     const claim = await this.#withSession(async () => {
       const former = this.#claim;
       this.#claim = await this.#options.store.claim(this.#isFenced ? null : former);
-      // A claim that names the former one ends its session.
+      // A claim with a former one ends that one's session itself.
       if (this.#isFenced) void former?.session.endSession().catch(() => undefined);
       this.#isFenced = false;
       return this.#claim;
@@ -385,7 +386,7 @@ export class PartitionLoop {
     return claim;
   }
 
-  /** Where it cannot be told, nothing has changed as far as we know. */
+  /** `here` if MongoDB does not answer. */
   #whereIs(claim: Claim): Promise<Whereabouts> {
     return this.#options.store.whereIs(claim).catch(() => 'here' as const);
   }

@@ -1,13 +1,13 @@
-/** Makes the loops of a topic's partitions: gives each its log, its checkpoint, its permits and its metrics. */
+/** Makes the loops of a topic's partitions, each with its log, checkpoint, permits and metrics. */
 import type { Db } from 'mongodb';
 import { askKafka, type Consumer } from '#shared/kafka/client.ts';
 import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
 import { skippedTo } from '#shared/projection/dead-letters/decisions.ts';
 import { giveUpSlice, type LetterLimits } from '#shared/projection/dead-letters/write.ts';
-import { type Checkpoint, type Claim, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
+import { type Claim, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
 import type { Slice } from '#shared/projection/slice/slice.ts';
-import { CHECKPOINTS, type DeadLetter } from '#shared/read-models/collections.ts';
+import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { traced, type Tracing } from '#shared/tracing.ts';
 import { systemClock } from '#shared/waiting.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -21,40 +21,38 @@ export interface Target {
   environment: string;
   topic: string;
   groupId: string;
-  /** Where it is written, with the checkpoints and the letters. */
+  /** It also holds the checkpoints and the dead letters. */
   db: Db;
-  /** What is projected, as metrics name it: `g3`, or `control`. */
+  /** The label in metrics: `g3`, or `control`. */
   generation: string;
-  /** What to do when the log is another than the checkpoints were made from. */
+  /** What an operator does when the checkpoints were made from another log. */
   recoveryHint: string;
   logger: Logger;
   permits: () => Permits;
-  /** Throws where the database that holds the checkpoints is no longer what it was: it must not be made anew by a claim. */
+  /** Throws if the database of the checkpoints was dropped or replaced: a claim must not create it again. */
   checkDatabase: () => Promise<void>;
   prepare: Prepare;
-  /** Applies a slice in one transaction. @returns what became dead letters. */
+  /** Applies a slice in one transaction. @returns the dead letters. */
   apply: (claim: Claim, slice: Slice, limits: LetterLimits) => Promise<readonly DeadLetter[]>;
 }
 
-/** @param moved told when a position may have moved. */
+/** @param moved called when a position may have moved. */
 export function loopFactory(
-  { config, kafkas, databases, control, metrics, tracing }: Parts,
+  { config, kafkas, control, metrics, tracing }: Parts,
   target: Target,
   limits: LetterLimits,
   consumer: Consumer,
   moved: () => void,
 ): (partition: number) => PartitionLoop {
   const { environment, topic, db, generation, recoveryHint, logger, permits, checkDatabase, prepare, apply } = target;
-  const client = db === control ? databases.common : db.client;
-  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
   const counted = (write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>): CommitSlice =>
     tracedCommit(tracing, generation, async (claim, slice) => {
       const dead = await write(claim, slice);
       for (const { reason } of dead) metrics.deadLetters.inc({ environment, generation, topic, reason });
     });
   const commit = counted((claim, slice) => apply(claim, slice, limits));
-  const giveUp = counted((claim, slice) => giveUpSlice(checkpoints, claim, slice, db));
-  /** Asked once for all partitions that begin together. */
+  const giveUp = counted((claim, slice) => giveUpSlice(claim, slice, db));
+  /** Partitions that start together share one request. */
   let asking: Promise<LogBounds> | null = null;
   return (partition) => {
     const selection = [{ topic, partitions: [partition] }];
@@ -80,9 +78,9 @@ export function loopFactory(
       store: {
         claim: async (former) => {
           await checkDatabase();
-          return claimCheckpoint(client, checkpoints, topic, partition, former);
+          return claimCheckpoint(db, topic, partition, former);
         },
-        whereIs: (claim) => whereIs(checkpoints, claim),
+        whereIs,
         commit,
         giveUp,
         skippedTo: (batch) => skippedTo(control, topic, partition, batch),

@@ -1,22 +1,21 @@
 /**
- * Who goes first in a projector process: generations that answer requests, and among their partitions those without a backlog, for
- * which the others' slices are short. What fills a new one takes its slices one at a time, waits while others have a backlog, and rests
- * after each in proportion to the time that it took. Once it is filled it keeps up like the others, so that a flip to it makes nobody
- * see less.
+ * Priority within a projector process. Generations that answer requests come before one that is filled; partitions that have caught up
+ * come before lagging ones, whose slices are short meanwhile. The filling of a generation writes one slice at a time, waits while others
+ * have a backlog, and rests after each slice in proportion to its time. Once filled, it is treated like the others until the flip.
  */
 import type { KnownGeneration } from '#shared/read-models/generation.ts';
 import { type Clock, Semaphore, systemClock } from '#shared/waiting.ts';
 
-/** For how long after its last slice a generation that answers counts as busy. */
+/** How long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;
-/** The longest wait for others' backlog before one slice goes ahead nevertheless, so that a rebuild always ends. */
+/** The longest wait for others' backlog. Then one slice is written nevertheless, so that a rebuild always ends. */
 const MAX_WAIT_MS = 2_000;
 const STEP_MS = 20;
-/** So many events are read, folded and written before others get the processor again; large slices cost them 0.2 s. */
+/** The most events of a slice while others wait for the processor: a large slice would cost them 0.2 s. */
 const BESIDE_OTHERS_EVENTS = 100;
-/** For how long after its last slice a partition without a backlog counts as one that gets new events. */
+/** How long after its last slice a partition without a backlog counts as one that gets new events. */
 const FRESH_MS = 1_000;
-/** The share of time that filling takes where nobody said another. */
+/** The percentage of time that filling takes, unless the command set another. */
 const DEFAULT_SHARE = 25;
 
 export interface Permit {
@@ -24,18 +23,18 @@ export interface Permit {
   end: () => void;
 }
 
-/** Of one partition. */
+/** The permits of one partition. */
 export interface Permits {
   /** Resolves when a slice may be written, or with any permit once the signal is aborted. */
   next: (stopped: AbortSignal) => Promise<Permit>;
-  /** Told how many messages are not applied yet; `null` where others shall not wait for them. */
+  /** Notes how many messages are not applied yet; `null` if others must not wait for them. */
   noteLag: (lag: number | null) => void;
 }
 
-/** What counts of a generation, as it is at the moment: a flip changes it. */
+/** The present state of a generation, which a flip changes. */
 interface Scheduled {
   readonly state: KnownGeneration['state'];
-  /** The percentage of time that filling it may take while others are busy. */
+  /** The percentage of time that its filling may take while others are busy. */
   readonly share: number | null;
 }
 
@@ -48,7 +47,7 @@ interface Partition {
 
 export class Scheduler {
   readonly #partitions = new Set<Partition>();
-  /** How many waiting messages are more than the work of the moment. */
+  /** More waiting messages than this are a backlog. */
   readonly #backlog: number;
   readonly #sideBySide: number;
   readonly #clock: Clock;
@@ -63,7 +62,7 @@ export class Scheduler {
     this.#clock = clock;
   }
 
-  /** @returns what makes the permits of one more partition of a generation. */
+  /** @returns a function that makes the permits of one more partition of a generation. */
   permits(generation: Scheduled): () => Permits {
     const sideBySide = new Semaphore(this.#sideBySide);
     return () => {
@@ -89,7 +88,7 @@ export class Scheduler {
     const now = this.#clock.now();
     this.#lastAnswering = now;
     const isBehind = partition.lag > this.#backlog;
-    // The last slice of a backlog is nothing that came just now.
+    // The last slice of a backlog is not fresh.
     const isFresh = !isBehind && !partition.wasBehind;
     partition.wasBehind = isBehind;
     return {
@@ -106,7 +105,7 @@ export class Scheduler {
     return isFilled ? { events: Infinity, end: () => undefined } : this.backgroundPermit(stopped, generation);
   }
 
-  /** For work that nobody waits for: it goes behind everything. @param filled the generation that rests after it, if any. */
+  /** For work in the background, behind everything else. @param filled the generation that rests after it, if any. */
   async backgroundPermit(stopped: AbortSignal, filled: Scheduled | null = null): Promise<Permit> {
     const leave = await this.#filling.acquire();
     const backlog = () => this.#lagOf(({ state }) => state !== 'building');

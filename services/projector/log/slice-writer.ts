@@ -1,4 +1,4 @@
-/** Writes the slices of one partition: how large each may be, and what comes of one that fails again and again. */
+/** Writes the slices of one partition: bounds their size, halves one that fails, and gives up a message that fails alone. */
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import { FailureTracker } from '#shared/logging.ts';
 import { type Claim, identityOf } from '#shared/projection/slice/checkpoint.ts';
@@ -9,21 +9,21 @@ export type Failed = 'failed' | 'conflict';
 
 type SliceWriterOptions = Pick<LoopOptions, 'limits' | 'store' | 'report' | 'clock' | 'logger'>;
 
-/** Attempts on a single message that fails without a server being away, before it is a dead letter. */
+/** After this many failed attempts while the servers were up, a single message becomes a dead letter. */
 const MAX_ATTEMPTS = 3;
 /**
- * Events of the first slice after an assignment; each further one may have twice as many. So something is written soon, however slow
- * everything is and however often partitions are assigned anew.
+ * Events of the first slice after an assignment; each further one may have twice as many. So every assignment makes progress, even on a
+ * slow machine with frequent rebalances.
  */
 const FIRST_SLICE_EVENTS = 20;
 
 export class SliceWriter {
   readonly #options: SliceWriterOptions;
   readonly #failing = new FailureTracker();
-  /** After how many of the failures in turn the database answered: those were no outage. */
+  /** How many of the failures in a row were no outage: the database answered after them. */
   #answered = 0;
   #events: number;
-  /** What became of the message that was last a slice by itself; `attempts` are those that failed for no fault of a server. */
+  /** The message that was last a slice by itself. `attempts` counts failures while the servers were up. */
   #single = { offset: -1, failures: 0, attempts: 0 };
 
   constructor(options: SliceWriterOptions) {
@@ -35,7 +35,7 @@ export class SliceWriter {
     return { ...this.#options.limits, events: Math.min(this.#events, events) };
   }
 
-  /** Writes one slice. One that fails is followed by one half as long: a transaction can be too large. */
+  /** Writes one slice. After a failure the next one is half as long: a transaction can be too large. */
   async write(claim: Claim, slice: Slice): Promise<'written' | Failed> {
     const { limits, store, report, clock, logger } = this.#options;
     const began = clock.now();
@@ -68,7 +68,7 @@ export class SliceWriter {
     }
   }
 
-  /** Whether a slice has a single message that failed too often, or that failed and that an operator decided to skip. */
+  /** Whether the slice is a single message that failed too often, or that failed and that an operator decided to skip. */
   async #shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
     if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
@@ -78,7 +78,7 @@ export class SliceWriter {
     return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
   }
 
-  /** Called when the checkpoint is claimed again: the database answers. */
+  /** Called when the checkpoint is claimed again: the database has answered. */
   noteAnswered(): void {
     if (!this.#failing.isFailing) return;
     this.#answered += 1;

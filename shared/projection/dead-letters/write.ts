@@ -11,7 +11,7 @@ import {
 } from '../../read-models/collections.ts';
 import { NOTHING_KEPT, toBareLetter } from './letter.ts';
 import { EventRejected } from '../../events/rejection.ts';
-import { applyWithCheckpoint, type Checkpoint, type Claim } from '../slice/checkpoint.ts';
+import { applyWithCheckpoint, type Claim } from '../slice/checkpoint.ts';
 import type { Slice } from '../slice/slice.ts';
 
 /** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
@@ -150,16 +150,11 @@ export class LetterLimits {
 }
 
 /** The letter keeps nothing that a publisher chose: nothing can make this fail too. @param db where the topic's letters lie. */
-export async function giveUpSlice(
-  checkpoints: Collection<Checkpoint>,
-  claim: Claim,
-  slice: Slice,
-  db: Db,
-): Promise<DeadLetter[]> {
+export async function giveUpSlice(claim: Claim, slice: Slice, db: Db): Promise<DeadLetter[]> {
   const { topic, partition, messages } = slice;
   const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');
   const letters = messages.map((message) => toBareLetter(topic, partition, message, rejection));
-  await applyWithCheckpoint(checkpoints, claim, slice, async (moveCheckpoint) => {
+  await applyWithCheckpoint(claim, slice, async (moveCheckpoint) => {
     await moveCheckpoint();
     await replaceLetters(db, claim.session, letters);
   });

@@ -1,6 +1,6 @@
 /** How far a partition is applied. Who is assigned one claims its checkpoint: nothing of the former owner can commit then. */
 import { hash, randomUUID } from 'node:crypto';
-import type { ClientSession, Collection, Db, FindOptions, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, FindOptions } from 'mongodb';
 import { systemClock } from '../../waiting.ts';
 import { StoreDataError } from '../../errors.ts';
 import { batchDigest, damagedBatch, type LogMessage } from '../../kafka/message.ts';
@@ -71,12 +71,15 @@ export function isSameIdentity(a: LastMessage | null, b: LastMessage | null): bo
 
 /** A claimed checkpoint: what its owner needs to move it. */
 export interface Claim {
+  readonly checkpoints: Collection<Checkpoint>;
   readonly id: string;
   readonly owner: string;
   readonly session: ClientSession;
   position: number;
   lastMessage: LastMessage | null;
 }
+
+const checkpointsIn = (db: Db): Collection<Checkpoint> => db.collection(CHECKPOINTS);
 
 export function checkpointId(topic: string, partition: number): string {
   return `${topic}/${partition}`;
@@ -90,23 +93,23 @@ export function checkpointId(topic: string, partition: number): string {
  * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
  */
 export async function claimCheckpoint(
-  client: MongoClient,
-  checkpoints: Collection<Checkpoint>,
+  db: Db,
   topic: string,
   partition: number,
   former: Claim | null,
   { clock = systemClock, newOwner = (): string => randomUUID() } = {},
 ): Promise<Claim> {
+  const checkpoints = checkpointsIn(db);
   const id = checkpointId(topic, partition);
   const stored = await checkpoints.findOne({ _id: id }, { maxTimeMS: 5_000 });
   if (former !== null && stored?.owner !== former.owner) {
     throw fenced(id);
   }
   if (stored?.session !== undefined) {
-    await client.db('admin').command({ killSessions: [stored.session] });
+    await db.client.db('admin').command({ killSessions: [stored.session] });
   }
   const owner = newOwner();
-  const session = client.startSession();
+  const session = db.client.startSession();
   try {
     const claimed = await checkpoints.findOneAndUpdate(
       former === null ? { _id: id } : { _id: id, owner: former.owner },
@@ -118,7 +121,7 @@ export async function claimCheckpoint(
     );
     if (claimed === null) throw fenced(id);
     void former?.session.endSession().catch(() => undefined);
-    return { id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
+    return { checkpoints, id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
   } catch (error) {
     await session.endSession();
     throw error;
@@ -130,7 +133,6 @@ export async function claimCheckpoint(
  * @param apply gets what moves the checkpoint, and throws `fenced` when the partition has another owner, position or last message.
  */
 export async function applyWithCheckpoint<T>(
-  checkpoints: Collection<Checkpoint>,
   claim: Claim,
   slice: Slice,
   apply: (moveCheckpoint: () => Promise<void>) => Promise<T>,
@@ -149,7 +151,7 @@ export async function applyWithCheckpoint<T>(
   const result = await runInTransaction(claim.session, () =>
     apply(async () => {
       const $set = { position: slice.next, updated_at: new Date(clock.wall()), last_message: last };
-      const { modifiedCount } = await checkpoints.updateOne(filter, { $set }, { session: claim.session });
+      const { modifiedCount } = await claim.checkpoints.updateOne(filter, { $set }, { session: claim.session });
       if (modifiedCount === 0) throw fenced(claim.id);
     }),
   );
@@ -167,7 +169,7 @@ export async function readTopicCheckpoints(
   topic: string,
   options: FindOptions = {},
 ): Promise<Map<number, Checkpoint>> {
-  const found = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }, options).toArray();
+  const found = await checkpointsIn(db).find({ topic }, options).toArray();
   return new Map(found.map((one) => [one.partition, one]));
 }
 
@@ -179,8 +181,8 @@ export async function readPositions(db: Db, topic: string, options: FindOptions 
 export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
 
 /** Elsewhere although no other consumer claimed it: as after a restored backup. */
-export async function whereIs(checkpoints: Collection<Checkpoint>, claim: Claim): Promise<Whereabouts> {
-  const stored = await checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
+export async function whereIs(claim: Claim): Promise<Whereabouts> {
+  const stored = await claim.checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
   if (stored === null) return 'gone';
   if (stored.owner !== claim.owner) return 'not ours';
   const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);

@@ -93,7 +93,7 @@ async function loaded({
     },
     store: {
       skippedTo,
-      claim: () => Promise.resolve<Claim>({ id: 't/0', owner: 'me', session, position, lastMessage }),
+      claim: () => Promise.resolve({ id: 't/0', owner: 'me', session, position, lastMessage } as Claim),
       whereIs,
       commit: async (claim, slice) => {
         await apply(slice);
