@@ -130,7 +130,7 @@ async function retrySlice(
     present.delete(letter._id);
     const isBatch = letter.gathered !== undefined;
     const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
-    stay(letter, `${what} Kafka no longer has it`);
+    stay(letter, `${what} Kafka does not have it any longer`);
   }
   const { databaseName } = source.db;
   const epochs = retrying.epochs.get(databaseName) ?? new Epochs();

@@ -93,7 +93,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     await letters.insertOne(letter(7, { customers: ['s1/c7'], erased: true }));
     for (const flag of ['--value', '--raw', '--json']) {
       const { code, stdout, stderr } = await run('show', `${topic}/0/7`, flag);
-      const note = 'store-data: its customer is deleted: nothing of the message is kept or shown\n';
+      const note = 'store-data: its customer is deleted: the message is neither kept nor shown\n';
       expect([code, stderr]).toEqual([0, note]);
       expect(stdout).not.toContain(MARIA);
     }
