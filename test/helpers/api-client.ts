@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { checkDocumented } from './documented.ts';
 
 export interface Answer {
@@ -69,17 +70,7 @@ export function createApiClient(url: string): ApiClient {
       headers,
       ...(body === undefined ? {} : { body }),
     });
-    const text = await response.text();
-    const answer: Answer = {
-      status: response.status,
-      headers: response.headers,
-      text,
-      json: text === '' ? undefined : (JSON.parse(text) as unknown),
-    };
-    checkRules(answer, method, path);
-    const { status, headers: received } = answer;
-    checkDocumented({ method, target: path, status, header: (name) => received.get(name), body: text });
-    return answer;
+    return checked(method, path, response.status, response.headers, await response.text());
   };
   const askToken: ApiClient['askToken'] = (clientId, secret, form = 'grant_type=client_credentials') =>
     call(TOKEN_PATH, {
@@ -108,6 +99,14 @@ export function createApiClient(url: string): ApiClient {
       return (answer.json as { access_token: string }).access_token;
     },
   };
+}
+
+/** An answer that keeps the rules and is in the document. */
+function checked(method: string, target: string, status: number, headers: Headers, body: string): Answer {
+  const answer = { status, headers, text: body, json: body === '' ? undefined : (JSON.parse(body) as unknown) };
+  checkRules(answer, method, target);
+  checkDocumented({ method, target, status, header: (name) => headers.get(name), body });
+  return answer;
 }
 
 /** What holds for every answer, whoever asked what. */
@@ -174,41 +173,19 @@ export function remainingOf({ headers }: Answer): number {
   return Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
 }
 
-/** Sends bytes as they are and reads all that comes back until the server ends the connection. */
-export async function sendRaw(url: string, bytes: string | Buffer): Promise<string> {
+/** Sends bytes as they are, and reads the one answer until the server ends the connection. */
+export async function sendRaw(url: string, bytes: string): Promise<Answer> {
   const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
-    socket.setTimeout(60_000, () => socket.destroy(new Error('no answer in time')));
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('error', reject);
-    socket.on('close', () => {
-      const text = Buffer.concat(chunks).toString('utf8');
-      try {
-        checkRaw(String(bytes), text);
-        resolve(text);
-      } catch (error) {
-        reject(error instanceof Error ? error : new Error(String(error)));
-      }
-    });
-  });
-}
-
-/** Compares the one answer in a text with the document. */
-function checkRaw(request: string, text: string): void {
-  const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s);
+  const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));
+  socket.setTimeout(60_000, () => socket.destroy(new Error('no answer in time')));
+  const [head = '', body = ''] = (await text(socket)).split(/\r\n\r\n(.*)/s);
   const [line = '', ...lines] = head.split('\r\n');
-  const headers = new Map(
-    lines.map((header) => [header.slice(0, header.indexOf(':')).toLowerCase(), header.slice(header.indexOf(':') + 2)]),
+  const headers = new Headers(
+    lines.map((header): [string, string] => {
+      const [name = '', value = ''] = header.split(/: (.*)/);
+      return [name, value];
+    }),
   );
-  const [method = '', target = ''] = request.split(/[ \r\n]/, 2);
-  const status = Number(line.split(' ')[1]);
-  checkDocumented({
-    method,
-    target,
-    status,
-    header: (name) => headers.get(name.toLowerCase()) ?? null,
-    body,
-  });
+  const [method = '', target = ''] = bytes.split(/[ \r\n]/, 2);
+  return checked(method, target, Number(line.split(' ')[1]), headers, body);
 }

@@ -398,12 +398,11 @@ describe('a token in another form', () => {
     const refuse = async () => {
       await expectRefused(`${token}${'A'.repeat(10_000)}`);
       await expectRefused(`${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`);
-      expect(await raw(15_000)).toMatch(/^HTTP\/1\.1 401 /);
+      expect((await raw(15_000)).status).toBe(401);
       for (const size of [20_000, 1_048_576]) {
         const answer = await raw(size);
-        expect(answer).toMatch(/^HTTP\/1\.1 431 /);
-        expect(answer).not.toContain('AAAA');
-        expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ code: 'invalid_request' });
+        expect(answer).toMatchObject({ status: 431, json: { code: 'invalid_request' } });
+        expectHarmless(answer, `${size} bytes`, ['AAAA']);
       }
     };
     expect(await processorMs(refuse)).toBeLessThan(2_000);
