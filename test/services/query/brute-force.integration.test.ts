@@ -1,23 +1,20 @@
 /** Guessing at the token endpoint, over real sockets: who is refused, who is not, and whose address counts. */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import { buildApp } from '#query/app.ts';
-import { loadSigningKeys } from '#query/access/tokens.ts';
 import type { Config } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
+import { type RunningApp, startApp } from '#test/query-service.ts';
 
 const LIMITS = { windowSeconds: 60, perClientAndAddress: 8, perAddress: 30, perClient: 30 };
 
 const service = useQueryService({ oneRedis: true });
 
-const running: FastifyInstance[] = [];
+const running: RunningApp[] = [];
 afterEach(async () => {
-  for (const app of running.splice(0)) await app.close();
+  for (const { app } of running.splice(0)) await app.close();
   // What one test failed is nothing to the next.
   const { redis, config } = service.installation;
   const counts = await redis.keys(`${config.namePrefix}:{failed:*`);
@@ -43,36 +40,25 @@ interface Answered {
 type Ask = (asked: Asked) => Promise<Answered>;
 
 /** Starts an app with limits, and a client with the name of the test. */
-async function start(
-  test: string,
-  { limits = LIMITS, trustedProxies = [] as string[], logger = createLogger('query', 'silent') } = {},
-): Promise<Ask> {
+async function start(test: string, { limits = LIMITS, trustedProxies = [] as string[] } = {}): Promise<Ask> {
   const { config } = service.installation;
   const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
-  const app = await buildApp({
-    config: settings,
-    logger,
-    signingKeys: await loadSigningKeys(config.tokens),
-  });
+  const app = await startApp(settings);
   running.push(app);
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = app.server.address() as { port: number };
   await service.setKey({ clientId: test, secrets: ['right'] });
-  return (asked) => ask(port, asked);
+  return (asked) => ask(app.url, asked);
 }
 
 /** Asks for a token over a connection of its own. */
 async function ask(
-  port: number,
+  url: string,
   { client, secret = 'wrong', from = '127.0.0.1', forwardedFor, form = 'grant_type=client_credentials' }: Asked,
 ): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(
+      url + TOKEN_PATH,
       {
-        host: '127.0.0.1',
-        port,
         localAddress: from,
-        path: TOKEN_PATH,
         method: 'POST',
         agent: false,
         headers: {
@@ -147,10 +133,12 @@ describe('too many failures', () => {
     expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
-  it('of one client leave others behind the same address alone', async () => {
+  it('of one client let others behind the same address in, who may fail less often there', async () => {
     const asked = await start('neighbour');
     expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(refusedFrom(30, 40));
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
+    expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(Array.from({ length: 5 }, () => 429));
+    expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
   it('look the same for a client that does not exist', async () => {
@@ -195,6 +183,24 @@ it('success costs no failure: any number of right secrets at once passes', async
   const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
   const answers = await Promise.all(Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+});
+
+it('keeps no address and no client_id in Redis, and nothing longer than a window', async () => {
+  const asked = await start('kept', { limits: { ...LIMITS, perAddress: 1_000 } });
+  const { redis, config } = service.installation;
+  const counts = () => redis.keys(`${config.namePrefix}:{failed:*`);
+  await asked({ client: 'some-client', from: '127.0.6.77' });
+  for (const key of await counts()) {
+    expect(key).not.toContain('127.0.6.77');
+    expect(key).not.toContain('some-client');
+    expect(await redis.pttl(key)).toBeGreaterThan(0);
+    expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000);
+  }
+  await statuses(100, (index) => asked({ client: `invented-${index}` }));
+  // 16 bits tell clients apart.
+  const clients = (await counts()).filter((key) => key.includes('}:client:'));
+  expect(clients.length).toBeGreaterThan(90);
+  for (const client of clients) expect(client).toMatch(/:client:[0-9a-f]{4}$/);
 });
 
 describe('the address of a client', () => {

@@ -1,65 +1,58 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { inheritedEnvironment } from '#test/service-process.ts';
+import { startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
-const installation = useInstallation({ oneRedis: true, settings: { LOG_LEVEL: 'info' } });
+const installation = useInstallation({ oneRedis: true });
 
-function run(change: Record<string, string> = {}) {
-  const env = { ...inheritedEnvironment(), ...installation.env, ...change };
-  const child = spawn(process.execPath, ['services/query/main.ts'], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  return { child, exited: once(child, 'exit') };
-}
+let service: ReturnType<typeof startService>;
+afterEach(async () => {
+  service.kill('SIGTERM');
+  await service.ended;
+});
 
-async function started({ child }: ReturnType<typeof run>): Promise<{ url: string; operations: string }> {
-  for await (const line of createInterface({ input: child.stdout })) {
-    const entry = JSON.parse(line) as { msg: string; url: string; operations: string };
-    if (entry.msg === 'query service started') return entry;
-  }
-  throw new Error('the service did not start');
+const run = (change: Record<string, string> = {}) => {
+  service = startService('query', { ...installation.env, ...change });
+};
+
+/** Starts a service that can be asked. */
+async function started(change?: Record<string, string>) {
+  run(change);
+  const { url, operations } = await service.logged(({ msg }) => msg === 'query service started');
+  const of = async (path: string) => (await fetch(`${String(operations)}${path}`)).status;
+  return {
+    api: createApiClient(String(url)),
+    operations: String(operations),
+    live: () => of('/live'),
+    ready: () => of('/ready'),
+  };
 }
 
 describe('the process', () => {
   it('tells its addresses, serves, and ends in order on SIGTERM', async () => {
-    const service = run();
-    const { url, operations } = await started(service);
-    const api = createApiClient(url);
+    const { api, operations, live, ready } = await started();
     expect((await api.call('/health')).status).toBe(200);
-    expect((await fetch(`${operations}/live`)).status).toBe(200);
-    expect((await fetch(`${operations}/ready`)).status).toBe(200);
+    expect([await live(), await ready()]).toEqual([200, 200]);
     const metrics = await (await fetch(`${operations}/metrics`)).text();
     expect(metrics).toContain('store_data_request_seconds_count{route="/health",method="GET",status="200"} 1');
     expect((await api.call('/metrics')).status).toBe(404);
-    service.child.kill('SIGTERM');
-    const [code] = (await service.exited) as [number | null];
-    expect(code).toBe(0);
+    service.kill('SIGTERM');
+    expect(await service.ended).toMatchObject({ code: 0 });
   });
 
   it('starts and is live without Redis and MongoDB, and answers 503; it is not ready until it has reached both', async () => {
-    const service = run({
+    const { api, live, ready } = await started({
       ...DEFAULT_TIMEOUTS,
       REDIS_URL: 'redis://127.0.0.1:1',
       MONGODB_URI: 'mongodb://127.0.0.1:1',
     });
-    try {
-      const { url, operations } = await started(service);
-      expect((await createApiClient(url).call('/health')).status).toBe(503);
-      expect((await fetch(`${operations}/live`)).status).toBe(200);
-      expect((await fetch(`${operations}/ready`)).status).toBe(503);
-    } finally {
-      service.child.kill('SIGTERM');
-      await service.exited;
-    }
+    expect((await api.call('/health')).status).toBe(503);
+    expect([await live(), await ready()]).toEqual([200, 503]);
   });
 
   it.each([
@@ -68,90 +61,57 @@ describe('the process', () => {
   ] as const)(
     'starts while the server of %s accepts and never answers, says 503, and answers once it does',
     async (variable, startProxy) => {
-      const proxy = await startProxy();
+      await using proxy = await startProxy();
       proxy.freeze();
       // More patient with servers than a start may take.
       const patience = { MONGODB_READ_TIMEOUT_MS: '3000', REDIS_COMMAND_TIMEOUT_MS: '3000' };
-      const service = run({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
-      try {
-        const { url, operations } = await started(service);
-        const api = createApiClient(url);
-        expect((await api.call('/health')).status).toBe(503);
-        expect((await fetch(`${operations}/live`)).status).toBe(200);
-        expect((await fetch(`${operations}/ready`)).status).toBe(503);
-        await proxy.restore();
-        await eventually('it answers', async () => (await api.call('/health')).status === 200);
-        expect((await fetch(`${operations}/ready`)).status).toBe(200);
-        // Later it is away for every instance: none is better.
-        proxy.freeze();
-        await eventually('it says so', async () => (await api.call('/health')).status === 503);
-        expect((await fetch(`${operations}/ready`)).status).toBe(200);
-        await proxy.restore();
-      } finally {
-        service.child.kill('SIGTERM');
-        await service.exited;
-        await proxy.close();
-      }
+      const { api, live, ready } = await started({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
+      expect((await api.call('/health')).status).toBe(503);
+      expect([await live(), await ready()]).toEqual([200, 503]);
+      await proxy.restore();
+      await eventually('it answers', async () => (await api.call('/health')).status === 200);
+      expect(await ready()).toBe(200);
+      // Later the server is away for every instance, so that no other one would be better.
+      proxy.freeze();
+      await eventually('it says so', async () => (await api.call('/health')).status === 503);
+      expect(await ready()).toBe(200);
+      await proxy.restore();
     },
   );
 
   it('starts while every connection to Redis falls silent once it is ready, and answers once they do not', async () => {
-    const redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
-    const service = run({ ...DEFAULT_TIMEOUTS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
-    try {
-      const { url } = await started(service);
-      const api = createApiClient(url);
-      expect((await api.call('/health')).status).toBe(503);
-      redis.restore();
-      await eventually('it answers', async () => (await api.call('/health')).status === 200);
-    } finally {
-      service.child.kill('SIGTERM');
-      await service.exited;
-      redis.close();
-    }
+    await using redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
+    const { api } = await started({ ...DEFAULT_TIMEOUTS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
+    expect((await api.call('/health')).status).toBe(503);
+    redis.restore();
+    await eventually('it answers', async () => (await api.call('/health')).status === 200);
   });
 
-  it('is not ready from the signal to end on, and serves until whoever sends requests has noticed', async () => {
-    const service = run({ SHUTDOWN_DELAY_MS: '2000' });
-    const { url, operations } = await started(service);
-    const api = createApiClient(url);
-    await eventually('it is ready', async () => (await fetch(`${operations}/ready`)).status === 200);
+  it('is not ready from the signal to end on, and serves until clients have noticed', async () => {
+    const { api, ready } = await started({ SHUTDOWN_DELAY_MS: '2000' });
+    await eventually('it is ready', async () => (await ready()) === 200);
     expect((await api.call('/nowhere')).headers.get('connection')).toBe('keep-alive');
-    service.child.kill('SIGTERM');
-    await eventually('it is not ready', async () => (await fetch(`${operations}/ready`)).status === 503);
+    service.kill('SIGTERM');
+    await eventually('it is not ready', async () => (await ready()) === 503);
     const answer = await api.call('/nowhere');
     expect([answer.status, answer.headers.get('connection')]).toEqual([404, 'close']);
-    const [code] = (await service.exited) as [number | null];
-    expect(code).toBe(0);
+    expect(await service.ended).toMatchObject({ code: 0 });
   });
 
-  it('tells a variable that is nearly a setting, with the nearest', async () => {
-    const service = run({ QUOTA_REQUEST: '10' });
-    try {
-      for await (const line of createInterface({ input: service.child.stdout })) {
-        const { msg } = JSON.parse(line) as { msg: string };
-        if (msg === 'query service started') throw new Error('it did not tell');
-        if (msg === 'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS') break;
-      }
-    } finally {
-      service.child.kill('SIGTERM');
-      await service.exited;
-    }
+  it('names a variable that is nearly a setting, with the nearest', async () => {
+    await started({ QUOTA_REQUEST: '10' });
+    const lines = service.lines.map(({ msg }) => msg);
+    expect(lines).toContain('QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS');
   });
 
-  it('refuses to start without signing keys or with a wrong setting, and says how to mend it', async () => {
-    for (const [change, words] of [
-      [{ SIGNING_KEYS: '' }, /SIGNING_KEYS_FILE/],
-      [{ SIGNING_KEYS: '{"keys":[]}' }, /JWK set/],
-      [{ QUOTA_REQUESTS: 'many' }, /QUOTA_REQUESTS/],
-    ] as const) {
-      const service = run(change);
-      const lines: string[] = [];
-      createInterface({ input: service.child.stdout }).on('line', (line) => lines.push(line));
-      const [code] = (await service.exited) as [number | null];
-      expect(code).toBe(1);
-      expect(lines.at(-1)).toMatch(words);
-    }
+  it.each([
+    [{ SIGNING_KEYS: '' }, /SIGNING_KEYS_FILE/],
+    [{ SIGNING_KEYS: '{"keys":[]}' }, /JWK set/],
+    [{ QUOTA_REQUESTS: 'many' }, /QUOTA_REQUESTS/],
+  ])('refuses to start with %o, and says how to mend it', async (change, words) => {
+    run(change);
+    expect(await service.ended).toMatchObject({ code: 1 });
+    expect(service.lines.at(-1)?.msg).toMatch(words);
   });
 });
 
@@ -183,7 +143,7 @@ async function startFallingSilent({ hostname, port }: URL) {
       restored = true;
       for (const socket of sockets) socket.resume();
     },
-    close: () => {
+    [Symbol.asyncDispose]: async () => {
       server.close();
       for (const socket of sockets) socket.destroy();
     },

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { expect, it, vi } from 'vitest';
-import { addressGroup, clientAddresses } from '#query/token/failed-authentications.ts';
+import { addressGroup, clientAddresses, senders } from '#query/token/failed-authentications.ts';
 
 const PROXY = '10.0.0.1';
 const unreadable = vi.fn<(proxy: string) => void>();
@@ -68,3 +69,20 @@ it.each([undefined, '', 'unknown', '203.0.113.9:443', '_hidden', '203.0.113.999'
     expect(addressGroup(address)).toBe('unknown');
   },
 );
+
+it('the sender of a request is the store of a verified token, else the network that a trusted proxy saw', () => {
+  const claims = { sessionId: 'x', clientId: 'c', storeId: 's1', environment: 'sandbox', scopes: [], expiresAt: 0 };
+  const senderOf = senders((token) => (token === 'verified' ? claims : undefined), addressOf);
+  const from = (remoteAddress: string, headers: IncomingMessage['headers'] = {}) =>
+    senderOf({ headers, socket: { remoteAddress } } as IncomingMessage);
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  expect(from('203.0.113.1', bearer('verified'))).toBe(from('203.0.113.2', bearer('verified')));
+  expect(from('203.0.113.1', bearer('verified'))).not.toBe(from('203.0.113.1'));
+  expect(from('203.0.113.1', bearer('forged'))).toBe(from('203.0.113.1'));
+  expect(from('203.0.113.1')).not.toBe(from('203.0.113.2'));
+  expect(from('2001:db8::1')).toBe(from('2001:db8::2'));
+  expect(from('2001:db8::1')).not.toBe(from('2001:db8:0:1::1'));
+  const forwarded = { 'x-forwarded-for': '203.0.113.1' };
+  expect(from(PROXY, forwarded)).toBe(from('203.0.113.1'));
+  expect(from('198.51.100.1', forwarded)).toBe(from('198.51.100.1'));
+});
