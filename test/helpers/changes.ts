@@ -5,30 +5,36 @@ import type { TestChange } from './query-service.ts';
 
 const { created_at } = ORDER;
 
-/** Makes a change of a record of the store `s1`; `data` adds to the least that such a record has. */
-type Make = (id: string, data?: object, storeId?: string) => Made;
-type Made = Omit<TestChange, 'data' | 'time'> & { data: object };
-const making =
-  (entity: EntityName, least: object): Make =>
-  (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...least, ...data } });
+/** The least that a record of each kind has. */
+export const LEAST = {
+  store: { name: 'Loja', timezone_offset: '-03:00', created_at },
+  order: ORDER,
+  customer: { name: 'Ana', created_at },
+  review: { rating: 5, created_at },
+  campaign: { name: 'Volta', channel: 'sms', status: 'running', created_at },
+  coupon: { code: 'FRETE', discount_type: 'fixed', discount_value: '1.00', active: true, created_at },
+  category: { name: 'Pizzas', position: 1, active: true },
+  product: { name: 'Pizza', price: '1.00', position: 1, active: true },
+  option_group: { name: 'Borda', min: 0, max: 1, options: [] },
+} satisfies Record<EntityName, object>;
 
-export const anOrder = making('order', ORDER);
-export const aCustomer = making('customer', { name: 'Ana', created_at });
-export const aCategory = making('category', { name: 'Pizzas', position: 1, active: true });
-export const aProduct = making('product', { name: 'Pizza', price: '1.00', position: 1, active: true });
-export const aGroup = making('option_group', { name: 'Borda', min: 0, max: 1, options: [] });
-export const aCoupon = making('coupon', {
-  code: 'FRETE',
-  discount_type: 'fixed',
-  discount_value: '1.00',
-  active: true,
-  created_at,
-});
+export const anOrder = making('order');
+export const aCustomer = making('customer');
+export const aCategory = making('category');
+export const aProduct = making('product');
+export const aGroup = making('option_group');
+export const aCoupon = making('coupon');
+
+type Made = Omit<TestChange, 'data' | 'time'> & { data: object };
+
+/** Makes a change of a record of the store `s1`; `data` adds to the least that such a record has. */
+function making(entity: EntityName): (id: string, data?: object, storeId?: string) => Made {
+  return (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...LEAST[entity], ...data } });
+}
 
 /** The store's own record. */
 export function aStore(storeId = 's1', data: object = {}): Made {
-  const least = { name: 'Loja', timezone_offset: '-03:00', created_at };
-  return { entity: 'store', storeId, id: storeId, data: { ...least, ...data } };
+  return making('store')(storeId, data, storeId);
 }
 
 /** The deletion of a record. */

@@ -1,5 +1,6 @@
 /** Tenants that have records of every kind, each marked as theirs. */
-import type { EntityName } from '#shared/events/entities.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
+import { LEAST } from '#test/changes.ts';
 import type { TestChange } from '#test/query-service.ts';
 
 export interface Tenant {
@@ -12,8 +13,6 @@ export interface Tenant {
   phone: string;
 }
 
-const AT = { created_at: '2026-01-01T12:00:00Z', updated_at: '2026-01-02T12:00:00Z' };
-
 /** The id of a tenant's record. */
 export function idOf(entity: string, { name, storeId }: Tenant): string {
   return entity === 'store' ? storeId : `${entity}-${name}`;
@@ -24,38 +23,21 @@ export function recordsOf(tenant: Tenant, other: Tenant = tenant): TestChange[] 
   const { secret: name, phone, storeId } = tenant;
   const ref = (entity: EntityName) => idOf(entity, other);
   const item = { product_id: ref('product'), name, quantity: 1, unit_price: '1.00', total: '1.00' };
-  const states: Record<EntityName, object> = {
-    store: { name, timezone_offset: '-03:00', ...AT },
-    coupon: { code: name, discount_type: 'fixed', discount_value: '1.00', active: true, ...AT },
-    customer: { name, phone, document: phone, ...AT },
-    review: { rating: 5, comment: name, customer_id: ref('customer'), order_id: ref('order'), ...AT },
-    campaign: { name, channel: 'sms', status: 'running', message: name, coupon_id: ref('coupon'), ...AT },
-    order: {
-      status: 'pending',
-      order_type: 'delivery',
-      total: '1.00',
-      notes: name,
-      display_id: name,
-      customer: { id: ref('customer'), name },
-      items: [item],
-      ...AT,
-    },
-    category: { name, position: 1, active: true, ...AT },
-    product: {
-      name,
-      price: '1.00',
-      position: 1,
-      active: true,
-      category_id: ref('category'),
-      option_group_ids: [ref('option_group')],
-      ...AT,
-    },
-    option_group: { name, min: 0, max: 1, options: [{ id: 'x', name, price: '1.00' }] },
+  const marks: Record<EntityName, object> = {
+    store: { name },
+    coupon: { code: name },
+    customer: { name, phone, document: phone },
+    review: { comment: name, customer_id: ref('customer'), order_id: ref('order') },
+    campaign: { name, message: name, coupon_id: ref('coupon') },
+    order: { notes: name, display_id: name, customer: { id: ref('customer'), name }, items: [item] },
+    category: { name },
+    product: { name, category_id: ref('category'), option_group_ids: [ref('option_group')] },
+    option_group: { name, options: [{ id: 'x', name, price: '1.00' }] },
   };
-  return Object.entries(states).map(([entity, data]) => ({
-    entity: entity as EntityName,
+  return ENTITY_NAMES.map((entity) => ({
+    entity,
     storeId,
     id: idOf(entity, tenant),
-    data,
+    data: { ...LEAST[entity], ...marks[entity] },
   }));
 }

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import { aCategory, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
+import { profiled } from '#test/profiled.ts';
 
 const service = useQueryService();
 
@@ -89,23 +90,14 @@ describe('a store with thousands of products', () => {
   });
 
   it('reads hardly more than the page from MongoDB', async () => {
-    const { mongodb, config, environment } = service.installation;
-    const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
+    const queries = ['', '?page_size=20&page=60', '?page_size=20&page=130'];
+    const askAll = async () => {
+      for (const query of queries) await list(query);
+    };
     await list('');
-    const began = new Date();
-    await db.command({ profile: 2 });
-    await list('');
-    await list('?page_size=20&page=60');
-    await list('?page_size=20&page=130');
-    await db.command({ profile: 0 });
-    const reads = await db
-      .collection('system.profile')
-      .find({
-        ns: { $in: [`${db.databaseName}.${COLLECTIONS.product}`, `${db.databaseName}.${STAMPS}`] },
-        'command.aggregate': COLLECTIONS.product,
-        ts: { $gte: began },
-      })
-      .toArray();
+    const reads = await profiled(service.installation, [COLLECTIONS.product, STAMPS], askAll, {
+      'command.aggregate': COLLECTIONS.product,
+    });
     expect(reads).toHaveLength(3);
     for (const read of reads) {
       expect(read['hasSortStage']).toBeUndefined();
@@ -151,67 +143,5 @@ describe('categories that move', () => {
     // Those without a category and of an unknown one stand among one another.
     expect(idsOf(await list('?page_size=40'))).toEqual([...left, 'p00', ...odd]);
     expect((await list('?category_id=even')).count).toBe(left.length);
-  });
-});
-
-describe('stores that are asked for their first pages at once', () => {
-  /** Of categories with the same ids, which have few products in one store and very many in another. */
-  const SIZES: Record<string, Record<string, number>> = {
-    few: { a: 3, b: 4, c: 2 },
-    'many-behind': { b: 5, a: 450 },
-    'many-first': { a: 450, b: 5 },
-    'one-position': { a: 3, b: 3 },
-    nothing: {},
-  };
-  const positionOf = (storeId: string, at: number) => (storeId === 'one-position' ? 1 : at);
-  const idOf = (category: string, index: number) => `${category}${String(index).padStart(3, '0')}`;
-  const categoriesOf = (storeId: string) => Object.keys(SIZES[storeId] ?? {});
-  /** The list by its definition; categories of one position stand among one another by the positions of products. */
-  const sortedOf = (storeId: string, order: readonly string[]) => {
-    const products = order.flatMap((of, place) =>
-      Array.from({ length: SIZES[storeId]?.[of] ?? 0 }, (_, index) => ({
-        id: idOf(of, index),
-        place: positionOf(storeId, place),
-        position: index % 7,
-      })),
-    );
-    return products
-      .toSorted((x, y) => x.place - y.place || x.position - y.position || (x.id < y.id ? -1 : 1))
-      .map(({ id }) => id);
-  };
-  const moved = (storeId: string, order: readonly string[]) =>
-    order.map((id, at) => category(storeId, id, positionOf(storeId, at)));
-
-  it('are told their own, also while categories of all of them move', { timeout: 120_000 }, async () => {
-    const lists = new Map<string, (query: string) => Promise<Page>>();
-    for (const storeId of Object.keys(SIZES)) {
-      lists.set(storeId, await readerOf(storeId));
-      await service.apply([
-        ...moved(storeId, categoriesOf(storeId)),
-        ...categoriesOf(storeId).flatMap((of) =>
-          Array.from({ length: SIZES[storeId]?.[of] ?? 0 }, (_, index) =>
-            product(storeId, idOf(of, index), of, { position: index % 7 }),
-          ),
-        ),
-      ]);
-    }
-    for (let round = 0; round < 4; round += 1) {
-      const orders = new Map(
-        Object.keys(SIZES).map((storeId) => {
-          const order = categoriesOf(storeId);
-          return [storeId, round % 2 === 0 ? order : order.toReversed()];
-        }),
-      );
-      await service.apply([...orders].flatMap(([storeId, order]) => moved(storeId, order)));
-      for (const query of ['?page_size=5', '?page_size=8', '', '?page_size=100']) {
-        const size = Number(query.split('=')[1] ?? 20);
-        const answers = await Promise.all([...lists].map(async ([id, list]) => [id, await list(query)] as const));
-        for (const [storeId, answer] of answers) {
-          const sorted = sortedOf(storeId, orders.get(storeId) ?? []);
-          expect([storeId, query, answer.count]).toEqual([storeId, query, sorted.length]);
-          expect(idsOf(answer)).toEqual(sorted.slice(0, size));
-        }
-      }
-    }
   });
 });

@@ -1,25 +1,24 @@
 /** First pages and records that several stores ask for at the same moment, and which are read together: each is what it is alone. */
 import * as fc from 'fast-check';
-import type { Document } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { aCustomer, anOrder, aStore, LEAST } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
+import { profiled } from '#test/profiled.ts';
 import { type TestChange } from '#test/query-service.ts';
 
-const AT = '2026-03-01T12:00:00Z';
+/** The kind of each list. */
 const LISTS = {
-  '/api/order/list': ['order', { status: 'pending', order_type: 'delivery', total: '9.90', created_at: AT }],
-  '/api/customer/list': ['customer', { name: 'Ana', created_at: AT }],
-  '/api/review/list': ['review', { rating: 5, created_at: AT }],
-  '/api/coupon/list': [
-    'coupon',
-    { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, created_at: AT },
-  ],
-  '/api/campaign/list': ['campaign', { name: 'A', channel: 'sms', status: 'draft', created_at: AT }],
-  '/api/category/list': ['category', { name: 'A', position: 1, active: true }],
-  '/api/product/list': ['product', { name: 'A', price: '1.00', position: 1, active: true }],
-  '/api/option-group/list': ['option_group', { name: 'A', min: 0, max: 1, options: [] }],
+  '/api/order/list': 'order',
+  '/api/customer/list': 'customer',
+  '/api/review/list': 'review',
+  '/api/coupon/list': 'coupon',
+  '/api/campaign/list': 'campaign',
+  '/api/category/list': 'category',
+  '/api/product/list': 'product',
+  '/api/option-group/list': 'option_group',
 } as const;
 const PATHS = Object.keys(LISTS) as (keyof typeof LISTS)[];
 
@@ -35,16 +34,21 @@ const service = useQueryService();
 const tokens = new Map<string, string>();
 
 function changesOf(storeId: string, records: number): TestChange[] {
-  const offset = OFFSETS[Object.keys(STORES).indexOf(storeId)];
-  const data = { name: storeId, timezone_offset: offset, created_at: AT };
+  const timezone_offset = OFFSETS[ALL.indexOf(storeId)];
+  /** What differs from record to record: categories are behind one another, and some have many products and some few. */
+  const own = (entity: EntityName, index: number) => {
+    if (entity === 'order') return { customer: { id: `c${index % CUSTOMERS}` } };
+    if (entity === 'category') return { position: (index * 7) % 5 };
+    return entity === 'product' ? { category_id: `${storeId}-${index ** 2 % 9}`, position: index % 7 } : {};
+  };
   return [
-    { entity: 'store', storeId, id: storeId, data },
-    ...Object.values(LISTS).flatMap(([entity, data]) =>
+    aStore(storeId, { timezone_offset }),
+    ...Object.values(LISTS).flatMap((entity) =>
       Array.from({ length: records }, (_, index) => ({
         entity,
         storeId,
         id: `${storeId}-${index}`,
-        data: entity === 'order' ? { ...data, customer: { id: `c${index % CUSTOMERS}` } } : data,
+        data: { ...LEAST[entity], ...own(entity, index) },
       })),
     ),
   ];
@@ -69,26 +73,12 @@ function ownersIn({ json }: Answer): Set<string | undefined> {
   return new Set(results.map(({ id }) => id.split('-')[0]));
 }
 
-/** What MongoDB read for some requests, of a collection and by commands that a filter finds. */
-async function profiled(collection: string, reads: Document, ask: () => Promise<unknown>): Promise<Document[]> {
-  const { mongodb, config, environment } = service.installation;
-  const db = mongodb.db(`${config.namePrefix}_${environment}_g1`);
-  const began = new Date();
-  await db.command({ profile: 2 });
-  await ask();
-  await db.command({ profile: 0 });
-  return db
-    .collection('system.profile')
-    .find({ ns: `${db.databaseName}.${collection}`, ...reads, ts: { $gte: began } })
-    .toArray();
-}
-
 const firstPages = (path: keyof typeof LISTS, ask: () => Promise<unknown>) =>
-  profiled(STAMPS, { 'command.pipeline.1.$lookup.from': COLLECTIONS[LISTS[path][0]] }, ask);
+  profiled(service.installation, [STAMPS], ask, { 'command.pipeline.1.$lookup.from': COLLECTIONS[LISTS[path]] });
 
-async function forgetPlans(collection: string): Promise<void> {
-  const { mongodb, config, environment } = service.installation;
-  await mongodb.db(`${config.namePrefix}_${environment}_g1`).command({ planCacheClear: collection });
+function forgetPlans(entity: EntityName): Promise<unknown> {
+  const { databases, environment } = service.installation;
+  return databases.generation(environment, 1).command({ planCacheClear: COLLECTIONS[entity] });
 }
 
 describe('MongoDB, which no index is named to', () => {
@@ -96,7 +86,7 @@ describe('MongoDB, which no index is named to', () => {
   it.each(PATHS.filter((path) => path !== '/api/product/list'))(
     'reads %s in its order and no further, whatever it planned for others before',
     async (path) => {
-      await forgetPlans(COLLECTIONS[LISTS[path][0]]);
+      await forgetPlans(LISTS[path]);
       for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many'] as const) {
         const [read] = await firstPages(path, () => ask(storeId, path));
         expect(read?.['hasSortStage']).toBeUndefined();
@@ -106,20 +96,18 @@ describe('MongoDB, which no index is named to', () => {
   );
 
   it('reads no more than the orders of each customer and the stamps, whatever it planned for others before', async () => {
-    await forgetPlans(COLLECTIONS.order);
+    await forgetPlans('order');
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
     const asked = ['none', 'few', 'many'].flatMap((storeId) => customers.map((customer) => ({ storeId, customer })));
     let fewest = asked.length;
     for (let round = 0; round < 5; round += 1) {
-      const areTogether = { 'command.pipeline.3.$project.of': { $exists: true } };
       let shownRecords = 0;
-      const reads = await profiled(COLLECTIONS.order, areTogether, async () => {
-        for (const { json } of await Promise.all(
-          asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)),
-        )) {
-          shownRecords += (json as { results: unknown[] }).results.length;
-        }
-      });
+      const askAll = async () => {
+        const answers = await Promise.all(asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)));
+        for (const { json } of answers) shownRecords += (json as { results: unknown[] }).results.length;
+      };
+      const areTogether = { 'command.pipeline.3.$project.of': { $exists: true } };
+      const reads = await profiled(service.installation, [COLLECTIONS.order], askAll, areTogether);
       const examined = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);
       fewest = Math.min(fewest, reads.length);
       expect(shownRecords).toBe(Math.min(20, STORES.many / CUSTOMERS) * CUSTOMERS + STORES.few);
@@ -174,9 +162,7 @@ describe('first pages that are asked for at the same moment', () => {
   it('show nobody else’s records, and a count of their own snapshot, while records come', async () => {
     const seen = new Set<number>();
     for (let round = 0; round < 8; round += 1) {
-      const applied = service.apply([
-        { entity: 'order', storeId: 'growing', id: `growing-new${round}`, data: LISTS['/api/order/list'][1] },
-      ]);
+      const applied = service.apply([anOrder(`growing-new${round}`, {}, 'growing')]);
       for (let burst = 0; burst < 3; burst += 1) {
         const asked = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
         const answers = await Promise.all(asked.map((storeId) => ask(storeId, '/api/order/list')));
@@ -198,16 +184,8 @@ describe('first pages that are asked for at the same moment', () => {
 describe('a page that makes more than 16 MiB', () => {
   it('is answered, and its neighbours are', async () => {
     const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
-    const customer = (index: number): TestChange => ({
-      entity: 'customer',
-      storeId: 'large',
-      id: `large-${index}`,
-      data: {
-        name: `C${String(index).padStart(2, '0')}`,
-        addresses,
-        created_at: '2026-03-01T12:00:00Z',
-      },
-    });
+    const customer = (index: number) =>
+      aCustomer(`large-${index}`, { name: `C${String(index).padStart(2, '0')}`, addresses }, 'large');
     // As many as Kafka takes in one batch.
     for (const first of [0, 5, 10, 15]) {
       await service.apply(Array.from({ length: 5 }, (_, index) => customer(first + index)));
