@@ -1,4 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
+import type { EntityName } from '#shared/events/entities.ts';
+import { anOrder, aStore, LEAST } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type TestChange } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
@@ -23,51 +25,31 @@ beforeAll(async () => {
   await service.apply([store('-03:00'), ...everything()]);
 });
 
-function store(timezone_offset: string): TestChange {
-  return { entity: 'store', storeId: 's1', id: 's1', data: { name: 'Bela', timezone_offset, ...times } };
-}
+const store = (timezone_offset: string) => aStore('s1', { name: 'Bela', timezone_offset, ...times });
 
+/** A record of each kind, and a hundred orders. */
 function everything(): TestChange[] {
-  const one = (entity: TestChange['entity'], id: string, data: object): TestChange => ({
+  const details: Partial<Record<EntityName, [id: string, data: object]>> = {
+    coupon: ['n1', { starts_at: at(1), ...times }],
+    customer: ['c1', { name: 'Maria "scheduled_for":"2026-03-01T02:00:00"', ...times }],
+    review: ['r1', { comment: '2026-03-01T02:00:00', replied_at: at(2), created_at: at(1) }],
+    campaign: ['m1', times],
+    option_group: ['g1', { options: [{ id: 'a', name: 'Catupiry', price: '5.00' }] }],
+    category: ['k1', times],
+    product: ['p1', { category_id: 'k1', option_group_ids: ['g1'], ...times }],
+  };
+  const one = (entity: EntityName, id: string, data: object): TestChange => ({
     entity,
     storeId: 's1',
     id,
-    data,
+    data: { ...LEAST[entity], ...data },
     time: at(40),
   });
   return [
-    one('coupon', 'n1', {
-      code: 'FRETE',
-      discount_type: 'fixed',
-      discount_value: '5.00',
-      active: true,
-      starts_at: at(1),
-      ...times,
-    }),
-    one('customer', 'c1', { name: 'Maria "scheduled_for":"2026-03-01T02:00:00"', ...times }),
-    one('review', 'r1', { rating: 5, comment: '2026-03-01T02:00:00', replied_at: at(2), created_at: at(1) }),
-    one('campaign', 'm1', { name: 'Natal', channel: 'sms', status: 'running', ...times }),
-    one('option_group', 'g1', {
-      name: 'Borda',
-      min: 0,
-      max: 1,
-      options: [{ id: 'a', name: 'Catupiry', price: '5.00' }],
-    }),
-    one('category', 'k1', { name: 'Pizzas', position: 1, active: true, ...times }),
-    one('product', 'p1', {
-      category_id: 'k1',
-      name: 'Calabresa',
-      price: '39.90',
-      active: true,
-      position: 1,
-      option_group_ids: ['g1'],
-      ...times,
-    }),
+    ...Object.entries(details).map(([entity, [id, data]]) => one(entity as EntityName, id, data)),
     ...Array.from({ length: 100 }, (_, index) =>
       one('order', `o${index}`, {
         status: 'ready',
-        order_type: 'delivery',
-        total: '1.00',
         customer: { id: 'c1', name: 'Maria' },
         scheduled_for: at(index),
         status_history: [{ status: 'ready', at: at(index) }],
@@ -111,19 +93,8 @@ it('is right on the next request, and answers what records say that come after t
 
 it('tells instants exactly again that local time could not, once the offset is another', async () => {
   const instants = ['9999-12-31T22:30:00Z', '9999-12-31T23:59:59-12:00', '0000-01-01T00:30:00+14:00'];
-  const order = (id: string, at: string): TestChange => ({
-    entity: 'order',
-    storeId: 's1',
-    id,
-    data: {
-      status: 'ready',
-      order_type: 'delivery',
-      total: '1.00',
-      scheduled_for: at,
-      status_history: [{ status: 'ready', at }],
-      created_at: times.created_at,
-    },
-  });
+  const order = (id: string, at: string) =>
+    anOrder(id, { scheduled_for: at, status_history: [{ status: 'ready', at }], created_at: times.created_at });
   const shown = async () => {
     const answers = await Promise.all(instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)));
     return answers.map(({ text }) => {

@@ -20,7 +20,6 @@ beforeAll(async () => {
     ...service.installation.env,
     QUOTA_REQUESTS: String(QUOTA),
     QUOTA_WINDOW_SECONDS: '3600',
-    // How many pass is measured here, not how soon: a busy machine is no outage.
   };
   processes = Array.from({ length: INSTANCES }, () => startService('query', env));
   const started = await Promise.all(
@@ -97,25 +96,14 @@ it('gives an end to a count that lost its own', async () => {
 });
 
 it.each([
-  [
-    { consumed: 1, milliseconds: 60_000 },
-    { allowed: true, remaining: 2, resetSeconds: 60 },
-  ],
-  [
-    { consumed: 3, milliseconds: 59_000 },
-    { allowed: true, remaining: 0, resetSeconds: 60 },
-  ],
-  [
-    { consumed: 4, milliseconds: 58_999 },
-    { allowed: false, remaining: 0, resetSeconds: 59 },
-  ],
-  [
-    { consumed: 9, milliseconds: 1 },
-    { allowed: false, remaining: 0, resetSeconds: 1 },
-  ],
-])('of %j says %j: a client that waits that long comes after the end', (counted, state) => {
-  const settings = { requests: 3, windowSeconds: 60 };
-  expect(quotaState(counted, settings, null)).toEqual({ limit: 3, windowSeconds: 60, ...state });
+  [1, 60_000, { allowed: true, remaining: 2, resetSeconds: 60 }],
+  [3, 59_000, { allowed: true, remaining: 0, resetSeconds: 60 }],
+  [4, 58_999, { allowed: false, remaining: 0, resetSeconds: 59 }],
+  [9, 1, { allowed: false, remaining: 0, resetSeconds: 1 }],
+])('after %d of 3 requests, with %d ms left, tells %o: a client that waits so long comes after the end', (...row) => {
+  const [consumed, milliseconds, state] = row;
+  const told = quotaState({ consumed, milliseconds }, { requests: 3, windowSeconds: 60 }, null);
+  expect(told).toEqual({ limit: 3, windowSeconds: 60, ...state });
 });
 
 it('lets a client in that waits as long as it was told, time and again', async () => {
