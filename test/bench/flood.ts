@@ -1,8 +1,7 @@
 /** `npm run bench -- flood`: one store asks steadily, alone and beside each of three floods from the same address, in turn. */
 import { randomBytes } from 'node:crypto';
 import { runProcess } from '../services/admin/run-command.ts';
-import type { AskOrder } from './clients/messages.ts';
-import { httpRequest, percentilesOf, startAsker } from './clients/start.ts';
+import { type AskOrder, httpRequest, percentilesOf, startAsker } from './clients/start.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
 import { fillSmallStores, type Ground } from './ground.ts';
 import { median, rounded } from './median.ts';

@@ -6,8 +6,7 @@ import { type Guard, startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { orderRecord } from './query/stores/order.ts';
-import { storeRecord } from './query/stores/store.ts';
+import { orderRecord, storeRecord } from './query/stores.ts';
 import { say } from './say.ts';
 import { type Program, type RunningService, startService } from './service.ts';
 

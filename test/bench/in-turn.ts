@@ -1,6 +1,5 @@
 /** Measures two sides in turn, so that what the machine does besides befalls both. */
-import type { Load } from './load/load.ts';
-import type { LoadOrder, TimedLoad } from './load/messages.ts';
+import type { Load, LoadOrder, TimedLoad } from './load/load.ts';
 import { median, rounded } from './median.ts';
 import { cpuSeconds } from './process-figures.ts';
 

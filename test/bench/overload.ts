@@ -1,8 +1,7 @@
 /** `npm run bench -- overload`: what the service answers when far more is asked than it can answer, and right after. */
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import type { Told } from './clients/messages.ts';
-import { httpRequest, percentile, percentilesOf, startAsker } from './clients/start.ts';
+import { httpRequest, percentile, percentilesOf, startAsker, type Told } from './clients/start.ts';
 import { type Bench, numberOption, table } from './frame.ts';
 import { fillSmallStores, type Ground, SMALL_STORE_ORDERS } from './ground.ts';
 import { rounded } from './median.ts';

@@ -7,7 +7,7 @@ import type { Ground } from '../ground.ts';
 import { measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
 import { fillStores } from '../query/setup.ts';
-import { sizeOf, storeOf } from '../query/stores/stores.ts';
+import { sizeOf, storeOf } from '../query/stores.ts';
 import { type BenchKey, fetchToken, publishKeys } from '../query/tokens.ts';
 import { say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
@@ -66,18 +66,12 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
   });
   if (options.tokensOnly) return { rows };
   // A token of each key in turn, as of an integration for each.
-  const each = await Promise.all(
-    keys.map(async (key) => ({ authorization: `Bearer ${await fetchToken(ours.url, key)}` })),
+  const requests = await Promise.all(
+    keys.map(async (key) => ({ headers: { authorization: `Bearer ${await fetchToken(ours.url, key)}` } })),
   );
   const open = await ground.start({ ...program, name: 'without-access', file: WITHOUT_ACCESS }, { BENCH_STORE: STORE });
   for (const [name, path] of ROUTES) {
-    const sideOf = ({ pid, url }: RunningService) => ({
-      pid,
-      url: `${url}${path}`,
-      headers: {},
-      each,
-      status: 200,
-    });
+    const sideOf = ({ pid, url }: RunningService) => ({ pid, url: url + path, headers: {}, requests, status: 200 });
     await compare(`${name}, beside none`, { ours: sideOf(ours), other: sideOf(open) });
   }
   return { rows };
@@ -90,8 +84,8 @@ function tokenRequests({ url, pid }: RunningService, path: string, keys: readonl
     url: `${url}${path}`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: `grant_type=client_credentials&scope=${SCOPES.join('+')}`,
-    each: keys.map(({ clientId, secret }) => ({
-      authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
+    requests: keys.map(({ clientId, secret }) => ({
+      headers: { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` },
     })),
     status: 200,
   };

@@ -8,7 +8,7 @@ import type { Ground } from '../ground.ts';
 import { startLoad } from '../load/load.ts';
 import { serviceProgram } from '../service.ts';
 import { orderState } from '../projector/topic.ts';
-import { customerRecord, fullName, instantAt } from '../query/stores/record.ts';
+import { customerRecord, fullName, instantAt } from '../query/stores.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import { say } from '../say.ts';
 import { measurePages, type PageRow } from './pages.ts';

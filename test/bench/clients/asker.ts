@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
-import type { AskOrder, AskReply, Told } from './messages.ts';
+import type { AskOrder, Told } from './start.ts';
 
 const TICK_MS = 1;
 /** Answers are waited for so long after the last request. */
@@ -12,8 +12,8 @@ const LAST_MS = 5_000;
 
 process.on('message', (order: AskOrder) => {
   (order.phases === undefined ? askInTurn(order, order.seconds) : askAt(order, dueTimes(order.phases))).then(
-    (told) => process.send?.({ told } satisfies AskReply),
-    (error: unknown) => process.send?.({ failed: String(error) } satisfies AskReply),
+    (told) => process.send?.({ told }),
+    (error: unknown) => process.send?.({ failed: String(error) }),
   );
 });
 

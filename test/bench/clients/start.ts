@@ -1,27 +1,32 @@
-/** Starts the processes that ask, and gives them their orders. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+/** Processes that ask, what they are ordered, and what they say of each request. */
 import { rounded } from '../median.ts';
-import type { AskOrder, AskReply, Told } from './messages.ts';
+import { startWorker } from '../worker.ts';
 
-export interface Asker {
-  pid: number;
-  ask: (order: AskOrder) => Promise<Told[]>;
+export interface AskOrder {
+  port: number;
+  /** As they are sent, in turn. */
+  requests: readonly string[];
+  /** Connections that are kept; where none is free a request waits for one, which counts as its time. */
+  connections: number;
+  seconds: number;
+  /** Requests at times that are fixed in advance; absent where each connection asks again once it was answered. */
+  phases?: readonly { perSecond: number; seconds: number }[];
 }
 
-/** Starts one; it ends with `cleanup`, or by itself when this process is gone. */
-export function startAsker(cleanup: AsyncDisposableStack): Asker {
-  const child = fork(new URL('./asker.ts', import.meta.url));
-  cleanup.defer(() => void child.kill());
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error('a process that asks is gone')));
-  gone.catch(() => undefined);
-  const ask = async (order: AskOrder): Promise<Told[]> => {
-    child.send(order);
-    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [AskReply];
-    if ('failed' in reply) throw new Error(reply.failed);
-    return reply.told;
-  };
-  return { pid: child.pid ?? 0, ask };
+/** What one request became. */
+export interface Told {
+  /** When it should have been sent, in milliseconds since the beginning. */
+  due: number;
+  /** 0 where no answer came. */
+  status: number;
+  /** From then to the end of its answer. */
+  milliseconds: number;
+}
+
+/** Starts one. */
+export function startAsker(cleanup: AsyncDisposableStack) {
+  const { process, ask } = startWorker<AskOrder, { told: Told[] }>(cleanup, new URL('./asker.ts', import.meta.url));
+  return { pid: process.pid ?? 0, ask: async (order: AskOrder) => (await ask(order)).told };
 }
 
 export interface Percentiles {

@@ -1,6 +1,6 @@
 /** The process that makes the load: runs one order after the other with autocannon, and times every answer. */
 import autocannon from 'autocannon';
-import type { LoadOrder, LoadReply } from './messages.ts';
+import type { LoadOrder, TimedLoad } from './load.ts';
 
 /** However slow the answers are. */
 const LIMIT_SECONDS = 120;
@@ -9,17 +9,8 @@ process.on('message', (order: LoadOrder) => {
   void run(order).then((reply) => process.send?.(reply));
 });
 
-async function run({
-  url,
-  headers,
-  body,
-  each,
-  sharedOut,
-  requests: own,
-  connections,
-  seconds,
-  status,
-}: LoadOrder): Promise<LoadReply> {
+async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
+  const { url, headers, body, requests: own, connections, seconds, status } = order;
   const times: number[] = [];
   let wrong: number | null = null;
   let elapsed = 0;
@@ -33,17 +24,12 @@ async function run({
       timeout: LIMIT_SECONDS,
       ...(body === undefined ? {} : { method: 'POST', body }),
     };
-    const requests: autocannon.Request[] | undefined = (each?.map((more) => ({ headers: more })) ?? own)?.map(
-      (request) => ({ ...request, headers: { ...headers, ...request.headers } }),
-    );
+    const requests = own?.map((request) => ({ ...request, headers: { ...headers, ...request.headers } }));
     if (requests !== undefined) {
       let begun = 0;
       options.setupClient = (client) => {
         const first = begun % requests.length;
-        const rotated = [...requests.slice(first), ...requests.slice(0, first)];
-        client.setRequests(
-          sharedOut ? rotated.filter((_, index) => index % Math.min(connections, requests.length) === 0) : rotated,
-        );
+        client.setRequests([...requests.slice(first), ...requests.slice(0, first)]);
         begun += 1;
       };
     }

@@ -1,21 +1,32 @@
-/** Starts the process that makes the load, and gives it its orders. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import type { LoadOrder, LoadReply, TimedLoad } from './messages.ts';
+/** The process that makes the load, and what it is ordered. */
+import { startWorker } from '../worker.ts';
+
+export interface LoadOrder {
+  url: string;
+  headers: Record<string, string>;
+  /** A body makes it a POST. */
+  body?: string;
+  /** Requests with paths or headers of their own, which every connection makes in turn, each beginning with another. */
+  requests?: readonly { path?: string; headers: Record<string, string> }[];
+  connections: number;
+  seconds: number;
+  /** Every answer must have this status; 304 is one of polls beside writes, which may be 200 as well. */
+  status: number;
+}
+
+export interface TimedLoad {
+  requests_per_second: number;
+  p50_ms: number;
+  p95_ms: number;
+  p99_ms: number;
+  /** The load may take a second longer than it was ordered to: by these its cost is divided. */
+  answers: number;
+}
 
 /** Runs one order. @throws when an answer was not the one expected. */
 export type Load = (order: LoadOrder) => Promise<TimedLoad>;
 
-/** Starts it; it ends with `cleanup`, or by itself when this process is gone. */
+/** Starts the process. */
 export function startLoad(cleanup: AsyncDisposableStack): Load {
-  const child = fork(new URL('./generator.ts', import.meta.url));
-  cleanup.defer(() => void child.kill());
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error('the load generator is gone')));
-  gone.catch(() => undefined);
-  return async (order) => {
-    child.send(order);
-    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [LoadReply];
-    if ('failed' in reply) throw new Error(reply.failed);
-    return reply;
-  };
+  return startWorker<LoadOrder, TimedLoad>(cleanup, new URL('./generator.ts', import.meta.url)).ask;
 }

@@ -4,8 +4,7 @@ import type { EntityStates } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
 import { progressOf } from '../say.ts';
-import { orderRecord } from '../query/stores/order.ts';
-import { instantAt } from '../query/stores/record.ts';
+import { instantAt, orderRecord } from '../query/stores.ts';
 
 const STORES = 20;
 export const PARTITIONS = 6;

@@ -1,7 +1,6 @@
 /** What integrations ask: of stores of very different size, for pages, filters and records at random. The seed makes each run the same. */
 import { ORDER_STATUSES } from '#shared/events/entities.ts';
-import { fullName, instantAt } from './stores/record.ts';
-import type { StoreSize } from './stores/stores.ts';
+import { fullName, instantAt, type StoreSize } from './stores.ts';
 
 export interface MixedRequest {
   storeId: string;

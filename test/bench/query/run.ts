@@ -14,8 +14,7 @@ import { type RunningService, serviceProgram } from '../service.ts';
 import { usualWayDatabase } from '../usual-way/documents.ts';
 import { type MixedRow, mixedRows } from './mix.ts';
 import { setUp, type Setup } from './setup.ts';
-import { orderRecord } from './stores/order.ts';
-import { mixedStores, storeOf, type StoreSize } from './stores/stores.ts';
+import { mixedStores, orderRecord, storeOf, type StoreSize } from './stores.ts';
 
 interface QueryOptions {
   /** Orders of the largest store. */

@@ -9,7 +9,7 @@ import type { Ground } from '../ground.ts';
 import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
-import { type BenchStore, chunksOf } from './stores/record.ts';
+import { type BenchStore, chunksOf } from './stores.ts';
 import { fetchTokens, publishKeys } from './tokens.ts';
 
 export interface Setup {

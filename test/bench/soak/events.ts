@@ -1,91 +1,31 @@
-/**
- * What the simulated traffic leaves out: campaigns, categories, products that go and come back, stores that move to another offset,
- * customers and orders that are deleted.
- */
-import { regularCustomer, type SimulatedStore } from '#local/simulator/store.ts';
-import { offers } from '#local/simulator/history.ts';
-import type { EventToEncode } from '#shared/events/encode.ts';
+/** What the simulated traffic leaves out: events of every kind at random, moved offsets and deletions among them. */
+import fc from 'fast-check';
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Installation } from '#test/installation.ts';
+import { stream } from '#test/streams.ts';
 import type { Tally } from './client.ts';
 
-type Event = Omit<EventToEncode, 'source'>;
-
-export interface Origin {
-  seed: number;
-  environment: string;
-  /** When the history was made. */
-  now: number;
-  /** Orders that each store has behind it. */
-  history: number;
-}
-
 const EVERY_MS = 1_000;
-/** Every so many records of stores tell of another offset. */
-const MOVES_EVERY = 13;
-const ELSEWHERE = '-04:00';
-const STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as const;
 
-/** Each makes the event of one store in one round; rounds of a store go up by one. */
-const KINDS: ((store: SimulatedStore, round: number, origin: Origin) => Event | null)[] = [
-  (store, round, { seed, environment, now, history }) => {
-    const all = [...offers({ seed, environment, store, now }, new Map(), history)];
-    const campaigns = all.filter(({ entity }) => entity === 'campaign');
-    const { entity, storeId, subject, data } = at(campaigns, round);
-    const changed = { ...data, status: at(STATUSES, round), updated_at: new Date() };
-    return { entity, storeId, subject, sequence: Date.now(), data: changed };
-  },
-  (store, round) => {
-    const [subject, category] = at([...store.menu.categories], round);
-    const data = { ...category, description: `Edição ${round}`, updated_at: new Date() };
-    return { entity: 'category', storeId: store.id, subject, sequence: Date.now(), data };
-  },
-  (store, round) => {
-    const hasMoved = (Number(store.id.slice(1)) + round) % MOVES_EVERY === 0;
-    const data = hasMoved ? { ...store.record, timezone_offset: ELSEWHERE } : store.record;
-    return { entity: 'store', storeId: store.id, subject: store.id, sequence: Date.now(), data };
-  },
-  (store, round) => {
-    // Deleted in one round, back in the next.
-    const [subject, product] = at([...store.menu.products], Math.floor(round / 2));
-    const gone = { entity: 'product', storeId: store.id, subject, sequence: Date.now() };
-    return round % 2 === 0 ? { ...gone, action: 'deleted' } : { ...gone, data: product };
-  },
-  (store, round, { seed, environment, now }) => {
-    const customer = regularCustomer({ seed, environment, store, now }, 1 + (Math.floor(round / 2) % 10));
-    const gone = { entity: 'customer', storeId: store.id, subject: customer.id, sequence: Date.now() };
-    return round % 2 === 0 ? { ...gone, action: 'deleted' } : { ...gone, data: customer.state };
-  },
-  (store, round, { history }) => {
-    if (round >= history) return null;
-    const subject = `o${round + 1}`;
-    return { entity: 'order', action: 'deleted', storeId: store.id, subject, sequence: Date.now() };
-  },
-];
-
-/** Publishes one of these every second, until the signal is aborted. What Kafka does not take is told and left out. */
+/** Publishes one every second, of one store after the other, until the signal is aborted. What Kafka does not take is told and left out. */
 export async function publishRest(
-  installation: Installation,
-  stores: readonly SimulatedStore[],
+  { publish }: Installation,
+  storeIds: readonly string[],
   tally: Tally,
-  origin: Origin,
   over: AbortSignal,
 ): Promise<void> {
+  // A store whose record is deleted has no info to ask for.
+  const events = fc.sample(stream, 10).flat();
+  const kept = events.filter(({ entity, action }) => entity !== 'store' || action !== 'deleted');
   for (let turn = 0; await pause(EVERY_MS, over); turn += 1) {
-    const store = at(stores, Math.floor(turn / KINDS.length));
-    const event = at(KINDS, turn)(store, Math.floor(turn / KINDS.length / stores.length), origin);
+    const [event, storeId = ''] = [kept[turn % kept.length], storeIds[turn % storeIds.length]];
+    if (event === undefined) return;
+    const subject = event.entity === 'store' ? storeId : event.subject;
     try {
-      if (event !== null) await installation.publish([event]);
+      await publish([{ ...event, storeId, subject, sequence: Date.now() }]);
     } catch (error) {
       tally.wrong('publishing', describeError(error));
     }
   }
-}
-
-/** One after the other, again and again. */
-function at<T>(items: readonly T[], turn: number): T {
-  const item = items[turn % items.length];
-  if (item === undefined) throw new RangeError('there is none');
-  return item;
 }

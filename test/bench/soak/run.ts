@@ -37,10 +37,10 @@ async function run(ground: Ground, options: SoakOptions): Promise<SoakOptions & 
   const { file, every, seconds } = options;
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(options)}\n`);
-  const origin = { seed: SEED, environment, now: Date.now(), history: HISTORY };
   const tally = new Tally();
   const simulator = await createSimulator({
-    ...origin,
+    seed: SEED,
+    history: HISTORY,
     kafka,
     environments: [environment],
     stores: options.stores,
@@ -77,7 +77,7 @@ async function run(ground: Ground, options: SoakOptions): Promise<SoakOptions & 
   say(`under load for ${seconds} s`);
   // Everything that clients do, until it is over.
   const load = Promise.all([
-    publishRest(installation, simulator.stores, tally, origin, over.signal),
+    publishRest(installation, storeIds, tally, over.signal),
     askSteadily(clients, options.requestsPerSecond, over.signal),
     makeAndRevoke(installation, storeIds, surroundings, over.signal),
     ...FOLLOWED.map(async (kind, index) => {

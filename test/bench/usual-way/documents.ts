@@ -3,7 +3,7 @@ import type { Db, Document, IndexDescription, MongoClient } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 import { DEFAULT_OFFSET, offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { type BenchStore, chunksOf, type StoreRecord } from '../query/stores/record.ts';
+import { type BenchStore, chunksOf, type StoreRecord } from '../query/stores.ts';
 
 /** The counterparts of the read models' indexes. */
 const INDEXES: Record<string, IndexDescription['key'][]> = {

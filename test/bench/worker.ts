@@ -1,0 +1,27 @@
+/** Programs of their own that answer each order with one message, so that what they do takes no time of those who are measured. */
+import { type ChildProcess, fork, type Serializable } from 'node:child_process';
+import { once } from 'node:events';
+
+export interface Worker<Order, Reply> {
+  process: ChildProcess;
+  /** @throws what the program says that failed. */
+  ask: (order: Order) => Promise<Reply>;
+}
+
+/** Starts one; it ends with `cleanup`, or by itself once this process is gone. */
+export function startWorker<Order extends object, Reply extends object>(
+  cleanup: AsyncDisposableStack,
+  file: URL,
+): Worker<Order, Reply> {
+  const child = fork(file);
+  cleanup.defer(() => void child.kill());
+  const gone = once(child, 'exit').then(() => Promise.reject(new Error(`${file.pathname} is gone`)));
+  gone.catch(() => undefined);
+  const ask = async (order: Order): Promise<Reply> => {
+    child.send(order as Serializable);
+    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [Reply | { failed: string }];
+    if ('failed' in reply) throw new Error(reply.failed);
+    return reply;
+  };
+  return { process: child, ask };
+}
