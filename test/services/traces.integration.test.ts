@@ -1,10 +1,11 @@
 /** Traces, as a collector gets them: from a publisher to its transaction, from a request to its reads, and nothing that is personal or secret. */
 import { randomBytes } from 'node:crypto';
+import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { orderMessage } from '#test/events.ts';
-import { type ApiClient, createApiClient } from '#test/api-client.ts';
+import { type ApiClient, createApiClient, TOKEN_PATH } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '#test/otlp-collector.ts';
 import { runProcess } from './admin/run-command.ts';
@@ -188,15 +189,10 @@ describe('a request', () => {
 
   it('with a body is traced to its end', async () => {
     const { traceId, traceparent } = newTrace();
-    const answer = await api.call('/api/auth/token/', {
-      method: 'POST',
-      headers: {
-        traceparent,
-        authorization: `Basic ${Buffer.from(`client-4242:${SECRET}`).toString('base64')}`,
-        'content-type': 'application/x-www-form-urlencoded',
-      },
-      body: 'grant_type=client_credentials',
-    });
+    const authorization = `Basic ${Buffer.from(`client-4242:${SECRET}`).toString('base64')}`;
+    const headers = { traceparent, authorization, 'content-type': 'application/x-www-form-urlencoded' };
+    const body = 'grant_type=client_credentials';
+    const answer = await api.call(TOKEN_PATH, { method: 'POST', headers, body });
     expect(answer.status).toBe(200);
     const request = await serverSpan(traceId);
     expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain('redis');
@@ -243,25 +239,35 @@ describe('a request', () => {
   });
 });
 
+/** Sends requests to a service with a collector of its own, and ends the service in order. @returns the collector's spans. */
+async function spansOf(
+  settings: Record<string, string>,
+  traceparents: string[],
+  answer?: RequestListener,
+): Promise<ReceivedSpan[]> {
+  const own = await startOtlpCollector(answer);
+  const service = startService('query', { ...installation.env, OTEL_EXPORTER_OTLP_ENDPOINT: own.url, ...settings });
+  const { url } = await service.logged(({ msg }) => msg === 'query service started');
+  for (const traceparent of traceparents) {
+    expect((await fetch(`${String(url)}/health`, { headers: { traceparent } })).status).toBe(200);
+  }
+  if (settings['OTEL_BSP_SCHEDULE_DELAY'] !== undefined) expect(own.spans).toEqual([]);
+  service.kill('SIGTERM');
+  // After a second signal, or ten seconds more, it would be another one.
+  expect(await service.ended).toEqual({ code: 0, signal: null });
+  await own.close();
+  return own.spans;
+}
+
 it('whether a stranger is traced says the sampler, whatever their traceparent and its id', async () => {
-  const own = await startOtlpCollector();
-  const service = startService('query', {
-    ...installation.env,
-    OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+  const settings = {
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.000001',
     QUERY_TRUST_TRACEPARENT: '',
-  });
-  const { url } = await service.logged(({ msg }) => msg === 'query service started');
+  };
   // By its id, too, it would be recorded.
   const traceparent = '00-00000000000000000000000000000001-0000000000000001-01';
-  for (let time = 0; time < 20; time += 1) {
-    await fetch(`${String(url)}/health`, { headers: { traceparent } });
-  }
-  service.kill('SIGTERM');
-  await service.ended;
-  expect(own.spans).toEqual([]);
-  await own.close();
+  expect(await spansOf(settings, Array<string>(20).fill(traceparent))).toEqual([]);
 });
 
 it('nothing that is sent is personal, secret, an id of a store or what was asked for', async () => {
@@ -284,29 +290,15 @@ it('nothing that is sent is personal, secret, an id of a store or what was asked
   const sent = collector.bodies.join('\n');
   const leaked = [
     ...Object.values(CUSTOMER).filter((value) => value !== CUSTOMER.created_at),
-    'Wilhelmina',
-    'Unmistakable',
-    'unmistakable',
-    '91234',
-    '987654321',
+    ...words(
+      'Wilhelmina Unmistakable unmistakable 91234 987654321 customer-7311 order-5150 store-9001 client-4242',
+      'a-wrong-token a-wrong-secret 2026-11-19 of-a-secret also-this not-a-status own-request-id poison-of',
+      'from-the-tracestate from-the-baggage',
+    ),
     ORDER.notes,
-    'customer-7311',
-    'order-5150',
-    'store-9001',
-    'client-4242',
     SECRET,
     token,
-    'a-wrong-token',
-    'a-wrong-secret',
     String(claims['jti']),
-    '2026-11-19',
-    'of-a-secret',
-    'also-this',
-    'not-a-status',
-    'own-request-id',
-    'poison-of',
-    'from-the-tracestate',
-    'from-the-baggage',
   ].filter((text) => sent.includes(text));
   expect(leaked).toEqual([]);
   expect(claims).toHaveProperty('jti');
@@ -314,34 +306,12 @@ it('nothing that is sent is personal, secret, an id of a store or what was asked
 });
 
 it('what is not sent yet is sent before a process ends', async () => {
-  const before = await startOtlpCollector();
-  const env = {
-    ...installation.env,
-    OTEL_EXPORTER_OTLP_ENDPOINT: before.url,
-    OTEL_BSP_SCHEDULE_DELAY: '600000',
-  };
-  const service = startService('query', env);
-  const { url } = await service.logged(({ msg }) => msg === 'query service started');
   const { traceId, traceparent } = newTrace();
-  await fetch(`${String(url)}/health`, { headers: { traceparent } });
-  expect(before.spans).toEqual([]);
-  service.kill('SIGTERM');
-  await service.ended;
-  expect(before.spans.map(({ traceId: of }) => of)).toContain(traceId);
-  await before.close();
+  const spans = await spansOf({ OTEL_BSP_SCHEDULE_DELAY: '600000' }, [traceparent]);
+  expect(spans.map(({ traceId: of }) => of)).toContain(traceId);
 });
 
 it('a collector that never answers keeps no answer back, nor the end of a process', async () => {
-  const hanging = await startOtlpCollector(() => undefined);
-  const env = { ...installation.env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url };
-  const service = startService('query', env);
-  const { url } = await service.logged(({ msg }) => msg === 'query service started');
-  for (let request = 0; request < 50; request += 1) {
-    const answer = await fetch(`${String(url)}/health`, { headers: { traceparent: newTrace().traceparent } });
-    expect(answer.status).toBe(200);
-  }
-  service.kill('SIGTERM');
-  // After a second signal, or ten seconds more, it would be another one.
-  expect(await service.ended).toEqual({ code: 0, signal: null });
-  await hanging.close();
+  const traceparents = Array.from({ length: 50 }, () => newTrace().traceparent);
+  expect(await spansOf({}, traceparents, () => undefined)).toEqual([]);
 });

@@ -1,10 +1,7 @@
 /** What every measurement of queries begins with: servers, stores on both sides, filled, the two services, a token for each store. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { changesTopic } from '#shared/events/topics.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { caughtUp } from '#test/read-models.ts';
 import type { Ground } from '../ground.ts';
 import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
@@ -40,9 +37,8 @@ export interface Sides {
 }
 
 const CHUNK = 2_000;
-const POLL_MS = 1_000;
-/** The projector is given up when it applies nothing for so long. */
-const STUCK_MS = 5 * 60_000;
+/** For millions of records. */
+const APPLY_LIMIT_MS = 60 * 60_000;
 
 /** The keys that were published before are applied as well: the projector must run for that. */
 export async function fillStores(
@@ -55,7 +51,7 @@ export async function fillStores(
   const projector = await start(await serviceProgram('projector'));
   try {
     await publish(installation, stores, progressOf('published', total));
-    await applied(installation, total, progressOf('applied', total));
+    await caughtUp(installation, installation.environment, APPLY_LIMIT_MS);
   } finally {
     await projector.stop();
   }
@@ -83,29 +79,4 @@ async function publish(
       tell(done);
     }
   }
-}
-
-/** Waits until the projector has applied everything. @throws when it stands still for long. */
-async function applied(installation: Installation, total: number, tell: (done: number) => void): Promise<void> {
-  let before = -1;
-  let movedAt = Date.now();
-  for (;;) {
-    const done = await positions(installation);
-    if (done >= total) return caughtUp(installation);
-    if (done > before) {
-      before = done;
-      movedAt = Date.now();
-    }
-    if (Date.now() - movedAt > STUCK_MS) throw new Error(`the projector stands still at ${done} of ${total}`);
-    tell(done);
-    await sleep(POLL_MS);
-  }
-}
-
-/** How many events the checkpoints say are applied. */
-async function positions(installation: Installation): Promise<number> {
-  const db = await readModels(installation).catch(() => null);
-  const topic = changesTopic(installation.environment);
-  const checkpoints = await db?.collection<{ position: number }>(CHECKPOINTS).find({ topic }).toArray();
-  return checkpoints?.reduce((sum, { position }) => sum + position, 0) ?? 0;
 }
