@@ -6,9 +6,8 @@ import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
-import { runProcess } from '../services/admin/run-command.ts';
-import { releaseBefore, whyNoReleaseBefore } from './release-before.ts';
+import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
+import { done, RELEASES, whyNoReleaseBefore } from './release-before.ts';
 import { words } from '#test/words.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
@@ -21,38 +20,28 @@ const PATHS = words(
 
 const absent = whyNoReleaseBefore();
 
-type Release = 'before' | 'this';
+type Release = keyof typeof RELEASES;
 
 describe.skipIf(absent !== undefined)('the release before and this one on the same servers', () => {
   let installation: Installation;
-  const running = new Set<ServiceProcess>();
+  const running: ServiceProcess[] = [];
   const apis = {} as Record<Release, ApiClient>;
 
-  const fileOf = (release: Release, file: string) => (release === 'before' ? join(releaseBefore(), file) : file);
   const start = async (release: Release, name: 'projector' | 'query') => {
-    const started = startService(name, installation.env, 'info', fileOf(release, `services/${name}/main.ts`));
-    running.add(started);
-    return {
-      started,
-      line: await started.logged(({ msg }) => msg === `${name === 'query' ? 'query service' : name} started`),
-    };
+    const program = join(RELEASES[release](), `services/${name}/main.ts`);
+    const started = startService(name, installation.env, 'info', program);
+    running.push(started);
+    const line = await started.logged(({ operations }) => typeof operations === 'string');
+    return { started, url: String(line['url']) };
   };
   const stop = async (started: ServiceProcess) => {
     started.kill('SIGTERM');
     await started.ended;
-    running.delete(started);
   };
-  const command = async <T>(release: Release, words: string): Promise<T> => {
-    const program = fileOf(release, 'services/admin/main.ts');
-    const { code, stdout, stderr } = await runProcess(installation.env, `${words} --json`, {
-      program,
-    });
-    expect(code, stderr).toBe(0);
-    return JSON.parse(stdout) as T;
-  };
+  const command = async <T>(release: Release, words: string): Promise<T> =>
+    JSON.parse(await done(RELEASES[release](), installation.env, `${words} --json`)) as T;
   const createKey = (release: Release) => {
-    const scopes = 'store,crm,order,menu';
-    const words = `keys create -s s1 -e ${installation.environment} --scopes ${scopes}`;
+    const words = `keys create -s s1 -e ${installation.environment} --scopes store,crm,order,menu`;
     return command<{ client_id: string; client_secret: string }>(release, words);
   };
   let sequence = 100;
@@ -85,12 +74,11 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     installation = await createInstallation();
     ({ started: projectorBefore } = await start('before', 'projector'));
     for (const release of ['before', 'this'] as const) {
-      const { line } = await start(release, 'query');
-      apis[release] = createApiClient(String(line['url']));
+      apis[release] = createApiClient((await start(release, 'query')).url);
     }
   });
   afterAll(async () => {
-    await Promise.all([...running].map(stop));
+    await killAll(running);
     await installation?.close();
   });
 

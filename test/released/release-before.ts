@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '#local/stack/fetch.ts';
+import { runProcess } from '../services/admin/run-command.ts';
 
 /** Its last commit. */
 export const RELEASE_BEFORE = 'c04d304';
@@ -20,7 +21,7 @@ export function whyNoReleaseBefore(): string | undefined {
 }
 
 /** Where it lies: in the cache, with the packages of its own lockfile, since this release may have dropped some of them. */
-export function releaseBefore(): string {
+function releaseBefore(): string {
   const cache = cacheFolder(process.env);
   const folder = join(cache, `release-${RELEASE_BEFORE}`);
   if (existsSync(folder)) return folder;
@@ -43,4 +44,15 @@ function extractInto(folder: string): void {
   execFileSync('sh', ['-c', `git archive ${RELEASE_BEFORE} ${files} | tar -x -C "$1"`, 'sh', folder]);
   const options = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
   execFileSync('npm', options, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+/** The folders of the release before, and of this one. */
+export const RELEASES = { before: releaseBefore, this: () => process.cwd() };
+
+/** Runs a command of a release. @returns what it printed. @throws with what it said where it failed. */
+export async function done(folder: string, env: Record<string, string>, words: string): Promise<string> {
+  const program = join(folder, 'services/admin/main.ts');
+  const { code, stdout, stderr } = await runProcess(env, words, { program });
+  if (code !== 0) throw new Error(`${words}: ${stderr}`);
+  return stdout;
 }
