@@ -30,8 +30,7 @@ describe('followers', () => {
   const buried = new Set<string>();
 
   beforeAll(async () => {
-    await service.setKey({ clientId: 'follower', storeId: STORE });
-    token = await service.api.token('follower', 'secret');
+    token = await service.tokenOf({ clientId: 'follower', storeId: STORE });
     const feeds = [...KINDS.map((kind) => `/api/${kind}/changes?page_size=7`), ALL];
     followers = feeds.map((feed) => new Follower(service.api, token, feed));
     // Who begins to follow is not told what was deleted before.

@@ -44,8 +44,7 @@ export async function startOwnServers(settings: Record<string, string> = {}): Pr
   const tokens = new Map<string, string>();
   const ask = (environment: string) => api.get('/api/order/list', tokens.get(environment) ?? '');
   const enter = async (environment: string, clientId: string) => {
-    await service.setKey({ clientId, environment });
-    tokens.set(environment, await api.token(clientId, 'secret'));
+    tokens.set(environment, await service.tokenOf({ clientId, environment }));
   };
   for (const environment of [common, own]) await enter(environment, `of-${environment}`);
   return {

@@ -1,5 +1,7 @@
 /** A whole query service for one test file: an installation, a projector that feeds it, and a listening app. */
 import type { FastifyInstance } from 'fastify';
+import { controlCollections } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import type { Config } from '#shared/config.ts';
@@ -24,6 +26,12 @@ export interface QueryService extends RunningApp {
   startProjector: () => Promise<void>;
   /** Publishes the state of a key, and waits until it counts. */
   setKey: (key: TestKey) => Promise<void>;
+  /** The same, and a token of the key's first secret. */
+  tokenOf: (key: TestKey) => Promise<string>;
+  /** What MongoDB holds of keys, stores and sessions. */
+  control: ReturnType<typeof controlCollections>;
+  /** Names of what Redis holds of a store of the first environment. */
+  inRedis: (storeId: string) => ReturnType<typeof redisKeys>;
   /** Publishes changes in order, and waits until they are applied. */
   apply: (changes: TestChange[], environment?: string) => Promise<void>;
   close: () => Promise<void>;
@@ -64,7 +72,7 @@ export async function startQueryService(
   options: InstallationOptions & { logger?: Logger } = {},
 ): Promise<QueryService> {
   const installation = await createInstallation(options);
-  const { config, environment, mongodb } = installation;
+  const { config, environment } = installation;
   const project = () => startProjector(config, createLogger('projector', 'silent'));
   let projector: Awaited<ReturnType<typeof startProjector>> | null = await project();
   const stopProjector = async () => {
@@ -72,7 +80,7 @@ export async function startQueryService(
     projector = null;
   };
   const running = await startApp(config, options.logger);
-  const control = mongodb.db(`${config.namePrefix}_control`);
+  const control = controlCollections(installation.databases.control);
   let sequence = 0;
 
   const setKey = async (key: TestKey) => {
@@ -82,10 +90,15 @@ export async function startQueryService(
     const data = { secret_sha256: secrets.map(hashSecret), scopes, status };
     const event = { entity: 'access_key', storeId, subject: clientId, sequence, data };
     await installation.publishAccess([event], key.environment ?? environment);
-    const filter = { _id: clientId as never, sequence, publish_pending: { $exists: false } };
+    const filter = { _id: clientId, sequence, publish_pending: { $exists: false } } as const;
     await eventually(`key ${clientId} counts`, async () => {
-      return (await control.collection('access_keys').findOne(filter)) !== null;
+      return (await control.keys.findOne(filter)) !== null;
     });
+  };
+
+  const tokenOf = async (key: TestKey) => {
+    await setKey(key);
+    return running.api.token(key.clientId, key.secrets?.[0] ?? 'secret');
   };
 
   const apply = async (changes: TestChange[], name = environment) => {
@@ -128,6 +141,9 @@ export async function startQueryService(
       projector ??= await project();
     },
     setKey,
+    tokenOf,
+    control,
+    inRedis: (storeId) => redisKeys(config.namePrefix, environment, storeId),
     apply,
     close,
     [Symbol.asyncDispose]: close,

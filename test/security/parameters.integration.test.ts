@@ -25,8 +25,7 @@ let routes: DataRoute[];
 
 beforeAll(async () => {
   routes = dataRoutes(service.app);
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await service.apply([
     ...recordsOf(OWN),
     ...recordsOf({ ...OWN, name: 'B', storeId: 's2', secret: CANARY, phone: '11911111111' }),

@@ -19,8 +19,7 @@ let token: string;
 let authorization: string;
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   authorization = `Authorization: Bearer ${token}\r\n`;
 });
 

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/grants.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { sendRaw } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -23,8 +22,7 @@ let header: Record<string, unknown>;
 let claims: Record<string, unknown>;
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   own = signingKey(service.installation.env['SIGNING_KEYS'] ?? '');
   ({ header, claims } = opened(token));
 });
@@ -240,8 +238,8 @@ describe('a session', () => {
   });
 
   it('is over when it is deleted or has run out, although its token still verifies', async () => {
-    const { redis, config, environment } = service.installation;
-    const keys = redisKeys(config.namePrefix, environment, 's1');
+    const { redis } = service.installation;
+    const keys = service.inRedis('s1');
     const deleted = await service.api.token('full', 'secret');
     expect(await statusOf(deleted)).toBe(200);
     await redis.del(keys.session(String(opened(deleted).claims['jti'])));

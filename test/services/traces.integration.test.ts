@@ -8,6 +8,7 @@ import { orderMessage } from '#test/events.ts';
 import { type ApiClient, createApiClient, TOKEN_PATH } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '#test/otlp-collector.ts';
+import { opened } from '../security/forge.ts';
 import { runProcess } from './admin/run-command.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { words } from '#test/words.ts';
@@ -272,7 +273,7 @@ it('whether a stranger is traced says the sampler, whatever their traceparent an
 
 it('nothing that is sent is personal, secret, an id of a store or what was asked for', async () => {
   const { traceId, traceparent } = newTrace();
-  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
+  const { claims } = opened(token);
   const asked = words(
     '/api/customer/list?search=unmistakable /api/customer/list?search=91234',
     '/api/customer/order-list/?customer_id=customer-7311 /api/order/details/?order_id=order-5150',

@@ -99,7 +99,7 @@ async function readList({ client, known }: Asking, kind: string, path: string): 
     of,
     results.map(({ id }) => id),
   );
-  if (of === 'customer') known.names = results.flatMap(({ name }) => name ?? []);
+  if (of === 'customer') known.names = results.flatMap(({ name = '' }) => (name.trim() === '' ? [] : name));
 }
 
 async function readDetails(asking: Asking): Promise<void> {
@@ -114,7 +114,7 @@ async function readDetails(asking: Asking): Promise<void> {
 async function search(asking: Asking): Promise<void> {
   const { client, known } = asking;
   if (known.names.length === 0) return readList(asking, 'list', '/api/customer/list?page_size=20');
-  const part = pick(known.names).slice(0, 3 + choice(5));
+  const part = [...pick(known.names)].slice(0, 3 + choice(5)).join('');
   const path = `/api/customer/list?search=${encodeURIComponent(part)}`;
   await client.get({ kind: 'search', path, expected: [200] });
 }

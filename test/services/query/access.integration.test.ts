@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/grants.ts';
-import { controlCollections } from '#shared/access/access-keys.ts';
 import { storeAccessEvent } from '#test/events.ts';
 import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -8,6 +6,7 @@ import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts'
 import { eventually } from '#test/installation.ts';
 import { startApp } from '#test/query-service.ts';
 import { dataRoutes, targetOf } from '../../security/data-routes.ts';
+import { opened } from '../../security/forge.ts';
 
 const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 
@@ -50,8 +49,7 @@ const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await service.apply([aStore(), anOrder('o1')]);
 });
 
@@ -162,11 +160,8 @@ describe('the quota', () => {
     const { api } = small;
     const [first, second] = [await api.token('q1', 'secret'), await api.token('q2', 'secret')];
     const revoked = await api.token('q1', 'secret');
-    const claims = JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()) as {
-      jti: string;
-    };
-    const keys = redisKeys(config.namePrefix, service.installation.environment, 'quota');
-    await service.installation.redis.del(keys.session(claims.jti));
+    const keys = service.inRedis('quota');
+    await service.installation.redis.del(keys.session(String(opened(revoked).claims['jti'])));
 
     const listed = await api.get('/api/order/list', first);
     expect(remainingOf(listed)).toBe(6);
@@ -218,8 +213,7 @@ describe('what takes effect at once', () => {
   });
 
   it('a key that becomes inactive, active again, and revoked', async () => {
-    await service.setKey({ clientId: 'dying' });
-    const own = await service.api.token('dying', 'secret');
+    const own = await service.tokenOf({ clientId: 'dying' });
     await service.setKey({ clientId: 'dying', status: 'inactive' });
     expect(await statusNow('/api/order/list', own)).toBe(401);
     await service.setKey({ clientId: 'dying' });
@@ -230,8 +224,7 @@ describe('what takes effect at once', () => {
   });
 
   it('a store that is blocked by an event or by its own record', async () => {
-    await service.setKey({ clientId: 'guest', storeId: 'inn' });
-    const own = await service.api.token('guest', 'secret');
+    const own = await service.tokenOf({ clientId: 'guest', storeId: 'inn' });
     expect(await statusNow('/api/order/list', own)).toBe(200);
     const access = (sequence: number, status: 'active' | 'blocked') =>
       service.installation.publishAccess([storeAccessEvent('inn', sequence, status)]);
@@ -248,10 +241,9 @@ describe('what takes effect at once', () => {
 
 describe('a grant that Redis lost', () => {
   it('is loaded from MongoDB and put back', async () => {
-    const { redis, config, environment } = service.installation;
-    await service.setKey({ clientId: 'lost', storeId: 'lost', scopes: ['order'] });
-    const own = await service.api.token('lost', 'secret');
-    const keys = redisKeys(config.namePrefix, environment, 'lost');
+    const { redis } = service.installation;
+    const own = await service.tokenOf({ clientId: 'lost', storeId: 'lost', scopes: ['order'] });
+    const keys = service.inRedis('lost');
     await redis.del(keys.grant('lost'), keys.storeAccess);
     expect((await service.api.get('/api/order/list', own)).status).toBe(200);
     expect(await redis.zrange(keys.grant('lost'), '0', '-1')).toEqual(['active order']);
@@ -264,14 +256,11 @@ describe('a grant that Redis lost', () => {
   });
 
   it('is not made up where MongoDB has none', async () => {
-    const { redis, mongodb, config, environment } = service.installation;
-    await service.setKey({ clientId: 'erased', storeId: 'erased' });
-    const own = await service.api.token('erased', 'secret');
-    const { keys } = controlCollections(mongodb.db(`${config.namePrefix}_control`));
-    await keys.deleteOne({ _id: 'erased' });
+    const own = await service.tokenOf({ clientId: 'erased', storeId: 'erased' });
+    await service.control.keys.deleteOne({ _id: 'erased' });
     // The projector may still be about to publish what it read before.
     await eventually('nobody is let in', async () => {
-      await redis.del(redisKeys(config.namePrefix, environment, 'erased').grant('erased'));
+      await service.installation.redis.del(service.inRedis('erased').grant('erased'));
       return (await service.api.get('/api/order/list', own)).status === 401;
     });
   });

@@ -30,8 +30,7 @@ let stores = 0;
 async function newStore(scopes = ['store', 'crm', 'order', 'menu']) {
   stores += 1;
   const storeId = `k${stores}`;
-  await service.setKey({ clientId: storeId, storeId, scopes });
-  return { storeId, token: await service.api.token(storeId, 'secret') };
+  return { storeId, token: await service.tokenOf({ clientId: storeId, storeId, scopes }) };
 }
 
 const nameOf = (entity: string) => entity.replace('_', '-');
@@ -225,8 +224,7 @@ describe('a cursor', () => {
     const other = await newStore();
     await service.apply([change(storeId, 'order'), change(other.storeId, 'order')]);
     const environment = service.installation.config.environments[1] ?? '';
-    await service.setKey({ clientId: `${storeId}-else`, storeId, environment });
-    const elsewhere = await service.api.token(`${storeId}-else`, 'secret');
+    const elsewhere = await service.tokenOf({ clientId: `${storeId}-else`, storeId, environment });
     const paths = words(
       '/api/order/changes? /api/order/changes?records=whole& /api/product/changes?',
       '/api/store/changes?records=whole& /api/changes? /api/changes?records=whole&',

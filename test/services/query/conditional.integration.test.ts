@@ -18,8 +18,7 @@ const PATHS = [
 ];
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await service.apply([
     aStore(),
     aCustomer('c1'),
@@ -64,8 +63,7 @@ describe('If-None-Match', () => {
     expect(new Set(tags).size).toBe(tags.length);
     // The same question in other words.
     expect(await tagOf('/api/order/list?page=1&page_size=20')).toBe(await tagOf('/api/order/list'));
-    await service.setKey({ clientId: 'other', storeId: 's2' });
-    const other = await service.api.token('other', 'secret');
+    const other = await service.tokenOf({ clientId: 'other', storeId: 's2' });
     expect((await service.api.get('/api/order/list', other)).headers.get('etag')).not.toBe(
       await tagOf('/api/order/list'),
     );

@@ -17,8 +17,7 @@ beforeAll(async () => {
     },
   });
   service = await startQueryService({ logger: createLogger('query', 'trace', destination) });
-  await service.setKey({ clientId: 'full', secrets: ['verysecretsecret'] });
-  token = await service.api.token('full', 'verysecretsecret');
+  token = await service.tokenOf({ clientId: 'full', secrets: ['verysecretsecret'] });
 });
 afterAll(() => service.close());
 

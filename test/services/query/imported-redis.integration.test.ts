@@ -4,11 +4,10 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onlyMaster, describeRedis } from '#shared/redis-masters.ts';
-import { applyKeyChange, controlCollections } from '#shared/access/access-keys.ts';
-import { heartbeatKey, publishAccess, redisKeys } from '#shared/access/grants.ts';
+import { applyKeyChange } from '#shared/access/access-keys.ts';
+import { heartbeatKey, publishAccess } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
 import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
@@ -56,9 +55,8 @@ async function reconciledBy({ app }: RunningApp): Promise<number> {
 
 /** A key that is made by this process, since a command takes longer than a service takes to look twice. */
 async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
-  const { config, mongodb, environment } = service.installation;
-  const collections = controlCollections(controlDatabase(mongodb, config.namePrefix));
-  const key = await applyKeyChange(collections.keys, environment, {
+  const { config, environment } = service.installation;
+  const key = await applyKeyChange(service.control.keys, environment, {
     clientId,
     storeId: 's1',
     sequence: status === 'active' ? 1 : 2,
@@ -68,7 +66,7 @@ async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<
     status,
   });
   if (key === null) throw new Error('nothing changed');
-  await publishAccess(onlyMaster(own.client), config.namePrefix, collections, key);
+  await publishAccess(onlyMaster(own.client), config.namePrefix, service.control, key);
 }
 
 /** The last number of each instance that ever looked. */
@@ -94,14 +92,15 @@ describe.each([
     const first = await startApp(config);
     await restoreCopy(alone.client, early);
     await eventually('its own instance has noticed', () => allIsRight([first]));
-    const { grant } = redisKeys(config.namePrefix, service.installation.environment, 's1');
     // The numbers of now, and the grants of before.
     const copy = (await copyRedis(alone.client)).map(
       (one) => early.find(({ key }) => key === one.key && key.includes(':grant:')) ?? one,
     );
     await first.app.close();
     await put(alone.client, copy);
-    expect(await alone.client.zrange(grant('revoked'), '0', '-1')).toEqual(['active store crm order menu']);
+    expect(await alone.client.zrange(service.inRedis('s1').grant('revoked'), '0', '-1')).toEqual([
+      'active store crm order menu',
+    ]);
     await using late = await startApp(config);
     for (let time = 0; time < 5; time += 1) expect([401, 503]).toContain(await statusOf(late, 'revoked'));
     await eventually('all is right', () => allIsRight([late]));
@@ -163,8 +162,8 @@ it('a copy that is younger than every look is found by how it was put there', as
 describe('a copy that comes while an instance reconciles', () => {
   /** Opens a gate. @param meanwhile happens once, after the first comparing has begun. @returns how often it compared until it opened. */
   async function comparedUntilOpen(meanwhile: () => Promise<void>): Promise<number> {
-    const { config, mongodb } = service.installation;
-    const control = controlCollections(controlDatabase(mongodb, config.namePrefix));
+    const { installation, control } = service;
+    const { config } = installation;
     let compared = 0;
     const find = () => ({
       async toArray() {

@@ -14,8 +14,7 @@ const customer = (id: string, name: string, created_at = '2026-01-01T12:00:00Z',
   aCustomer(id, { name, created_at, ...more });
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await service.apply([
     order('o1', '2026-03-01T12:00:00.000Z', { customer: { id: 'c1', name: 'Ana' } }),
     order('o2', '2026-03-01T12:00:00.999Z', { status: 'preparing', customer: { id: 'nobody' } }),

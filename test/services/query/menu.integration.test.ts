@@ -23,8 +23,7 @@ interface MenuProduct {
 const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  await service.setKey({ clientId: 'menu-reader', scopes: ['menu'] });
-  token = await service.api.token('menu-reader', 'secret');
+  token = await service.tokenOf({ clientId: 'menu-reader', scopes: ['menu'] });
 });
 
 const menu = async () => (await service.api.get('/api/menu/', token)).json as Menu;
@@ -109,8 +108,7 @@ const collectGarbage = (() => {
 })();
 
 it('is kept as it is now, and not as it was before', async () => {
-  await service.setKey({ clientId: 'changing-reader', storeId: 'changing', scopes: ['menu'] });
-  const bearer = await service.api.token('changing-reader', 'secret');
+  const bearer = await service.tokenOf({ clientId: 'changing-reader', storeId: 'changing', scopes: ['menu'] });
   const inStore = <C extends object>(change: C) => ({ ...change, storeId: 'changing' });
   const products = Array.from({ length: 200 }, (_, index) =>
     inStore(product(`p${index}`, { description: 'x'.repeat(5_000) })),
@@ -144,8 +142,7 @@ describe('a menu of some 70 MB', () => {
   const PRODUCTS = 120;
   let bearer: string;
   beforeAll(async () => {
-    await service.setKey({ clientId: 'large-reader', storeId: 'large', scopes: ['menu'] });
-    bearer = await service.api.token('large-reader', 'secret');
+    bearer = await service.tokenOf({ clientId: 'large-reader', storeId: 'large', scopes: ['menu'] });
     await applyLarge('large', PRODUCTS, 10);
   });
 
@@ -233,8 +230,7 @@ describe('a menu of some 70 MB', () => {
 
 describe('a menu that is kept', () => {
   it('is put together anew after every change that it shows, whatever asks at the same moment', async () => {
-    await service.setKey({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });
-    const bearer = await service.api.token('kept-reader', 'secret');
+    const bearer = await service.tokenOf({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });
     const of = (change: TestChange): TestChange => ({ ...change, storeId: 'kept' });
     await service.apply([
       of(category('pizzas', 1)),

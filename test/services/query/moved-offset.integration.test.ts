@@ -20,8 +20,7 @@ const times = { created_at: at(0), updated_at: at(30) };
 const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  await service.setKey({ clientId: 'reader' });
-  token = await service.api.token('reader', 'secret');
+  token = await service.tokenOf({ clientId: 'reader' });
   await service.apply([store('-03:00'), ...everything()]);
 });
 

@@ -6,8 +6,7 @@ const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
 });
 
 interface Parameter {

@@ -1,6 +1,5 @@
 /** Redis and MongoDB frozen and gone: 503 within a second, never a let-in or a false 401 or 429, and back by itself. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/grants.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -34,8 +33,7 @@ beforeAll(async () => {
     mongodb: { ...defaults.mongodb, uri: mongodb.uri },
   };
   proxied = await startApp(behindProxies);
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await service.apply([anOrder('o1')]);
 });
 
@@ -128,8 +126,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
   });
 
   it('lets nobody in whose grant it would have to tell', async () => {
-    const { redis, config, environment } = service.installation;
-    await redis.del(redisKeys(config.namePrefix, environment, 's1').grant('full'));
+    await service.installation.redis.del(service.inRedis('s1').grant('full'));
     await fail(mongodbProxy);
     await expectUnavailable([() => ask(), () => ask('/api/store/info/')]);
   });

@@ -1,7 +1,6 @@
 /** The quota of a store over several instances, each a process of its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quotaState } from '#query/access/live-access.ts';
-import { redisKeys } from '#shared/access/grants.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -78,17 +77,16 @@ describe('three instances under load', () => {
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
     const answers = await flood([revoked, live], 60);
     expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
-    const { quota } = redisKeys(service.installation.config.namePrefix, service.installation.environment, 's2');
-    expect(await service.installation.redis.get(quota(3_600))).toBe(String(180 + 3));
+    expect(await service.installation.redis.get(service.inRedis('s2').quota(3_600))).toBe(String(180 + 3));
   });
 });
 
 it('gives an end to a count that lost its own', async () => {
   const { installation, api } = service;
-  const { redis, config, environment } = installation;
+  const { redis, config } = installation;
   const token = await newToken('endless');
   const { windowSeconds } = config.query.quota;
-  const name = redisKeys(config.namePrefix, environment, 'endless').quota(windowSeconds);
+  const name = service.inRedis('endless').quota(windowSeconds);
   await redis.set(name, '1');
   const answer = await api.get('/api/store/info/', token);
   expect(answer.headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/grants.ts';
 import slotOf from 'cluster-key-slot';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
@@ -53,8 +52,7 @@ function shardAt(index: number): ClusterShard {
 }
 
 function storeOn(shard: number, prefix = 'store'): string {
-  const { config, environment } = service.installation;
-  return nameOn(shard, (name) => redisKeys(config.namePrefix, environment, name).storeAccess, prefix);
+  return nameOn(shard, (name) => service.inRedis(name).storeAccess, prefix);
 }
 
 const statuses = (token?: string) => Promise.all(instances.map((instance) => statusOf(instance, token)));
@@ -133,8 +131,7 @@ it('gives tokens, and takes them away, wherever client and store lie', async () 
   for (const [client, store] of SHARDS.flatMap((one) => SHARDS.map((other) => [one, other] as const))) {
     const clientId = `on-${store}-${client}`;
     const storeId = storeOn(store);
-    await service.setKey({ clientId, storeId });
-    const token = await service.api.token(clientId, 'secret');
+    const token = await service.tokenOf({ clientId, storeId });
     expect([client, store, await statuses(token)]).toEqual([client, store, [200, 200]]);
     expect((await service.api.askToken(clientId, 'wrong')).status).toBe(401);
     await service.setKey({ clientId, storeId, status: 'revoked' });
@@ -178,14 +175,11 @@ it('a master that is emptied is reconciled before it lets anybody in, and the ot
 });
 
 it('a master that is killed takes no other’s stores with it, and its replica gives nothing back', async () => {
-  const { environment, config } = service.installation;
-  const dying = redis.shards.findIndex(({ holds }) =>
-    holds(redisKeys(config.namePrefix, environment, 's1').storeAccess),
-  );
+  const { config } = service.installation;
+  const dying = redis.shards.findIndex(({ holds }) => holds(service.inRedis('s1').storeAccess));
   const { master, replica } = shardAt(dying);
   for (const shard of SHARDS.filter((one) => one !== dying)) {
-    await service.setKey({ clientId: `other-${shard}`, storeId: storeOn(shard) });
-    others[shard] = await service.api.token(`other-${shard}`, 'secret');
+    others[shard] = await service.tokenOf({ clientId: `other-${shard}`, storeId: storeOn(shard) });
   }
   const tokens = await giveAccess(service, instances);
   await cutReplication(master, replica);

@@ -1,7 +1,5 @@
 /** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { controlCollections } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/grants.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
@@ -134,11 +132,10 @@ describe('an old snapshot', () => {
     await using old = await startRedisProcess();
     await old.kill();
     await old.start(snapshot);
-    const { redis, config, environment } = service.installation;
-    const { grant } = redisKeys(config.namePrefix, environment, 's1');
+    const { redis } = service.installation;
     await own.client.replicaof('127.0.0.1', String(old.port));
     await eventually('the old snapshot has come over', async () => {
-      const member = await redis.zrange(grant('revoked'), '0', '-1').catch(() => []);
+      const member = await redis.zrange(service.inRedis('s1').grant('revoked'), '0', '-1').catch(() => []);
       return member[0]?.startsWith('active') === true;
     });
     await own.client.replicaof('NO', 'ONE');
@@ -193,9 +190,8 @@ it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () 
 });
 
 it('what could not reach Redis counts before anybody is let in again, while no projector runs', async () => {
-  const { installation, api } = service;
-  const { env, mongodb, config, environment } = installation;
-  const control = controlCollections(mongodb.db(`${config.namePrefix}_control`));
+  const { installation, api, control } = service;
+  const { env, environment } = installation;
   await service.startProjector();
   await service.setKey({ clientId: 'later' });
   await service.setKey({ clientId: 'later-2' });

@@ -290,16 +290,3 @@ it('has no other method', async () => {
     if (method !== 'HEAD') expect(errorOf(answer)).toEqual([405, 'method_not_allowed']);
   }
 });
-
-it('stores a session that lives as long as the token, and the grant beside it', async () => {
-  const { redis, config } = service.installation;
-  const token = await service.api.token('full', 'secret');
-  const { jti } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as {
-    jti: string;
-  };
-  const tag = `${config.namePrefix}:{s1:${service.installation.environment}}`;
-  expect(await redis.get(`${tag}:session:${jti}`)).toBe('full');
-  expect(await redis.ttl(`${tag}:session:${jti}`)).toBeGreaterThan(590);
-  expect(await redis.zrange(`${tag}:grant:full`, '0', '-1')).toEqual(['active store crm order menu']);
-  expect(await redis.zrange(`${tag}:store-access`, '0', '-1')).toEqual(['active']);
-});

@@ -34,8 +34,7 @@ beforeAll(async () => {
     mongodb: defaults.mongodb,
     redis: { ...defaults.redis, url: `redis://127.0.0.1:${proxy.port}` },
   });
-  await service.setKey({ clientId: 'full' });
-  token = await service.api.token('full', 'secret');
+  token = await service.tokenOf({ clientId: 'full' });
   await eventually('requests pass', async () => (await status()) === 200);
 });
 afterAll(async () => {

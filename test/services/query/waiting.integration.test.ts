@@ -19,11 +19,10 @@ const service = useQueryService({ oneRedis: true });
 
 let stores = 0;
 /** A store of its own, with a token for it. */
-async function newStore(scopes?: string[]): Promise<{ storeId: string; token: string }> {
+async function newStore(): Promise<{ storeId: string; token: string }> {
   stores += 1;
   const storeId = `w${stores}`;
-  await service.setKey({ clientId: storeId, storeId, ...(scopes === undefined ? {} : { scopes }) });
-  return { storeId, token: await service.api.token(storeId, 'secret') };
+  return { storeId, token: await service.tokenOf({ clientId: storeId, storeId }) };
 }
 
 const order = (storeId: string, id: string, status = 'pending') => anOrder(id, { status }, storeId);
@@ -245,9 +244,7 @@ describe('a request that waits', () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=30&after=${await end(token)}`);
-    const db = service.installation.mongodb.db(
-      `${service.installation.config.namePrefix}_${service.installation.environment}_g1`,
-    );
+    const db = service.installation.databases.generation(service.installation.environment, 1);
     const stamp = { position: 2, 'positions.order': 2 };
     await db.collection<{ _id: string }>('stamps').updateOne({ _id: storeId }, { $set: stamp });
     await db.collection<{ _id: string }>('orders').updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });

@@ -8,8 +8,7 @@ import { profiled } from '#test/profiled.ts';
 const service = useQueryService();
 
 async function readerOf(storeId: string): Promise<(query: string) => Promise<Page>> {
-  await service.setKey({ clientId: `reader-${storeId}`, storeId, scopes: ['menu'] });
-  const token = await service.api.token(`reader-${storeId}`, 'secret');
+  const token = await service.tokenOf({ clientId: `reader-${storeId}`, storeId, scopes: ['menu'] });
   return async (query) => (await service.api.get(`/api/product/list${query}`, token)).json as Page;
 }
 

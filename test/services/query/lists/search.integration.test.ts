@@ -36,8 +36,7 @@ const tokens = new Map<string, string>();
 
 beforeAll(async () => {
   for (const [storeId, records] of customers) {
-    await service.setKey({ clientId: `key-${storeId}`, storeId });
-    tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));
+    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
     await service.apply(
       records.map(({ id, ...data }) => ({
         entity: 'customer',

@@ -18,8 +18,7 @@ const service = useQueryService();
 const tokens = new Map<string, string>();
 beforeAll(async () => {
   for (const storeId of ['changing', 'many']) {
-    await service.setKey({ clientId: storeId, storeId });
-    tokens.set(storeId, await service.api.token(storeId, 'secret'));
+    tokens.set(storeId, await service.tokenOf({ clientId: storeId, storeId }));
   }
   await service.apply(numbers(0, MANY).map((at) => order('many', at)));
 });

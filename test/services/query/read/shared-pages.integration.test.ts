@@ -56,8 +56,7 @@ function changesOf(storeId: string, records: number): TestChange[] {
 
 beforeAll(async () => {
   for (const storeId of ALL) {
-    await service.setKey({ clientId: `key-${storeId}`, storeId });
-    tokens.set(storeId, await service.api.token(`key-${storeId}`, 'secret'));
+    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
   }
   const { none, ...withRecords } = STORES;
   expect(none).toBe(0);

@@ -1,8 +1,7 @@
 /** MongoDB decides about tokens, and Redis stores no session beside a newer key: whatever changes, the next request at every instance sees it. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { redisKeys, setVersioned } from '#shared/access/grants.ts';
-import { type AccessKey, controlCollections } from '#shared/access/access-keys.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
+import { setVersioned } from '#shared/access/grants.ts';
+import type { AccessKey } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/redis-masters.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
@@ -66,15 +65,13 @@ async function expectWarm(clientId: string, secret = 'secret'): Promise<void> {
 
 /** What Redis holds of a client: its grant and its store's state. */
 function namesOf(clientId: string, storeId: string): [grant: string, state: string] {
-  const { config, environment } = service.installation;
-  const { grant, storeAccess } = redisKeys(config.namePrefix, environment, storeId);
+  const { grant, storeAccess } = service.inRedis(storeId);
   return [grant(clientId), storeAccess];
 }
 
 async function sessionsOf(storeId: string): Promise<number> {
-  const { redis, config, environment } = service.installation;
-  const { session } = redisKeys(config.namePrefix, environment, storeId);
-  return (await redis.keys(session('*').replaceAll(/[{}]/g, String.raw`\$&`))).length;
+  const pattern = service.inRedis(storeId).session('*');
+  return (await service.installation.redis.keys(pattern.replaceAll(/[{}]/g, String.raw`\$&`))).length;
 }
 
 const command = (...args: string[]) => runJson<{ client_secret?: string }>(service.installation.env, args);
@@ -157,10 +154,9 @@ describe('a Redis', () => {
 
   it('that knows a newer key than MongoDB, which was restored from a backup, gives no token for it', async () => {
     const storeId = await warm('ahead');
-    const { redis, mongodb, config } = service.installation;
+    const { redis } = service.installation;
     const [grant] = namesOf('ahead', storeId);
-    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
-    const version = (await keys.findOne({ _id: 'ahead' }))?.version ?? 0;
+    const version = (await service.control.keys.findOne({ _id: 'ahead' }))?.version ?? 0;
     const stored = await sessionsOf(storeId);
     await execute(setVersioned(redis.multi(), { redisKey: grant, version: version + 1_000, member: 'active crm' }));
     expect(await ask('ahead')).toEqual(both(503, 'temporarily_unavailable'));
@@ -174,9 +170,8 @@ describe('a Redis', () => {
 
   it('that has a grant of which MongoDB knows nothing lets nobody in', async () => {
     const storeId = await warm('orphan');
-    const { redis, mongodb, config } = service.installation;
-    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
-    await keys.deleteOne({ _id: 'orphan' });
+    const { redis } = service.installation;
+    await service.control.keys.deleteOne({ _id: 'orphan' });
     for (const name of namesOf('orphan', storeId)) {
       expect(await ask('orphan')).toEqual(both(401, 'invalid_client'));
       await redis.del(name);
@@ -199,9 +194,7 @@ describe('between the read of a key and the storing of its session', () => {
 
   async function retired(clientId: string): Promise<{ old: AccessKey; storeId: string }> {
     const storeId = await warm(clientId);
-    const { mongodb, config } = service.installation;
-    const { keys } = controlCollections(controlDatabase(mongodb, config.namePrefix));
-    const old = await keys.findOne({ _id: clientId });
+    const old = await service.control.keys.findOne({ _id: clientId });
     if (old === null) throw new Error('there is no such key');
     await service.setKey({ clientId, storeId, secrets: ['next'] });
     return { old, storeId };

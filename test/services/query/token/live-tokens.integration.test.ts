@@ -1,6 +1,5 @@
 /** How many live tokens a key may have (rule R4.9), at every instance together. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { redisKeys } from '#shared/access/grants.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -100,8 +99,7 @@ it('whoever is not let in otherwise learns nothing of it, and takes no place', a
 
 it('nothing is left in Redis of what it counted once the last token has ended', async () => {
   await service.setKey({ clientId: 'passing' });
-  const { config, environment } = service.installation;
-  const name = redisKeys(config.namePrefix, environment, 's1').tokens('passing');
+  const name = service.inRedis('s1').tokens('passing');
   const redis = nodeFor(service.app.services.redis, name);
   await brief.api.token('passing', 'secret');
   expect(await redis.pttl(name)).toBeGreaterThan(0);
