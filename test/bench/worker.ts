@@ -1,5 +1,5 @@
 /** Programs of their own that answer each order with one message, so that what they do takes no time of those who are measured. */
-import { type ChildProcess, fork, type Serializable } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface Worker<Order, Reply> {
@@ -18,7 +18,7 @@ export function startWorker<Order extends object, Reply extends object>(
   const gone = once(child, 'exit').then(() => Promise.reject(new Error(`${file.pathname} is gone`)));
   gone.catch(() => undefined);
   const ask = async (order: Order): Promise<Reply> => {
-    child.send(order as Serializable);
+    child.send(order);
     const [reply] = (await Promise.race([once(child, 'message'), gone])) as [Reply | { failed: string }];
     if ('failed' in reply) throw new Error(reply.failed);
     return reply;

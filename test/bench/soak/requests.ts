@@ -114,7 +114,9 @@ async function readDetails(asking: Asking): Promise<void> {
 async function search(asking: Asking): Promise<void> {
   const { client, known } = asking;
   if (known.names.length === 0) return readList(asking, 'list', '/api/customer/list?page_size=20');
-  const part = [...pick(known.names)].slice(0, 3 + choice(5)).join('');
+  const part = pick(known.names)
+    .slice(0, 3 + choice(5))
+    .toWellFormed();
   const path = `/api/customer/list?search=${encodeURIComponent(part)}`;
   await client.get({ kind: 'search', path, expected: [200] });
 }
