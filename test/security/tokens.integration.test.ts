@@ -159,6 +159,7 @@ describe('what our own key signed', () => {
     expect(await Promise.all(answers)).toEqual(expected);
   });
 
+  const NO_TIMES = ['', null, true, [], {}, { $gt: 0 }];
   const seconds = Math.floor(Date.now() / 1_000);
   const soon = seconds + 900;
 
@@ -175,10 +176,9 @@ describe('what our own key signed', () => {
     ['iat', 'after its end', () => [Number(claims['exp']), Number(claims['exp']) + 1, Date.now(), 2 ** 53]],
     ['iat', 'that is no time of now', () => [0, -1, 1.5, '1']],
     ['nbf', 'to come', () => [seconds + 3_600, Date.now(), 2 ** 53, 1e300, String(seconds)]],
-    ...['exp', 'iat', 'nbf'].map(
-      (claim) => [claim, 'of another type', () => ['', null, true, [], {}, { $gt: 0 }]] as const,
-    ),
-    ...['exp', 'iat'].map((claim) => [claim, 'that is absent', () => [undefined]] as const),
+    ['exp', 'of another type', () => [...NO_TIMES, undefined]],
+    ['iat', 'of another type', () => [...NO_TIMES, undefined]],
+    ['nbf', 'of another type', () => NO_TIMES],
   ])('is refused with an %s %s', async (claim, _what, values) => {
     for (const value of values()) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
