@@ -12,6 +12,7 @@ import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { Databases } from '#shared/read-models/databases.ts';
+import { LEAST } from '#test/changes.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -38,7 +39,6 @@ const SPELLINGS = [
   '5584937164825',
 ];
 const NEIGHBOURS = 30;
-const CREATED = '2026-11-20T21:15:04Z';
 
 describe('a deleted customer', () => {
   let installation: Installation;
@@ -69,30 +69,11 @@ describe('a deleted customer', () => {
     return { entity, storeId: 's1', subject, sequence, action, ...(data === null ? {} : { data }) };
   };
   const customer = (over: object = {}) =>
-    event('customer', 'c1', {
-      ...PERSON,
-      email: EMAIL,
-      addresses: [{ street: STREET }],
-      created_at: CREATED,
-      ...over,
-    });
+    event('customer', 'c1', { ...LEAST.customer, ...PERSON, email: EMAIL, addresses: [{ street: STREET }], ...over });
   const order = (id: string, over: object = {}) =>
-    event('order', id, {
-      status: 'pending',
-      order_type: 'takeout',
-      total: '1.00',
-      customer: { id: 'c1', ...PERSON },
-      created_at: CREATED,
-      ...over,
-    });
+    event('order', id, { ...LEAST.order, customer: { id: 'c1', ...PERSON }, ...over });
   const review = (id: string, over: object = {}) =>
-    event('review', id, {
-      rating: 5,
-      customer_id: 'c1',
-      customer_name: PERSON.name,
-      created_at: CREATED,
-      ...over,
-    });
+    event('review', id, { ...LEAST.review, customer_id: 'c1', customer_name: PERSON.name, ...over });
   /** Events and the poison that is about the customer or names them. */
   const everything = (tag: string) => [
     order(`o${tag}`),
@@ -142,7 +123,7 @@ describe('a deleted customer', () => {
     await installation.publish([
       customer(),
       ...Array.from({ length: NEIGHBOURS }, (_, index) =>
-        event('customer', `n${index}`, { name: `Vizinho ${index}`, created_at: CREATED }),
+        event('customer', `n${index}`, { ...LEAST.customer, name: `Vizinho ${index}` }),
       ),
     ]);
     await installation.publish(everything('1'));

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
+import { LEAST } from './helpers/changes.ts';
+import { orderMessage } from './helpers/events.ts';
 import { eventually } from './helpers/installation.ts';
 import { order, type OwnServers, startOwnServers } from './helpers/own-servers.ts';
 import { caughtUp, readModels } from './helpers/read-models.ts';
@@ -44,19 +46,8 @@ it('answers each environment from its own servers, and keeps what is common on t
 it('lets commands work on both: feeding, lag, dead letters, verification, rebuild and erasure', async () => {
   const { own, service, answers, publish } = servers;
   const { env, send } = service.installation;
-  const event = {
-    specversion: '1.0',
-    id: '1',
-    source: '/test',
-    type: 'store-data.order.changed',
-    subject: 'o3',
-    time: '2026-01-01T00:00:00Z',
-    storeid: 's1',
-    sequence: '1',
-    data: order('o3').data,
-  };
   const at = ['--environment', own];
-  expect(await runJson(env, ['publish', '-', ...at], JSON.stringify(event))).toMatchObject({ sent: 1 });
+  expect(await runJson(env, ['publish', '-', ...at], orderMessage('o3').value)).toMatchObject({ sent: 1 });
   await send(changesTopic(own), [{ key: 's1', value: 'no event' }]);
   await caughtUp(service.installation, own);
   await answers(own, ['o1', 'o2', 'o3']);
@@ -89,12 +80,7 @@ it('blocks a store whose record says so, also when a projector is killed between
     return db.collection(STORE_RECORDS_PENDING).countDocuments();
   };
   await service.stopProjector();
-  const data = {
-    name: 'Store',
-    status: 'blocked',
-    timezone_offset: '-03:00',
-    created_at: '2026-01-01T00:00:00Z',
-  };
+  const data = { ...LEAST.store, status: 'blocked' };
   await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence: 1, data }], own);
 
   const killed = startService('projector', installation.env, 'info', KILLED);

@@ -10,6 +10,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { DEAD_LETTERS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { LEAST } from '#test/changes.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
@@ -167,8 +168,7 @@ describe('every command to MongoDB', () => {
   }
 
   async function driveDeadLetters(): Promise<void> {
-    const total = { status: 'ready', order_type: 'delivery', created_at: '2026-03-01T10:00:00Z', total: '1' };
-    const order = (customer: string) => ({ ...total, customer: { id: customer, name: 'Ana' } });
+    const order = (customer: string) => ({ ...LEAST.order, total: '1', customer: { id: customer, name: 'Ana' } });
     await installation.publish([
       event('order', 's1', 'bad', order('c1')),
       event('order', 's1', 'bad', order('gone')),
@@ -198,8 +198,7 @@ describe('every command to MongoDB', () => {
       if (kind !== 'coupon') continue;
       const whole = (await api.get(`${path}?page_size=100`, token)).json as { next: string };
       const waiting = api.get(`${path}?after=${whole.next}&wait=30`, token);
-      const data = { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true };
-      await installation.publish([event('coupon', 's1', 'n9', { ...data, created_at: '2026-03-01T10:00:00Z' })]);
+      await installation.publish([event('coupon', 's1', 'n9', LEAST.coupon)]);
       expect((await waiting).json).toMatchObject({ results: [{ id: 'n9' }] });
     }
     expect(next).not.toBe('');
@@ -207,23 +206,12 @@ describe('every command to MongoDB', () => {
 
   /** Another offset for every body, and a menu of many records. */
   async function driveMoves(): Promise<void> {
-    const group = { name: 'Borda', min: 0, max: 1, options: [] };
+    const groups = Array.from({ length: MANY }, (_, at) => `many${at}`);
     await installation.publish([
-      event('store', 's1', 's1', {
-        name: 'Bela',
-        timezone_offset: '+09:00',
-        created_at: '2026-03-01T10:00:00Z',
-      }),
-      ...Array.from({ length: MANY }, (_, at) => event('option_group', 's1', `many${at}`, group)),
-      event('category', 's1', 'k1', { name: 'Pizzas', position: 1, active: true }),
-      event('product', 's1', 'p1', {
-        name: 'Margherita',
-        price: '1.00',
-        position: 1,
-        active: true,
-        category_id: 'k1',
-        option_group_ids: ['many1', 'many2'],
-      }),
+      event('store', 's1', 's1', { ...LEAST.store, timezone_offset: '+09:00' }),
+      ...groups.map((id) => event('option_group', 's1', id, LEAST.option_group)),
+      event('category', 's1', 'k1', LEAST.category),
+      event('product', 's1', 'p1', { ...LEAST.product, category_id: 'k1', option_group_ids: groups.slice(1, 3) }),
     ]);
     await caughtUp(installation);
     const menu = await running.api.get('/api/menu/', tokens.get('s1') ?? '');

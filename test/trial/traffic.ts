@@ -9,6 +9,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { pack } from '#test/codecs.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import type { Chance } from '#local/simulator/random.ts';
+import { orderMessage } from '#test/events.ts';
 import { eventually, type Installation, type RawMessage } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
@@ -82,14 +83,14 @@ export class Traffic {
     // The last message of a round is alone in the last batch of its log.
     const manner = messages.length === 1 ? 'raw' : chance.helpers.arrayElement(manners);
     if (manner === 'plain') {
-      await chance.helpers.arrayElement(this.#plain).send({ topic: this.#topic, messages: placed.map(toMessage) });
+      await chance.helpers.arrayElement(this.#plain).send({ topic: this.#topic, messages: placed });
       await endSome(decoys.slice(0, half));
     } else if (manner === 'raw') {
       await this.#sendRaw(chance, placed);
       await endSome(decoys.slice(0, half));
     } else {
       const transaction = await own.transaction();
-      await transaction.send({ topic: this.#topic, messages: placed.map(toMessage) });
+      await transaction.send({ topic: this.#topic, messages: placed });
       await endSome(decoys.slice(0, half));
       await transaction.commit();
       this.#tally.transactions += 1;
@@ -103,7 +104,7 @@ export class Traffic {
     const decoys = Array.from({ length: chance.number.int({ min: 1, max: 5 }) }, () =>
       chance.datatype.boolean() ? decoy(chance) : poison(chance, 's1'),
     );
-    return decoys.map((message) => toMessage({ ...message, partition: this.#partitionOf(message) }));
+    return decoys.map((message) => ({ ...message, partition: this.#partitionOf(message) }));
   }
 
   /** In batches made byte by byte: what their records claim of their offsets is often false. */
@@ -163,10 +164,6 @@ export class Traffic {
 }
 
 type Placed = RawMessage & { partition: number };
-
-function toMessage(message: Placed): Message {
-  return message;
-}
 
 let packedBomb: Buffer | null = null;
 
@@ -239,14 +236,7 @@ export function inSomeForm(chance: Chance, event: Omit<EventToEncode, 'source'>)
 }
 
 function decoy(chance: Chance): RawMessage {
-  return encodeEvent({
-    source: '/test',
-    entity: 'order',
-    storeId: chance.helpers.arrayElement(['s1', 's2']),
-    subject: 'o1',
-    sequence: 1_000_000,
-    data: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-03-01T02:59:56Z' },
-  });
+  return orderMessage('o1', { storeId: chance.helpers.arrayElement(['s1', 's2']), sequence: 1_000_000 });
 }
 
 /** Waits until a topic has so many partitions for everybody who asks. */

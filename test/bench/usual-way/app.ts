@@ -6,6 +6,7 @@ import fastify, {
   type FastifyInstance,
   LogController,
 } from 'fastify';
+import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { type JWTPayload, jwtVerify } from 'jose';
@@ -15,7 +16,6 @@ import type { SigningKeys } from '#query/access/tokens.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
-import { answerConditionally } from './conditional.ts';
 import { shifts } from './documents.ts';
 import { addDetails } from './routes/details.ts';
 import { addLists } from './routes/lists.ts';
@@ -54,6 +54,16 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
   addMenu(app, db, shiftOf);
   await app.ready();
   return app;
+}
+
+/** Before an answer is sent: its entity tag is a hash of the finished body. */
+async function answerConditionally(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  if (typeof payload !== 'string' || reply.statusCode !== 200) return payload;
+  const etag = `W/"${hash('sha1', payload, 'base64url')}"`;
+  reply.header('etag', etag).header('cache-control', 'private, no-cache');
+  if (request.headers['if-none-match'] !== etag) return payload;
+  reply.code(304);
+  return '';
 }
 
 /** The quickest way there is: at once, and at the lowest level. */
