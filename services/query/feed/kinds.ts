@@ -127,7 +127,7 @@ export function changesOfKinds(kinds: readonly EntityName[]): Reference {
   const change = {
     anyOf: kinds.map(changeOf),
     title: 'Change',
-    description: 'The newest state of a record that changed; `kind` says of which kind.',
+    description: 'The newest state of a record that changed, with its `kind`.',
   };
   return envelope('Changes', change, kinds.slice(0, 2).map(exampleOf));
 }
@@ -141,12 +141,12 @@ function changeOf(kind: EntityName): Reference {
   const { summary, whole } = FEED_KINDS[kind];
   const isSame = summary === whole;
   return part(`${summary[COMPONENT].name}Change`, 'The newest state of a record that changed.', {
-    kind: { type: 'string', const: nameOfKind(kind), description: 'Of which kind the record is.' },
+    kind: { type: 'string', const: nameOfKind(kind), description: 'The kind of the record.' },
     id: Id,
-    deleted: described(Flag, 'Whether the record is deleted. One that is made again later is told again.'),
+    deleted: described(Flag, 'Whether the record is deleted. If it is created again, it is delivered again.'),
     record: {
       anyOf: [summary, ...(isSame ? [] : [whole]), { type: 'null' }],
-      description: `The record${isSame ? '' : ', as `records` asks for it'}; \`null\` where it is deleted.`,
+      description: `The record${isSame ? '' : ', as `records` asks for it'}; \`null\` if it is deleted.`,
     },
   });
 }
@@ -157,7 +157,7 @@ function envelope(title: string, change: Schema, results: readonly object[]): Re
     'Records that changed, each at its newest state, in the order in which their last changes took effect here.',
     {
       results: {
-        ...arrayOf(change, 'The changes after `after`, oldest first. A record is there at most once.'),
+        ...arrayOf(change, 'The changes after `after`, oldest first, each record at most once.'),
         maxItems: MAX_CHANGES,
       },
       timezone_offset: described(

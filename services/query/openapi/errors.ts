@@ -24,7 +24,7 @@ import { COUNTED_REFUSAL, headers, type HEADERS, type ResponseObject } from './o
 
 const Detail = described(
   Text,
-  'What is wrong, in words for people; they may change. Never holds personal data or secrets.',
+  'The mistake, in words for people; they may change. Never holds personal data or secrets.',
 );
 
 /** When a refusal comes and what to do then, its headers besides those of every refusal, and examples. */
@@ -75,7 +75,7 @@ const readOrder = parameterReader({ order_id: required(id, { description: '' }) 
 
 const DESCRIBED = {
   InvalidRequest: [
-    'What was sent is not well-formed HTTP/1.1. Requests that are too large or too slow get 413, 431 or 408 with the same code.',
+    'The request is not well-formed HTTP/1.1. Requests that are too large or too slow get 413, 431 or 408 with the same code.',
     [],
     {
       malformed: invalidRequest('the request is not well-formed HTTP'),
@@ -106,7 +106,7 @@ const DESCRIBED = {
     { method: methodNotAllowed(['GET', 'HEAD']) },
   ],
   InvalidParameters: [
-    'A parameter is unknown, missing, repeated, empty or of another form than is allowed; `detail` names it. Correct the request before trying again.',
+    'A parameter is unknown, missing, repeated, empty or malformed; `detail` names it. Correct the request before trying again.',
     COUNTED_REFUSAL,
     {
       unknown: refusalOf(readOrders, 'stauts=pending'),

@@ -9,13 +9,13 @@ export const TAGS = {
   Coupons: 'Coupons of the store, active or not.',
   Customers: 'Customers and their orders.',
   Reviews: 'What customers wrote about their orders.',
-  Campaigns: 'Messages to customers, and what came of them.',
-  Orders: 'Orders, from their placing to their end.',
+  Campaigns: 'Messages to customers, and their results.',
+  Orders: 'Orders, from placing to conclusion or cancellation.',
   Menu: 'All that the store sells now, in one answer.',
   Categories: 'The categories of the menu.',
   Products: 'Products, active or not, with their option groups.',
   'Option groups': 'The choices that go with products, such as flavours and extras.',
-  Changes: 'All that changes in the store, of all kinds or some, in one feed.',
+  Changes: 'All changes of the store, of all kinds or some, in one feed.',
   Service: 'About the service itself; without a token.',
 } as const;
 

@@ -143,7 +143,7 @@ const TokenRequest = component('TokenRequest', {
     grant_type: {
       type: 'string',
       const: 'client_credentials',
-      description: 'The only grant that there is.',
+      description: 'The only grant type.',
     },
     // An empty field counts as absent.
     scope: {
@@ -154,11 +154,11 @@ const TokenRequest = component('TokenRequest', {
     },
   },
   description:
-    'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong into the `Authorization` header.',
+    'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong in the `Authorization` header.',
   additionalProperties: { type: 'string' },
 });
 
-const Token = part('Token', 'A token and what it is good for.', {
+const Token = part('Token', 'A token, its lifetime and its scopes.', {
   access_token: described(Text, 'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.'),
   token_type: { type: 'string', const: 'Bearer' },
   expires_in: {

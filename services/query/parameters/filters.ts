@@ -14,10 +14,10 @@ export const changesPageSize = atMost(MAX_CHANGES);
 /** The parameters of every list (rule R6.2). */
 export const paging = {
   page: withDefault(wholeNumber(WHOLE_NUMBER), 1, {
-    description: 'The page to answer, from 1. Beyond the last one `results` is empty.',
+    description: 'The number of the page, from 1. Beyond the last page `results` is empty.',
   }),
   page_size: withDefault(atMost(MAX_RECORDS), 20, {
-    description: 'How many records a page has. More than 100 counts as 100; the answer tells what was applied.',
+    description: 'How many records a page has. More than 100 counts as 100; the answer shows the applied size.',
   }),
 };
 

@@ -241,13 +241,13 @@ export const [ReviewSummary, Review] = summaryAndWhole(
     created_at: described(LocalDateTime, 'When the customer wrote it.'),
   },
   {
-    reply: nullable(Text, 'What the store answered.'),
-    replied_at: nullable(LocalDateTime, 'When the store answered.'),
+    reply: nullable(Text, 'The store’s reply.'),
+    replied_at: nullable(LocalDateTime, 'When the store replied.'),
   },
   examples.review,
 );
 
-export const CampaignStatus = enumOf('CampaignStatus', CAMPAIGN_STATUSES, 'How far a campaign is.');
+export const CampaignStatus = enumOf('CampaignStatus', CAMPAIGN_STATUSES, 'The state of a campaign.');
 
 export const [CampaignSummary, Campaign] = summaryAndWhole(
   'Campaign',
@@ -263,12 +263,12 @@ export const [CampaignSummary, Campaign] = summaryAndWhole(
     updated_at: LocalDateTime,
   },
   {
-    message: nullable(Text, 'What is sent.'),
-    audience: nullable(Text, 'Whom it is sent to, in words.'),
+    message: nullable(Text, 'The text that is sent.'),
+    audience: nullable(Text, 'The recipients, in words.'),
     coupon_id: nullable(Id, 'The coupon that it promotes.'),
     sent_count: nullable(Whole),
     delivered_count: nullable(Whole),
-    converted_count: nullable(Whole, 'How many orders came of it.'),
+    converted_count: nullable(Whole, 'How many orders it led to.'),
   },
   examples.campaign,
 );

@@ -35,18 +35,18 @@ import { type Route, routePlugin } from '../endpoints/route.ts';
 const parameters = {
   records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
     description:
-      '`summary`: records as lists show them. `whole`: with all that belongs to the record itself, so that no second request is needed.',
+      '`summary`: records as lists show them. `whole`: with everything that belongs to the record itself, so that no second request is needed.',
   }),
   after: optional(cursor, {
     description:
-      '`next` of the answer after which to go on, or `now` for what changes from here on. Without it the feed begins at the beginning: every record that is there, and no deletions from before.',
+      '`next` of the answer to continue from, or `now` for later changes only. Without it the feed starts at the beginning: every existing record, and no earlier deletions.',
   }),
   page_size: withDefault(changesPageSize, 20, {
-    description: `How many changes an answer has at most. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. An answer ends with the record that passes 4 MiB: \`more\` alone says whether there are more.`,
+    description: `The most changes in an answer. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. An answer ends with the record that passes 4 MiB: \`more\` alone says whether there are more.`,
   }),
   wait: withDefault(waitSeconds, 0, {
     description:
-      'For how many seconds to hold the answer while there are no changes; above 30 counts as 30. It is answered as soon as something changes, and else with no results. `HEAD` does not wait.',
+      'How many seconds to hold the answer while there are no changes; above 30 counts as 30. The answer comes as soon as something changes, otherwise without results. `HEAD` does not wait.',
   }),
 };
 
@@ -54,7 +54,7 @@ const KIND_NAMES = ALL_KINDS.map(nameOfKind);
 
 const kinds = repeatable(oneOf(KIND_NAMES, { enum: KIND_NAMES }), {
   description:
-    'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it of all kinds.',
+    'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it: all kinds.',
 });
 
 function changesEndpoint(entity: EntityName): Route {
@@ -134,10 +134,9 @@ function descriptionOf(changed: string): string {
 ${changed} changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
 changes took effect here, whatever times the publisher gave them.
 
-Read from the beginning until \`more\` is \`false\`: that is a full copy. Then go on from \`next\`, which you store together with what
-you made of the results. Whoever does so is told every record's last state and every deletion at least once, whatever happens
-in between; after a rebuild or a restored backup on our side some are told again, so apply what you are told as it is,
-also where you seem to have it.
+Read from the beginning until \`more\` is \`false\`: that is a full copy. Then continue from \`next\`, and store it together with the
+results. So you get every record's last state and every deletion at least once, whatever happens in between. After a rebuild or a
+restored backup on our side some come again: apply each as it is, even if you seem to have it.
 
 With \`wait\` the answer comes as soon as something changes. Waiting counts toward the quota once.
 `.trim();

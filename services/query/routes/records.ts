@@ -46,7 +46,7 @@ export default routePlugin([
     shape: 'whole',
     named: 'lists',
     example: 'm12',
-    description: 'One campaign, with its message and what came of it.',
+    description: 'One campaign, with its message and results.',
   }),
   detailsOf('category', {
     schema: Category,
@@ -68,7 +68,7 @@ export default routePlugin([
     shape: 'order',
     named: 'lists and reviews',
     example: 'o1001',
-    description: 'One order, with its items, delivery, payments and the way it has made.',
+    description: 'One order, with its items, delivery, payments and status history.',
   }),
   detailsOf('product', {
     schema: Product,
@@ -83,7 +83,7 @@ export default routePlugin([
     shape: 'whole',
     named: 'lists',
     example: 'r310',
-    description: 'One review, with what the store answered.',
+    description: 'One review, with the store’s reply.',
   }),
   dataEndpoint({
     path: '/api/store/info/',
