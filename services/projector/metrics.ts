@@ -19,20 +19,12 @@ export function createMetrics() {
     registry,
     pool: poolMetrics({ gauge, histogram }),
     redisSeconds: redisSeconds({ histogram }),
-    assignments: counter(
-      'store_data_assignments_total',
-      'How often this process was assigned partitions again, as projectors come and go',
-      OF_TOPIC,
-    ),
+    assignments: counter('store_data_assignments_total', 'How often this process was assigned partitions', OF_TOPIC),
     applied: counter('store_data_events_applied_total', 'Events that took effect', OF_ENTITY),
-    outdated: counter(
-      'store_data_events_outdated_total',
-      'Events that changed nothing because the same or a newer version was applied before',
-      OF_GENERATION,
-    ),
+    outdated: counter('store_data_events_outdated_total', 'Outdated events, which changed nothing', OF_GENERATION),
     newerSchema: counter(
       'store_data_events_newer_schema_total',
-      'Events that took effect although their schema is newer than this release knows',
+      'Effective events of a schema that is newer than this release',
       OF_ENTITY,
     ),
     deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', [
@@ -74,7 +66,7 @@ export function createMetrics() {
     ]),
     stopped: gauge(
       'store_data_partition_stopped',
-      '1 while a partition is stopped because it would lose events',
+      '1 while a partition is stopped: it would lose events',
       OF_PARTITION,
     ),
     unreadable: gauge(
@@ -84,12 +76,12 @@ export function createMetrics() {
     ),
     failing: gauge(
       'store_data_partition_failing',
-      'How often in a row the next slice of a partition has failed although MongoDB answered',
+      'Failures of the next slice in a row although MongoDB answered',
       OF_PARTITION,
     ),
     environmentStopped: gauge(
       'store_data_environment_stopped',
-      '1 while a configuration error prevents an environment, or a generation of it, from being projected',
+      '1 while a configuration error stops an environment or a generation of it',
       ['environment'],
     ),
     generations: gauge(
@@ -100,7 +92,7 @@ export function createMetrics() {
     accessPending: gauge('store_data_access_pending', 'Changes of access that Redis or the log does not have yet'),
     accessAhead: gauge(
       'store_data_access_ahead',
-      'Keys and stores of which Redis has newer changes than MongoDB, as after a restored backup',
+      'Keys and stores that are newer in Redis than in MongoDB, as after a restored backup',
     ),
     /** Dead letters that wait. Every process shows the same of one topic and database. */
     letters: {
@@ -108,12 +100,12 @@ export function createMetrics() {
       bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', OF_LETTERS),
       used: gauge(
         'store_data_dead_letters_used_ratio',
-        'The used part of the room for dead letters; at 1 messages are no longer kept',
+        'Used part of the room for dead letters, from 0 to 1',
         OF_LETTERS,
       ),
       oldestSeconds: gauge(
         'store_data_dead_letters_oldest_seconds',
-        'How long the oldest dead letter has been waiting',
+        'Age of the oldest dead letter in seconds',
         OF_LETTERS,
       ),
       expired: counter('store_data_dead_letters_expired_total', 'Dead letters that expired without a decision', [
@@ -129,14 +121,10 @@ export function createMetrics() {
         'Orders and reviews from which the data of a deleted customer was removed in the background',
         OF_GENERATION,
       ),
-      open: gauge(
-        'store_data_erasures',
-        'Deleted customers of whom something is still stored, although it is not shown',
-        OF_GENERATION,
-      ),
+      open: gauge('store_data_erasures', 'Deleted customers of whom something is still stored', OF_GENERATION),
       oldestSeconds: gauge(
         'store_data_erasures_oldest_seconds',
-        'How long the oldest of these erasures has been under way',
+        'Age of the oldest of these erasures in seconds',
         OF_GENERATION,
       ),
     },

@@ -72,11 +72,11 @@ export interface CampaignDocument extends ReadModelDocument, WithDetails, Dated 
 
 export interface OrderDocument extends ReadModelDocument, Ranked, Faceted, Updated {
   customer_id: string | null;
-  /** As JSON, the customer and what else the details answer has beside `summary`: that is not written twice. */
+  /** As JSON, the customer and the fields of the details answer that `summary` lacks. */
   whole: string;
 }
 
-/** What its details and the menu show of other records is put together when it is read. */
+/** Details and menu join other records when they are read. */
 export interface CategoryDocument extends ReadModelDocument, Updated {
   name: string;
   position: number;
@@ -85,7 +85,7 @@ export interface CategoryDocument extends ReadModelDocument, Updated {
   dates: string;
 }
 
-/** As of categories: its option groups are joined when it is read. */
+/** Its option groups are joined when it is read. */
 export interface ProductDocument extends ReadModelDocument, Updated {
   name: string;
   position: number;
@@ -116,9 +116,9 @@ export interface Documents {
   option_group: OptionGroupDocument;
 }
 
-/** How many products name a category, whether or not it exists. Where none does, there is no document. */
+/** How many products name a category, whether or not it exists. Without any there is no document. */
 export interface CategoryProducts {
-  /** As that of the category; `<store id>/` counts the products without a category. */
+  /** That of the category; `<store id>/` counts the products without a category. */
   _id: string;
   store_id: string;
   products: number;
@@ -153,7 +153,7 @@ export type Stamp = {
   positions?: { [E in EntityName]?: number };
   /** Which epoch gave which positions (`feed-epochs.ts`). */
   epochs?: string;
-  /** The partition of the slice that wrote it last, and that slice's end: so that what slices changed is found at once. */
+  /** The partition and end of the slice that wrote it last, by which the watch for changes finds it. */
   slice_partition?: number;
   slice_end?: number;
   /** The version of the product list's layout, never the same twice: cached layouts are valid while it is the same. */
@@ -161,12 +161,12 @@ export type Stamp = {
   erased_at?: Date;
 } & { [E in EntityName]?: number };
 
-/** A message that could not be applied, kept until someone decides or its time is over. */
+/** A message that could not be applied, kept until an operator decides or it expires. */
 export interface DeadLetter {
   _id: string;
   topic: string;
   partition: number;
-  /** Of the first, where it stands for a batch. */
+  /** The first one, for a batch. */
   offset: number;
   reason: string;
   detail: string;
@@ -178,15 +178,15 @@ export interface DeadLetter {
   value_bytes: number;
   /** Bytes that are kept of the key, the headers and the value. */
   kept_bytes: number;
-  /** A part of the message is not kept: Kafka has it, at this offset. */
+  /** Whether a part of the message is not kept: Kafka has it at this offset. */
   cut?: true;
-  /** Customers whose data the message may hold, where it can be read: `<store id>/<customer id>`; absent once one of them is deleted. */
+  /** Customers whose data the message may hold: `<store id>/<customer id>`. Absent once one of them is deleted. */
   customers?: string[];
-  /** By id, the last positions of these customers' stores when the letter was written. */
+  /** The last positions of these customers' stores when the letter was written, by store id. */
   positions?: Record<string, number>;
-  /** One of these customers is deleted, so nothing of the message is kept. */
+  /** Nothing of the message is kept, since one of these customers is deleted. */
   erased?: true;
-  /** Stands for a batch that cannot be read: how many offsets it has, and the last one. */
+  /** For an unreadable batch: how many offsets it has, and the last one. */
   gathered?: { count: number; last_offset: number };
   /** When Kafka took the message. */
   published_at: Date;
@@ -211,7 +211,7 @@ export const TOMBSTONES = 'tombstones';
 /** Stores whose own records changed. In the stamps, a mark would conflict with the next slice. */
 export const STORE_RECORDS_PENDING = 'store_records_pending';
 export const ERASURES = 'erasures';
-/** Stores that have erasures under way (`shared/projection/erasure/queue.ts`). */
+/** Stores with erasures under way (`shared/projection/erasure/erase.ts`). */
 export const REWRITINGS = 'rewritings';
 export const DEAD_LETTERS = 'dead_letters';
 export const CHECKPOINTS = 'checkpoints';
@@ -235,7 +235,7 @@ export function oneOf(values: readonly string[]): string | { $in: string[] } {
   return values.length === 1 && value !== undefined ? value : { $in: [...values] };
 }
 
-/** The index of `_id`s: named where a filter names the store beside them, so that no plans are weighed. */
+/** The index of `_id`s: a hint for filters that also name the store, so that MongoDB compares no plans. */
 export const BY_ID = '_id_';
 
 interface OfStores {
@@ -300,7 +300,7 @@ export const INDEXES = {
   ],
   [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],
   [CATEGORY_PRODUCTS]: [],
-  // The one index without a store first: the watch for changes of all stores asks by slice.
+  // The one index that does not begin with the store: the watch for changes reads all stores by slice.
   [STAMPS]: [{ name: 'by_slice', key: { slice_partition: 1, slice_end: 1 } }],
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],

@@ -1,4 +1,4 @@
-/** The one place that knows which MongoDB has what: the one that all share, or that of an environment for its generations. */
+/** Knows which MongoDB holds which database: the common one, or an environment's own for its generations. */
 import type { Db, MongoClient } from 'mongodb';
 import type { Config } from '../config.ts';
 

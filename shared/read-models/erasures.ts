@@ -27,7 +27,7 @@ export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityNam
 
 export type NamingDocument = OrderDocument | ReviewDocument;
 
-/** The JSON of an order or a review, of its list record or its details, with nothing of its customer but the id. */
+/** The JSON of an order or a review, summary or details, with only the id of its customer. */
 export function withoutCustomer(json: string): string {
   const record = JSON.parse(json) as { customer?: { id: string } | null; customer_name?: string | null };
   if ('customer_name' in record) record.customer_name = null;
@@ -38,7 +38,7 @@ export function withoutCustomer(json: string): string {
   return JSON.stringify(record);
 }
 
-/** Summary and details of a document without its customer; `null` where they have nothing of one. */
+/** Summary and details of a document without its customer; `null` if that changes nothing. */
 export function erasedJson({
   summary,
   whole,
@@ -69,7 +69,7 @@ export async function withoutErased<D extends { _id: string }>(
   });
 }
 
-/** The positions of those of some customers (`<store id>/<customer id>`) whose erasure is under way. */
+/** The positions of current erasures of some customers (`<store id>/<customer id>`). */
 export async function erasurePositions(
   db: Db,
   session: ClientSession,

@@ -12,14 +12,14 @@ export interface Epoch {
 
 export const EPOCH_BYTES = 6;
 
-/** Older ones are forgotten: a cursor of one that is not known begins anew. */
+/** Older ones are dropped: a cursor with an unknown epoch starts from the beginning. */
 export const KEPT_EPOCHS = { max: 64 };
 
 export function newEpoch(): string {
   return randomBytes(EPOCH_BYTES).toString('base64url');
 }
 
-/** The epochs that a stamp lists, in order. One text, since stamps are read with every request and hardly any asks for epochs. */
+/** The epochs of a stamp, in order. They are one text, since every request reads the stamp and few need epochs. */
 export function epochsIn(text: string | undefined): Epoch[] {
   if (text === undefined) return [];
   return text.split(',').map((item) => {
@@ -34,9 +34,9 @@ export function withEpoch(text: string | undefined, { id, from }: Epoch): string
   return [...text.split(','), item].slice(-KEPT_EPOCHS.max).join(',');
 }
 
-/** The epoch under which a position was given; `null` where no position was given yet, or it is not known any longer. */
+/** The epoch of a position; `null` if none was given yet, or it was dropped. */
 export function epochOf(text = '', position: number): string | null {
-  // From the end: it is the last one nearly always, and each answer asks.
+  // From the end: it is nearly always the last one.
   for (let end = text.length; end > 0;) {
     const begin = text.lastIndexOf(',', end - 1) + 1;
     const [id = '', from = ''] = text.slice(begin, end).split(':');
@@ -46,7 +46,7 @@ export function epochOf(text = '', position: number): string | null {
   return null;
 }
 
-/** The epoch that is under way; `null` where no position was given yet. */
+/** The last epoch; `null` if no position was given yet. */
 export function presentEpoch(text: string | undefined): string | null {
   if (text === undefined) return null;
   return text.slice(text.lastIndexOf(',') + 1).split(':')[0] ?? null;

@@ -13,7 +13,7 @@ export const PROJECTION_VERSION = 6;
 
 export interface GenerationMarker {
   _id: 'marker';
-  /** Unique for ever, so that an ETag of a database that was made anew never matches. */
+  /** Unique for ever, so that an ETag of a recreated database never matches. */
   id: string;
   environment: string;
   number: number;
@@ -21,7 +21,7 @@ export interface GenerationMarker {
   created_at: Date;
 }
 
-/** By what metrics of both services name a generation, so that an alert can compare them. */
+/** The labels of a generation in the metrics of both services, so that an alert can compare them. */
 export const GENERATION_LABELS = ['environment', 'generation', 'projection_version', 'marker'] as const;
 
 export function generationLabels(marker: GenerationMarker): Record<(typeof GENERATION_LABELS)[number], string> {
@@ -47,7 +47,7 @@ export interface KnownGeneration {
   state: 'live' | OtherState;
   share: number | null;
   db: Db;
-  /** `null` while it is not made yet, or after its database was dropped. */
+  /** `null` before it is created, or after its database was dropped. */
   marker: GenerationMarker | null;
 }
 
@@ -55,7 +55,7 @@ export function generationGroup(prefix: string, environment: string, number: num
   return `${prefix}.${environment}.g${number}`;
 }
 
-/** Every generation of an environment, in the order of their numbers; none where none was made yet. */
+/** All generations of an environment, by number. */
 export async function findGenerations(databases: Databases, environment: string): Promise<KnownGeneration[]> {
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   if (pointer === null) return [];
@@ -116,7 +116,7 @@ export async function createFirstGeneration(
   await pointers.updateOne({ _id: environment }, { $setOnInsert: { live: 1 } }, { upsert: true });
 }
 
-/** Makes a generation's marker unless it has one; from then on projectors of its version fill it. */
+/** Creates a generation's marker unless it has one. From then on projectors of its version fill it. */
 export async function createMarker(
   databases: Databases,
   environment: string,
@@ -153,7 +153,7 @@ export interface GenerationPointer {
   live: number;
   /** The one that was live before, to which a rollback leads. */
   previous?: number;
-  /** The highest number that was ever given: none is given twice. */
+  /** The highest number ever given: none is given twice. */
   last?: number;
   others?: OtherGeneration[];
   revision?: number;
@@ -195,7 +195,7 @@ export function withShare(pointer: GenerationPointer, number: number, share: num
   };
 }
 
-/** The one that was live is kept. @throws {StoreDataError} `command_invalid` unless it is there and not about to be dropped. */
+/** The former live one is kept. @throws {StoreDataError} `command_invalid` unless it exists and is not being dropped. */
 export function withLive(pointer: GenerationPointer, number: number): GenerationPointer {
   const found = others(pointer).find((other) => other.number === number);
   if (found === undefined || found.state === 'dropping') {

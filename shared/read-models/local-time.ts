@@ -1,9 +1,9 @@
-/** Local store time. Stored JSON has date-times in the offset that the store had then; if it moved since, they are shifted when read. */
+/** Local store time. Stored JSON has date-times in the store's offset at that time; readers shift them if it has moved since. */
 
 /** The offset of a store whose own record has not arrived yet (rule R7.7). */
 export const DEFAULT_OFFSET = '-03:00';
 
-/** Stands for UTC where local time cannot tell: years have as many digits as they need. Such JSON is always shifted. */
+/** Stands for UTC with years of any length, for instants that local time cannot show. Such JSON is always shifted. */
 export const EXACT = 'exact';
 
 const MINUTE = 60_000;
@@ -53,7 +53,7 @@ export function shiftJson(json: string, from: string, to: string): string {
   });
 }
 
-/** Date-times at the edges of what can be shown: which instants they stand for they do not tell. */
+/** Date-times at the edges of the range, which may stand for other instants. */
 const EDGES = ['0000-01-01T00:00:00', '9999-12-31T23:59:59'];
 
 /** Whether JSON can be shifted and shifted back without loss. */

@@ -1,7 +1,6 @@
 /**
- * How collections are cut on a sharded cluster (`docs/sharding.md`). What one slice touches has the partition of its log in common:
- * checkpoint, dead letters, and all documents of its stores. So the zones are the partitions, and the transaction of a slice stays on
- * one shard.
+ * The shard keys and zones on a sharded cluster (`docs/sharding.md`). All that one slice writes belongs to one partition of the log:
+ * checkpoint, dead letters, and documents of its stores. So a zone is a partition, and the transaction of a slice stays on one shard.
  */
 import { MaxKey, MinKey } from 'mongodb';
 import {
@@ -32,7 +31,7 @@ export interface Sharding {
   } | null;
 }
 
-/** Found by conditions on the store's records, in the order of an index: a store is one range, and can be cut. */
+/** For collections that are read by indexes of the store: a store is one range, and can be split. */
 const BY_STORE: Sharding = { key: { store_id: 1, _id: 1 }, owner: { is: 'store', place: 0 } };
 const BY_ID: Sharding = { key: { _id: 1 }, owner: { is: 'store', place: 0 } };
 
@@ -101,7 +100,7 @@ export function rangesOfPartition(name: keyof typeof SHARDING, topic: string, pa
   return name === CHECKPOINTS ? [{ min: { _id: id }, max: { _id: `${id}/` } }] : [beginningWith(id)];
 }
 
-/** What begins with a slash behind an id: "0" follows it. */
+/** All `_id`s that begin with an id and a slash, which "0" follows. */
 function beginningWith(id: string): ShardRange {
   return { min: { _id: `${id}/` }, max: { _id: `${id}0` } };
 }

@@ -1,6 +1,6 @@
 /**
- * Applies a slice of the access topic in one transaction on the control database. A store's own record that blocks it is marked with the
- * record, and taken over by the next sweep (decision 0041).
+ * Applies a slice of the access topic in one transaction on the control database. The status of a store's own record is marked in the
+ * transaction of that record, and adopted from there (decision 0041).
  */
 import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import {
@@ -52,7 +52,7 @@ export async function applyAccess(
   const deadLetters: DeadLetter[] = [];
   let outdated = 0;
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
-  // A key may be anything, and megabytes long.
+  // A message key may hold anything, also megabytes.
   const erased = await findErasedIn(control, environment)(named.filter(isId));
   for (const [at, message] of slice.messages.entries()) {
     const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
@@ -83,7 +83,7 @@ export function isKey(record: AccessRecord): record is AccessKey {
   return 'secret_hashes' in record;
 }
 
-/** @returns the key's or store's record as it is now if it changed, else `null`. */
+/** @returns the changed record of the key or store, or `null`. */
 function applyChange(
   collections: ControlCollections,
   environment: string,
@@ -99,7 +99,7 @@ function applyChange(
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
 
-/** Of an erased store what takes rights away applies all the same: its keys stay revoked, and the store blocked. */
+/** Changes of an erased store that take rights away apply nevertheless: its keys stay revoked, and the store blocked. */
 function givesRights(change: AccessChange): boolean {
   return change.kind === 'store_quota' || (change.kind === 'access_key' && change.status !== 'revoked');
 }
@@ -153,11 +153,11 @@ export async function markStoreRecords(
   await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Takes over the status of every store that is marked. @returns how many marks there were. */
+/** Adopts the status of every marked store. @returns how many marks there were. */
 export async function adoptStoreRecords(environment: string, db: Db, stores: Collection<StoreAccess>): Promise<number> {
   const marks = await pendingRecords(db).find().toArray();
   for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
-    // As new as the newest of these marks, or newer.
+    // At least as new as the newest of these marks.
     const { sequence, status } = await readRecord(db, storeId);
     if (sequence !== undefined) {
       await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');

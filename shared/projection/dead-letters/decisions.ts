@@ -1,22 +1,22 @@
-/** What operators dropped or skipped. A decision outlives its letter: a generation that is filled later meets the message again. */
+/** Letters and messages that operators dropped or skipped. A decision outlives its letter: later generations meet the message again. */
 import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';
 import type { LogMessage } from '../../kafka/message.ts';
 import type { Slice } from '../slice/slice.ts';
 
-/** In the control database, which no rebuild touches: a dropped letter, or what a partition skips. */
+/** A dropped letter, or a skipped batch or message. It lies in the control database, which no rebuild touches. */
 export interface Decision {
-  /** A dropped letter's; of a batch that could not be read with the offset of its last message. Of a skip it ends in `/skip`. */
+  /** That of the dropped letter; for an unreadable batch with its last offset behind it. That of a skip ends in `/skip`. */
   _id: string;
   topic: string;
   partition: number;
   /** Offsets, the last included. */
   from: number;
   to: number;
-  /** Why a batch that was dropped could not be read; `null` for a message, and of a skip. */
+  /** Why a dropped batch could not be read; `null` for a message or a skip. */
   reason: string | null;
-  /** Kafka's time of the first message, which identifies the log; for a skip a time that no message has. */
+  /** Kafka's time of the first message, which identifies the log; 1970 for a skip. */
   published_at: Date;
   dropped_at: Date;
   skip?: Skipped;
@@ -46,7 +46,7 @@ function formerSkipsIn(control: Db): Collection<Skipped & { _id: string; to: num
   return control.collection('skipped_batches');
 }
 
-/** Notes that a partition skips something; those that wait there follow within a second or two. */
+/** Notes a skip, which a waiting partition notices within a second or two. */
 export async function noteSkip(
   control: Db,
   { topic, partition }: { topic: string; partition: number },
@@ -94,7 +94,7 @@ export function decisionToDrop(
   };
 }
 
-/** Removes letters that a generation has although they were dropped, as when both happened at the same moment. */
+/** Removes letters of a generation that were dropped while they were written. */
 export async function forgetDropped(control: Db, { db, since }: { db: Db; since: Date }, topic: string): Promise<void> {
   const letters = lettersIn(db);
   const decisions = decisionsIn(control).find({

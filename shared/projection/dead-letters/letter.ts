@@ -1,4 +1,4 @@
-/** What a dead letter keeps of a message that could not be applied, and what can be read of such a message. */
+/** Makes dead letters of messages, and reads such messages loosely: which stores and customers they may name. */
 import { Binary } from 'mongodb';
 import { eventHeaders, type EventMessage, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
 import type { EventRejected } from '../../events/rejection.ts';
@@ -8,7 +8,7 @@ import { isId } from '../../events/fields.ts';
 
 /** Key and headers are kept up to this size each, as a guard against a message that is all header. */
 const MAX_HEADER_BYTES = 65_536;
-/** What a document needs for each header, however little that says. */
+/** The least bytes that a document needs for each header. */
 const BYTES_OF_A_HEADER = 48;
 
 export function toDeadLetter(
@@ -37,7 +37,7 @@ export function toDeadLetter(
   };
 }
 
-/** Without the content, which Kafka has. It reads nothing that a publisher chose, so that no message can make it fail. */
+/** A letter without content, which Kafka has. It reads nothing of the publisher's, so no message can make it fail. */
 export function toBareLetter(
   topic: string,
   partition: number,
@@ -57,7 +57,7 @@ export function toBareLetter(
       published_at: new Date(Number(message.timestamp)),
     };
   }
-  // It stands for all of the batch's offsets.
+  // One letter for all offsets of the batch.
   const { from, to } = unreadable;
   const last = to ?? from;
   return {
@@ -70,7 +70,7 @@ export function toBareLetter(
   };
 }
 
-/** The content of a letter that keeps nothing of its message but place and reason. */
+/** The content of a letter that keeps only place and reason. */
 export const NOTHING_KEPT = {
   key: null,
   headers: [],
@@ -104,10 +104,10 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
   return { kept, bytes, cut };
 }
 
-/** A larger message is not parsed for this; what it says of people goes when the letter expires. */
+/** Larger messages are not parsed: their personal data goes when the letter expires. */
 const MAX_PARSED_BYTES = 4_194_304;
 
-/** What can be read of an event in either content mode. */
+/** The readable parts of an event in either content mode. */
 export function readLoosely({ value: bytes, headers }: EventMessage) {
   const value = parse(bytes);
   const named = [...eventHeaders(headers)].flatMap(([name, text]) =>
@@ -122,7 +122,7 @@ function decoded(base64: unknown): unknown {
   return typeof base64 === 'string' ? parse(Buffer.from(base64, 'base64')) : undefined;
 }
 
-/** The customers that a message is about or names, as `<store id>/<customer id>`; none where it cannot be read. */
+/** The customers that a message is about or names, as `<store id>/<customer id>`; none if it cannot be read. */
 export function customersIn(message: EventMessage): string[] {
   const { attributes, data: given } = readLoosely(message);
   const data = asObject(given);

@@ -14,10 +14,10 @@ import { EventRejected } from '../../events/rejection.ts';
 import { applyWithCheckpoint, type Claim } from '../slice/checkpoint.ts';
 import type { Slice } from '../slice/slice.ts';
 
-/** Where in the log customers were deleted last, of those whom a slice deletes: by `<store id>/<customer id>`. */
+/** The offset of the last deletion of each customer in a slice, by `<store id>/<customer id>`. */
 export type Deletions = ReadonlyMap<string, number>;
 
-/** Writes dead letters as the transaction's last step. @param limits `null` where they replace letters that are there. */
+/** Writes dead letters as the transaction's last step. @param limits `null` if they replace existing letters. */
 export async function writeDeadLetters(
   db: Db,
   session: ClientSession,
@@ -42,7 +42,7 @@ function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
   return { ...letter, ...NOTHING_KEPT, erased: true };
 }
 
-/** Nothing is kept of messages that name a customer who is deleted by now, or was deleted behind them in the slice. */
+/** Empties letters of messages that name a customer who is deleted, or whom the slice deletes behind them. */
 async function withoutDeleted(
   db: Db,
   session: ClientSession,
@@ -69,7 +69,7 @@ async function withoutDeleted(
   );
 }
 
-/** Notes which positions the stores had given by then: a later deletion reaches what was written up to its own. */
+/** Notes the present positions of the stores: a later deletion erases letters up to its own position. */
 async function withPositions(
   db: Db,
   session: ClientSession,
@@ -98,7 +98,7 @@ function tombstoneIdOf(customer: string): string {
 }
 
 const CENSUS_MS = 1_000;
-/** Counting takes a twentieth of the time at most, however many letters there are. */
+/** Counting takes at most a twentieth of the time. */
 export const CENSUS_SHARE = 20;
 
 export async function takeCensus(
@@ -117,7 +117,7 @@ export async function takeCensus(
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
-/** Bounds the bytes of a topic's letters, softly: the count is a second old. Beyond that a letter has place and reason alone. */
+/** Bounds the bytes of a topic's letters, by a count that may be a second old. Beyond the bound a letter has only place and reason. */
 export class LetterLimits {
   readonly #collection: Collection<DeadLetter>;
   readonly #topic: string;
@@ -149,7 +149,7 @@ export class LetterLimits {
   }
 }
 
-/** The letter keeps nothing that a publisher chose: nothing can make this fail too. @param db where the topic's letters lie. */
+/** Makes dead letters without content, so that no message can make it fail. @param db the database of the letters. */
 export async function giveUpSlice(claim: Claim, slice: Slice, db: Db): Promise<DeadLetter[]> {
   const { topic, partition, messages } = slice;
   const rejection = new EventRejected('projection_failed', 'its transaction failed again and again');

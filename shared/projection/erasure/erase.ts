@@ -1,6 +1,6 @@
 /**
- * Erases deleted customers from orders, reviews and dead letters. A slice erases customers whom few records name. For the others an
- * erasure begins: readers mask the customer from the commit on, and pieces follow in the background (`pieces.ts`).
+ * Erases deleted customers from orders, reviews and dead letters. A slice erases customers whom few records name. For the others it begins
+ * an erasure: readers mask the customer from the commit on, and pieces follow in the background (`pieces.ts`).
  */
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -24,7 +24,7 @@ import { NOTHING_KEPT } from '../dead-letters/letter.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db, Filter } from 'mongodb';
 
-/** What a slice erases at most, of all customers that it deletes; letters may be large. */
+/** The most that a slice erases, of all customers together; letters may be large. */
 export const MAX_SLICE = { documents: 500, characters: 4 * 1_048_576, letters: 100 };
 
 interface Deleted {
@@ -33,7 +33,7 @@ interface Deleted {
   before: ReadonlyMap<string, Stamp>;
 }
 
-/** Erases in the session's transaction, before the slice's own documents are written: those are right as they are. */
+/** Erases in the session's transaction, before the slice writes its own documents, which need no erasing. */
 export async function eraseCustomers(
   db: Db,
   session: ClientSession,
@@ -87,7 +87,7 @@ async function leavesLetters(db: Db, session: ClientSession, erased: Deleted['cu
   return false;
 }
 
-/** Erasures that are under way begin anew: what came since they began is to be erased as well. */
+/** Begins erasures. Current ones start again, since new records may name the customer. */
 async function begin(db: Db, session: ClientSession, erasures: readonly Erasure[]): Promise<void> {
   if (erasures.length === 0) return;
   await erasuresIn(db).bulkWrite(
@@ -115,7 +115,7 @@ export interface Erasing {
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
   erased: number;
-  /** Whether a customer whose records exceed the budget loses what is within it. */
+  /** Whether a customer's records are erased in part if they exceed the budget. */
   inPart: boolean;
 }
 
@@ -123,11 +123,11 @@ interface Target {
   id: string;
   /** Records up to this position are erased. */
   upTo: number;
-  /** The sort key of the last document that was read; empty at the beginning. Not for several targets at once. */
+  /** The sort key of the last document read; empty at the beginning, and for several targets together. */
   after: string;
 }
 
-/** Where the budget ended: the first customer of whom something may be left, and the last key that was read. */
+/** Where the budget ended: the first customer with possible rest, and the last key read. */
 interface End {
   id: string;
   after: string;
@@ -142,7 +142,7 @@ export async function eraseKind(work: Erasing, entity: EntityName, targets: read
     session,
     hint: 'by_customer',
     sort: { customer_id: 1, rank_key: 1 },
-    // One more than the budget allows: then it is exceeded.
+    // One more than the budget, to see whether it is exceeded.
     limit: Math.max(0, budget.documents) + 1,
   });
   const byId = new Map(targets.map((target) => [target.id, target]));
@@ -184,7 +184,7 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
     : { store_id, customer_id: { $in: targets.map(({ id }) => id) } };
 }
 
-/** Erases letters in the session's transaction: where the message lies and why it died is all that is left. */
+/** Erases letters in the session's transaction: only place and reason stay. */
 export async function eraseLetters(db: Db, session: ClientSession, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await lettersIn(db).updateMany(
@@ -194,7 +194,7 @@ export async function eraseLetters(db: Db, session: ClientSession, ids: readonly
   );
 }
 
-/** The next letters that pass a filter. Those that are erased no longer say whom they name. */
+/** The next letters that pass a filter. Erased ones no longer name customers. */
 export async function findLetters(
   db: Db,
   session: ClientSession,
@@ -213,7 +213,7 @@ export function lettersUpTo(customer: string, position: number): Filter<DeadLett
   return { customers: customer, [`positions.${storeId}`]: { $not: { $gt: position } } };
 }
 
-/** A store with erasures under way, as its stamp says. Entries of another kind are those of earlier releases. */
+/** The queue entry of a store with erasures. Entries of other kinds are from earlier releases. */
 export interface QueuedStore {
   _id: string;
   store_id: string;
@@ -231,7 +231,7 @@ function queueId(storeId: string): string {
   return `${storeId}/erasures`;
 }
 
-/** Enters stores, in the transaction in which their stamps begin to say that they have erasures. */
+/** Enqueues stores, in the transaction that sets `erasing` in their stamps. */
 export async function enqueueStores(
   db: Db,
   session: ClientSession,
@@ -284,7 +284,7 @@ export async function verifyErasures(
   compare('erasures under way, by the queue', some(await isQueued(db, session, storeId)), expected);
 }
 
-/** Repairs the queue, in the session's transaction. @returns whether the stamp has to say that there are erasures. */
+/** Repairs the queue in the session's transaction. @returns whether the stamp needs `erasing`. */
 export async function repairErasures(db: Db, session: ClientSession, storeId: string): Promise<boolean> {
   const first = await findFirst(db, session, storeId);
   if (first === null) await dequeueStore(db, session, storeId);

@@ -1,13 +1,13 @@
-/** A piece of a store's erasures. Records with later positions stay: they were written after the deletion. */
+/** Erases one piece of a store. Records with later positions stay: they were written after the deletion. */
 import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
 import { COLLECTIONS, DEAD_LETTERS, idsOfStore, type Stamp, stampsIn } from '../../read-models/collections.ts';
 import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS, erasuresIn } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import { dequeueStore, eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
 
-/** What a piece erases at most; letters may be large. */
+/** The most that a piece erases; letters may be large. */
 export const MAX_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };
-/** Customers whom little names are erased together. */
+/** The most customers that one piece erases. */
 const MAX_TOGETHER = 100;
 
 export interface ErasedPiece {
@@ -49,7 +49,7 @@ export async function erasePiece(
   return { erased: work.erased, isLast, given };
 }
 
-/** What one piece continues: one erasure in the middle of a collection, or several before the same one. */
+/** The erasures that one piece continues: one in the middle of a collection, or several at the same collection. */
 function firstOf(next: readonly Erasure[]): readonly Erasure[] {
   const first = next[0]?.done;
   if (first !== undefined && first.after !== '') return next.slice(0, 1);
@@ -57,7 +57,7 @@ function firstOf(next: readonly Erasure[]): readonly Erasure[] {
   return next.slice(0, Math.min(other === -1 ? next.length : other, MAX_TOGETHER));
 }
 
-/** How far erasures are that are not done: `null` for those that were not begun. */
+/** The progress of unfinished erasures; `null` for one that was not begun. */
 type Reached = Map<string, ErasureProgress | null>;
 
 /** Erases within the budget. @returns the erasures that are not done. */
@@ -66,7 +66,7 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
   let { collection, after } = erasures[0]?.done ?? { collection: '', after: '' };
   const idOf = (erasure: Erasure) => erasure._id.slice(erasure.store_id.length + 1);
   for (const [index, entity] of NAMING_CUSTOMERS.entries()) {
-    // The kinds before the one that it is at are done.
+    // Kinds before this one are done.
     if (collection !== '' && collection !== COLLECTIONS[entity]) continue;
     const open = erasures.filter(({ _id }) => !reached.has(_id));
     const targets = open.map((erasure) => ({ id: idOf(erasure), upTo: erasure.position, after }));
@@ -111,7 +111,7 @@ async function noteProgress(
   await erasuresIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Last of all, so that a slice of the store that another process applies is seldom in conflict with it. */
+/** The last write, so that it seldom conflicts with a slice of the store in another process. */
 async function writeStamp(
   { db, session, storeId, taken }: Erasing,
   before: Stamp | null,

@@ -1,4 +1,4 @@
-/** Applies a slice in one transaction. The checkpoint comes first: a process that lost the partition writes nothing. */
+/** Applies a slice in one transaction. The checkpoint is written first: a process that lost the partition writes nothing. */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
@@ -13,12 +13,12 @@ import { readStored } from './stored.ts';
 import { writePlan } from './write.ts';
 
 interface ApplyOptions {
-  /** For dead letters; `null` where they replace letters that are there. */
+  /** For dead letters; `null` if they replace existing letters. */
   limits?: Pick<LetterLimits, 'admit'> | null;
-  /** Moves the partition's checkpoint behind the slice; absent where the slice is not the partition's next one. */
+  /** Moves the partition's checkpoint behind the slice; absent unless the slice is the partition's next one. */
   checkpoint?: () => Promise<void>;
   findErased: FindErased;
-  /** Of this process and generation; told by the caller once the transaction is committed (`AppliedSlice.given`). */
+  /** Those of this process and generation. The caller reports `AppliedSlice.given` to them once committed. */
   epochs?: Epochs;
   reader?: ChangeReader;
   trees?: TreeCache;
@@ -51,7 +51,7 @@ export async function applyChanges(
   if (left.passedBy > 0) chains = fold(left.entries);
   const planned = plan(chains, stored);
   planned.outdated += left.passedBy;
-  // Otherwise they would survive several garbage collections until the transaction ends.
+  // Freed early: they would survive several garbage collections until the transaction ends.
   chains.clear();
   decoded.entries.length = 0;
   left.entries.length = 0;

@@ -1,6 +1,6 @@
 /**
- * What the messages of a slice say. While a transaction waits for MongoDB, messages of the next slice are read ahead. Their documents
- * are made at once, for the expected context: parsed states would outlive several collections of garbage (decision 0028).
+ * Decodes the messages of a slice. While a transaction waits for MongoDB, those of the next slice are read ahead, and their documents are
+ * made for the expected context: parsed states would survive several garbage collections (decision 0028).
  */
 import type { LogMessage } from '../../kafka/message.ts';
 import { EventRejected } from '../../events/rejection.ts';
@@ -40,7 +40,7 @@ export function decode(messages: readonly LogMessage[], reader = new ChangeReade
   return { entries, rejected };
 }
 
-/** What one entity went through: its entries, versions ascending. */
+/** The entries of one entity, versions ascending. */
 export interface Chain {
   /** `<entity>/<store id>/<entity id>` */
   key: string;
@@ -49,7 +49,7 @@ export interface Chain {
   outdated: number;
 }
 
-/** What an entity went through is kept: no outcome depends on where slices are cut. What is not newer is dropped. */
+/** Groups entries by entity and drops outdated ones. All others stay, so that the result does not depend on how slices are cut. */
 export function fold(entries: readonly Entry[]): Map<string, Chain> {
   const chains = new Map<string, Chain>();
   for (const entry of entries) {
@@ -68,8 +68,8 @@ export function fold(entries: readonly Entry[]): Map<string, Chain> {
 }
 
 /**
- * Leaves out what a slice says of erased stores. Only a store without a stamp can be one, or one that began anew: an erasure takes the
- * stamp away first, so that no slice of the store continues beside it, and no other store is asked about.
+ * Leaves out events of erased stores. Only stores without a stamp, or with `erased_at`, can be erased ones: an erasure removes the stamp
+ * first, which conflicts with every slice of the store. So other stores cost no read.
  */
 export async function withoutErasedStores(
   slice: Slice,
@@ -103,35 +103,35 @@ export async function withoutErasedStores(
   return { ...left, passedBy, erasedAt: erased.times };
 }
 
-/** What is kept of a change from its reading until its slice is planned. */
+/** A change between reading and planning. */
 export interface ProjectedChange extends Pick<
   Change,
   'entity' | 'storeId' | 'id' | 'sequence' | 'time' | 'newerVersion'
 > {
   deletes: boolean;
   customerId: string | null;
-  /** The offset that a store's state names. */
+  /** The offset in a store's state. */
   timezoneOffset: string | null;
   /** The document that shows its state. @throws what the projection throws. */
   documentIn: (context: ProjectionContext) => Unplaced<ReadModelDocument>;
 }
 
-/** Stores whose last offset is cached: documents are made for it before the stamp is read. */
+/** Stores whose last offset is cached, for which documents are made before the stamp is read. */
 const CACHED_OFFSETS = 10_000;
-/** So many messages are read before others get the processor again. */
+/** Messages that are read ahead before the event loop is yielded. */
 const A_TURN = 32;
 
 export class ChangeReader {
   readonly #offsets: LRUCache<string, string>;
-  /** What was read ahead; `null` once it was taken. */
+  /** Messages that were read ahead; `null` once taken. */
   readonly #ahead = new WeakMap<EventMessage, ProjectedChange | null>();
 
-  /** @param offsets how many it caches: memory is taken for all of them at once. */
+  /** @param offsets how many it caches; memory for all is allocated at once. */
   constructor(offsets = CACHED_OFFSETS) {
     this.#offsets = new LRUCache({ max: offsets });
   }
 
-  /** Reads messages when nothing else is to be done, as far as `read` does not come first. */
+  /** Reads messages while the event loop is idle, unless `read` comes first. */
   async readAhead(messages: readonly LogMessage[]): Promise<void> {
     for (let at = 0; at < messages.length; at += A_TURN) {
       await nextTurn();
@@ -139,7 +139,7 @@ export class ChangeReader {
         try {
           if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
         } catch {
-          // The slice that takes the message fails in the same way, and handles it.
+          // `read` fails in the same way, and its caller handles that.
         }
       }
     }
@@ -176,7 +176,7 @@ export class ChangeReader {
   }
 }
 
-/** `null` where none can be made: it is tried again when it is needed, and fails there. */
+/** `null` if it fails: the attempt is repeated when the document is needed, and fails there. */
 function draft(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> | null {
   try {
     return projectDocument(change, context);

@@ -1,4 +1,4 @@
-/** Where categories stand, and how many products name each: with it a page is found without asking every product. */
+/** Counts the products of each category, so that a page of products is found without reading all. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../read-models/collections.ts';
 import { nextVersion } from '../rank-tree/loaded-tree.ts';
 
-/** What the layout depends on: the category that a product names, empty for none, or the position of a category. */
+/** The place in the layout: a product's category, empty for none, or a category's position. */
 export type Place = string | number;
 
 export const PLACED_FIELDS = { category_id: 1, position: 1 } as const;
@@ -24,10 +24,10 @@ export function placeOf(entity: EntityName, document: object): Place | null {
   return null;
 }
 
-/** What changes in stores' layouts: by store id, how many products more or fewer name a category, by the id of its count. */
+/** By store id and id of the count: how many products more or fewer name a category. */
 export type LayoutChanges = Map<string, Map<string, number>>;
 
-/** Notes that a product or category is in another place; `null` where it did not exist, or is gone. */
+/** Notes a new place of a product or category; `null` if it did not exist, or is gone. */
 export function noteLayout(changes: LayoutChanges, storeId: string, before: Place | null, after: Place | null): void {
   if (before === after) return;
   const products = changes.get(storeId) ?? new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What the transaction of a slice writes. Pure: the same events lead to the same documents, however they are cut. */
+/** Plans the writes of a slice. Pure: the same events lead to the same documents, however they are cut into slices. */
 import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import {
@@ -39,14 +39,13 @@ export interface Plan {
   stamps: Map<string, StampChange>;
   /** Versions of the stores' own records that changed or went, by store id. */
   storeRecords: Map<string, number>;
-  /** By store id, with the index of the last deletion: documents that name these customers and are not written here lose their data. */
+  /** Deleted customers by store id, with the index of their last deletion: their data goes from stored documents. */
   erased: Map<string, Map<string, number>>;
   trees: TreeChanges;
-  /** What changes in the order of the stores' product lists. */
   layouts: LayoutChanges;
   /** Changes whose document could not be made, with their message's index in the slice. */
   failed: Rejected[];
-  /** Of changes that take effect, what is counted once they are committed: documents are large, and go as soon as they can. */
+  /** The effective changes, for metrics, without their documents, which are large. */
   applied: Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[];
   outdated: number;
 }
@@ -84,7 +83,7 @@ export function plan(chains: ReadonlyMap<string, Chain>, stored: Stored): Plan {
   return result;
 }
 
-/** What one entity comes to: its entries that take effect, and the document that shows the last of them; `null` where that deletes. */
+/** The effective entries of one entity, and the document of the last; `null` if that deletes. */
 interface Outcome {
   key: string;
   entries: readonly Entry[];
@@ -92,7 +91,7 @@ interface Outcome {
   document: Unplaced<ReadModelDocument> | null;
 }
 
-/** The outcome of an entity's newer entries. One of which no document can be made counts as if it had not come. */
+/** The outcome of an entity's newer entries. An entry whose document cannot be made is skipped. */
 function outcomeOf(
   key: string,
   entries: readonly Entry[],
@@ -114,7 +113,7 @@ function outcomeOf(
   return null;
 }
 
-/** Events that another one of the same record follows count as well: so a record's position does not depend on where slices are cut. */
+/** Replaced events take positions too, so that a record's position does not depend on how slices are cut. */
 function takePositions(result: Plan, outcomes: readonly Outcome[], stored: Stored): ReadonlyMap<Entry, number> {
   const positions = new Map<Entry, number>();
   for (const entry of outcomes.flatMap(({ entries }) => entries).toSorted((a, b) => a.at - b.at)) {
@@ -187,7 +186,7 @@ function projectEntry(
   });
 }
 
-/** The store's offset as the event at index `at` finds it, its own record included. */
+/** The store's offset for the event at index `at`, including that event. */
 function offsetAt(storeEntries: readonly Entry[] | undefined, before: string | undefined, at: number): string {
   let offset = before;
   for (const entry of storeEntries ?? []) {

@@ -1,4 +1,4 @@
-/** What is stored of the entities that a slice touches, read inside its transaction. */
+/** Reads the stored state of a slice's entities within its transaction. */
 import type { ClientSession, Db } from 'mongodb';
 import {
   BY_ID,
@@ -70,7 +70,7 @@ export async function readStored(db: Db, session: ClientSession, chains: Readonl
   };
 }
 
-/** Tombstones that there may be: of the entities, and of the customers whom they name. */
+/** Possible tombstones, of the entities and of the customers whom they name. */
 function tombstoneIdsOf(chains: ReadonlyMap<string, Chain>, stamps: ReadonlyMap<string, Stamp>): ReadonlySet<string> {
   const tombstoneIds = new Set<string>();
   for (const { key, entries } of chains.values()) {

@@ -1,4 +1,4 @@
-/** Writing a plan: every change of a slice's transaction but the checkpoint, in few round trips. */
+/** Writes a plan: all of a slice's transaction but the checkpoint, in few round trips. */
 import { type AnyBulkWriteOperation, type ClientSession, type Db, MongoServerError } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -25,13 +25,13 @@ import type { Stored } from './stored.ts';
 interface Marks {
   epochs: Epochs;
   trees: TreeCache;
-  /** When stores were erased that may begin anew. */
+  /** When the stores were erased, for stamps that begin again. */
   erasedAt: ReadonlyMap<string, Date>;
   /** The slice, if it is its partition's next one. */
   slice: Pick<Slice, 'partition' | 'next'> | null;
 }
 
-/** @param stored the stamps before it. @returns the positions that are given by it. */
+/** @param stored the stamps before. @returns the positions that it gives. */
 export async function writePlan(
   db: Db,
   session: ClientSession,
@@ -40,10 +40,10 @@ export async function writePlan(
   partition: number,
   marks: Marks,
 ): Promise<GivenPositions> {
-  // Whatever takes effect moves a stamp.
+  // Every effective change moves a stamp.
   if (plan.stamps.size === 0) return new Map();
   await writeTombstones(db, session, plan);
-  // Before the documents: those of this slice are right as they are, also where a customer is back.
+  // Before the documents, which need no erasing, also if a customer is back.
   const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
   await eraseCustomers(db, session, deleted, partition);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
@@ -109,8 +109,7 @@ async function writeStamps(
       ...under('counts', counts),
       ...under('tombstones', tombstones),
     };
-    // They follow the stamp read in this transaction. A process that gave positions meanwhile has changed the stamp: one of the two
-    // conflicts.
+    // They follow the stamp as read in this transaction: another process that gives positions meanwhile causes a write conflict.
     const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
     given.set(_id, taken);
     if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
@@ -152,7 +151,7 @@ interface Inserted {
   writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
 }
 
-/** The driver's own way serializes each by itself and copies it three times (decision 0028). @throws {MongoServerError} */
+/** The driver's `insertMany` serializes each document separately and copies it three times (decision 0028). @throws {MongoServerError} */
 export async function insertDocuments(
   db: Db,
   session: ClientSession,
@@ -161,7 +160,7 @@ export async function insertDocuments(
 ): Promise<void> {
   for (const part of inParts(documents)) {
     const reply: Inserted = await db.command({ insert: collection, documents: part, ordered: false }, { session });
-    // MongoDB tells mistakes of single documents in an answer that is otherwise good.
+    // Errors of single documents are in a successful reply.
     const [error] = reply.writeErrors ?? [];
     if (error !== undefined) throw new MongoServerError(error);
   }

@@ -14,11 +14,11 @@ export interface ProjectionContext {
   customerErased: boolean;
 }
 
-/** Which record a document is of, its version, and the offset that it is made for. */
+/** The fields of every document: its record and version, and the offset of its date-times. */
 type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
 
 export interface Projection<E extends EntityName> {
-  /** What the document that shows a state has beside what all have. */
+  /** The fields of the document that not all documents have. */
   project: (change: Changed<E>, context: ProjectionContext) => Omit<Unplaced<Documents[E]>, CommonField>;
   customerOf?: (state: EntityStates[E]) => string | null;
 }

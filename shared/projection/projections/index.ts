@@ -30,7 +30,7 @@ function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projecti
   return projections[entity];
 }
 
-/** Where local time may not tell a date-time exactly, for `EXACT`: after the next move of the offset the instants would be unknown. */
+/** Uses `EXACT` if local time does not show a date-time exactly: otherwise a new offset could not be applied to it. */
 export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
   const document = documentOf(change, context);
   const fields = document as object as Record<string, unknown>;

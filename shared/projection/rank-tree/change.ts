@@ -67,14 +67,14 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
   return [...touched.values()];
 }
 
-/** Makes a tree of all records: where it had no leaves or was damaged, or a leaf must join the one before it in another node. */
+/** Builds a tree of all records: if it had no leaves, was damaged, or a leaf must join the one before it in another node. */
 async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
   const { db, session, tree, storeId } = transaction;
   await nodesIn(db).deleteMany(nodesOf(tree.name, storeId), { session });
   return buildTree(transaction);
 }
 
-/** What a slice brings to leaves of one node of level 0. */
+/** The changes of leaves in one node of level 0. */
 interface Touched {
   node: TreeNode;
   /** Where the node ends; `null` for the tree's end. */
@@ -82,19 +82,19 @@ interface Touched {
   shares: Map<Part, Share>;
 }
 
-/** A boundary is the beginning of a key. Of a customer's name nothing may stay when they go. */
+/** Whether a leaf's boundary is the beginning of a removed key: no part of a deleted customer's name may stay. */
 function isNamed({ boundary }: Part, { removed }: Share): boolean {
   return boundary !== '' && removed.some(({ key }) => key.startsWith(boundary));
 }
 
-/** Whether the leaf that must go together with the one before it has that in another node. */
+/** Whether a leaf must be merged with the one before it, which lies in another node. */
 function isNamedAcross({ node, shares }: Touched): boolean {
   const [first] = node.parts;
   const share = first === undefined ? undefined : shares.get(first);
   return first !== undefined && share !== undefined && isNamed(first, share);
 }
 
-/** Whether a leaf outgrew its bounds. One record alone is no leaf that could be cut. */
+/** Whether a leaf outgrew its bounds. A single record cannot be cut. */
 function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: Part): boolean {
   return total > leafRecords || (bytes > leafBytes && total > 1);
 }
@@ -102,7 +102,7 @@ function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: 
 /** An update that removes more pieces of text than this would be nested too deep. */
 const MAX_REMOVED = 20;
 
-/** Changes the leaves of one node, in which what comes and goes is counted. @returns how many leaves there are more. */
+/** Changes the leaves of one node, whose counts are up to date. @returns how many leaves it has more. */
 async function changeLeaves(
   transaction: TreeTransaction,
   { node, end, shares }: Touched,
@@ -125,7 +125,7 @@ async function changeLeaves(
     if (tree.searched) texts.push(changeTexts(transaction, part.boundary, share));
   }
   const before = node.parts.length;
-  // From the back, so that the indexes of those in front stay right.
+  // From the back, so that the indexes before stay valid.
   for (const [first, last] of cuts.toReversed()) {
     const leaf = node.parts[first];
     const share = leaf === undefined || last > first ? undefined : shares.get(leaf);
@@ -208,7 +208,7 @@ export async function maintainTrees(
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
   }
-  // They are few, so that it costs less than removing them first, as it is done with documents (decision 0028).
+  // Unlike documents, few nodes are cheaper to replace than to remove and insert (decision 0028).
   const operations = nodes.map(({ _id, ...replacement }): AnyBulkWriteOperation<RankNode | LeafTexts> => ({
     replaceOne: { filter: { _id }, replacement, upsert: true },
   }));
@@ -219,7 +219,7 @@ export async function maintainTrees(
   return roots;
 }
 
-/** How the counts of facets change, by how much; what comes to nothing is left out. */
+/** By how much the counts of facets change, without zeros. */
 function countsOf({ added, removed }: TreeChange): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { facet } of added) counts[facet] = (counts[facet] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** A tree in memory: its uppermost node, and those below that were needed; the cache of such trees; and what a slice changes in them. */
+/** A tree in memory, with the nodes that were needed; the cache of such trees; and the changes of a slice. */
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { LRUCache } from 'lru-cache';
@@ -21,7 +21,7 @@ export interface LeafPlace {
   end: string | null;
 }
 
-/** Beside its boundary. */
+/** Without its boundary. */
 const BYTES_OF_A_PART = 330;
 
 export class LoadedTree {
@@ -48,7 +48,7 @@ export class LoadedTree {
     return this.#top.asPart();
   }
 
-  /** Bytes that its nodes in memory take, about: boundaries may be names of hundreds of characters. */
+  /** The approximate bytes of its nodes: boundaries may be names of hundreds of characters. */
   get size(): number {
     let size = 0;
     for (const { parts } of this.#nodes()) {
@@ -57,7 +57,7 @@ export class LoadedTree {
     return size;
   }
 
-  /** The parts on the way to a key whose node is not in memory: none, or the uppermost. */
+  /** The uppermost part on the way to a key whose node is not in memory, if any. */
   missingFor(key: string): { level: number; part: Part } | null {
     let node = this.#top;
     while (node.level > 0) {
@@ -69,7 +69,7 @@ export class LoadedTree {
     return null;
   }
 
-  /** Adds a record to all parts that cover its key, or takes it from them. The way there must be in memory. */
+  /** Adds a record to all parts that cover its key, or removes it. The nodes on the way must be in memory. */
   count(entry: RankEntry, by: 1 | -1): LeafPlace | null {
     const { key, facet, texts } = entry;
     let node = this.#top;
@@ -103,7 +103,7 @@ export class LoadedTree {
     }
   }
 
-  /** The nodes that are to be written for the tree to be stored as it is here; from now on it counts as stored. */
+  /** The nodes that must be written. From now on they count as stored. */
   takeChanged(tree: RankTree, storeId: string): RankNode[] {
     const changed: RankNode[] = [];
     for (const node of this.#nodes()) {
@@ -142,14 +142,14 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
 /** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
 const CACHED_BYTES = 50_000_000;
 
-/** An entry belongs to one version of its tree, which the stamp names: after an aborted transaction nodes are read again. */
+/** An entry holds one version of its tree, which the stamp names: after an aborted transaction nodes are read again. */
 export class TreeCache {
   readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
     maxSize: CACHED_BYTES,
     sizeCalculation: ({ loaded }) => loaded.size,
   });
 
-  /** Takes the tree of a version out of the cache: it is about to be changed, and is wrong if the transaction is undone. */
+  /** Removes the tree of a version from the cache: the caller changes it, and the transaction may fail. */
   take(transaction: TreeTransaction, version: string | undefined): LoadedTree | null {
     const key = keyOf(transaction);
     const cached = this.#trees.get(key);
@@ -184,7 +184,7 @@ export interface TreeChange {
 /** By `<tree>/<store id>`. */
 export type TreeChanges = Map<string, TreeChange>;
 
-/** Notes that a record lay in some places before, and lies in others now; a place that it keeps is no change. */
+/** Notes the places of a record before and after. Places that it keeps are no change. */
 export function noteMove(
   changes: TreeChanges,
   storeId: string,

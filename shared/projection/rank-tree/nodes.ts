@@ -1,4 +1,4 @@
-/** Nodes of a tree in memory, and how they are cut: records in order into leaves, the parts of a node into several nodes. Pure. */
+/** Nodes of a tree in memory; cuts records into leaves, and nodes into several. Pure. */
 import { boundaryBetween, compareKeys, indexOfKey } from '../../read-models/rank-tree/keys.ts';
 import { type Counts, type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
 import { bytesOfTexts, type SearchTexts } from '../../read-models/search-texts.ts';
@@ -7,18 +7,18 @@ import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
 /** A part of a node: a leaf, or what the node below covers. */
 export interface Part extends Counts {
   boundary: string;
-  /** The node that the part stands for; `null` at level 0, and where it is not loaded. */
+  /** The node below; `null` at level 0, or if it is not loaded. */
   below: TreeNode | null;
   /** Of a leaf in the tree that is searched: bytes of its texts. */
   bytes?: number;
-  /** Of a leaf, where it is known: no record of it has a key below this one. */
+  /** In a leaf, if known: no record has a lower key. */
   lowest?: string;
 }
 
 export class TreeNode {
   readonly level: number;
   parts: Part[];
-  /** Whether it is stored in another way, or not at all. */
+  /** Whether it must be written. */
   isChanged: boolean;
 
   private constructor(level: number, parts: Part[], isChanged: boolean) {
@@ -94,8 +94,8 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
 }
 
 /**
- * Cuts a leaf whose new records all came before its old ones, without reading the old ones: the last of the new leaves keeps them.
- * @param leaf as it is with the new ones. @returns `null` where they lie among the others, or that is not known.
+ * Cuts a leaf whose new records all lie before its old ones, without reading those: the last new leaf keeps them.
+ * @param leaf counts the new records already. @returns `null` if they lie among the others, or that is unknown.
  */
 export function splitPrepended(tree: RankTree, leaf: Part, added: readonly RankEntry[]): Part[] | null {
   const [first, last] = [added[0], added.at(-1)];
@@ -140,7 +140,7 @@ function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' 
   return { texts, bytes: bytesOfTexts(texts) };
 }
 
-/** Divides a node that has too many parts into neighbours; the first of them is the node itself. Other nodes stay as they are. */
+/** Divides a node with too many parts into neighbours, of which the first is the node itself. Other nodes stay. */
 export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
   const { level, parts } = node;
   if (parts.length <= nodeParts) return [node];
@@ -157,11 +157,11 @@ export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode
   ];
 }
 
-/** How full parts are made that will hardly grow any more, and those that may. */
+/** How full parts are made that hardly grow, and those that may. */
 const FULL = 0.9;
 const HALF_FULL = 0.6;
 
-/** Where new ones come in front, the parts behind are made nearly full and the front one small, so that it is not cut again soon. */
+/** If new ones come in front, the parts behind become nearly full and the front one small, so that it is not cut again soon. */
 function partSizes(length: number, most: number, front: boolean): number[] {
   if (length <= most * HALF_FULL) return [length];
   if (front) {
@@ -176,7 +176,7 @@ function partSizes(length: number, most: number, front: boolean): number[] {
   );
 }
 
-/** As above, where a record counts for as many as its texts take the room of: so a leaf that is cut is within both bounds. */
+/** The same with records weighted by the bytes of their texts, so that a cut leaf is within both bounds. */
 function weighedSizes(records: readonly RankEntry[], { leafRecords, leafBytes }: RankTree): number[] {
   const weights = records.map(({ texts }) =>
     texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),

@@ -13,12 +13,12 @@ import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
 /** All in one round trip. */
 const ONE_BATCH = 100_000;
 
-/** Nodes that one command names: their `_id`s hold names, and a command has 16 MiB at most. */
+/** The most nodes of one command: their `_id`s hold names, and a command has at most 16 MiB. */
 const MAX_NAMED = 2_000;
 
 /**
  * Loads the nodes on the way to keys, level by level.
- * @param cached what of the tree is in memory already. @returns `null` where a node is missing or cannot be read.
+ * @param cached the part in memory. @returns `null` if a node is missing or cannot be read.
  */
 export async function loadTree(
   transaction: TreeTransaction,
@@ -84,7 +84,7 @@ export type TextOperations = AnyBulkWriteOperation<LeafTexts>[];
 
 type TreePlace = Pick<TreeTransaction, 'tree' | 'storeId'>;
 
-/** What comes to a leaf, and what goes. */
+/** The records that are added to a leaf and removed from it. */
 export interface Share {
   added: RankEntry[];
   removed: RankEntry[];
@@ -110,7 +110,7 @@ export function changeTexts(
   };
 }
 
-/** A text with pieces removed and added. Of pieces that are alike it does not matter which one goes. */
+/** A text with pieces removed and added. Of equal pieces any may go. */
 function changedText(field: string, added: readonly string[], removed: readonly string[]): Document | string {
   let text: Document | string = field;
   for (const piece of removed) {
@@ -135,7 +135,7 @@ export function removeTexts({ tree, storeId }: TreePlace, boundary: string): Tex
   return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
 }
 
-/** How full leaves are made: none is cut again soon. */
+/** How full new leaves are, so that none is cut again soon. */
 const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 

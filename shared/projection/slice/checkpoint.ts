@@ -1,4 +1,4 @@
-/** How far a partition is applied. Who is assigned one claims its checkpoint: nothing of the former owner can commit then. */
+/** Checkpoints: the positions of partitions. A new owner claims the checkpoint; then the former owner cannot commit. */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions } from 'mongodb';
 import { systemClock } from '../../waiting.ts';
@@ -31,7 +31,7 @@ export interface LastMessage {
   digest?: string;
 }
 
-/** By what a message is known again. */
+/** The identity of a message. */
 export function identityOf(message: LogMessage): Required<LastMessage> {
   const { offset, timestamp } = message;
   const isWhole = message.unreadable === undefined && message.valueBytes === undefined;
@@ -44,7 +44,7 @@ export function identityOf(message: LogMessage): Required<LastMessage> {
 }
 
 function contentDigest({ key, value }: LogMessage): string {
-  // The key's length keeps apart what the two would otherwise share.
+  // The key's length separates key and value.
   const text = Buffer.concat([Buffer.from(`${key?.length ?? -1} `), key ?? EMPTY, value ?? EMPTY]);
   return hash('sha256', text, 'base64url').slice(0, 22);
 }
@@ -54,7 +54,7 @@ const EMPTY = Buffer.alloc(0);
 export function isSameMessage(last: LastMessage, message: LogMessage): boolean {
   if (isSameIdentity(last, identityOf(message))) return true;
   if (last.offset !== Number(message.offset)) return false;
-  // It stood for a batch that can be read by now, as after an upgrade. Earlier releases hashed all of what is cut here.
+  // After an upgrade its unreadable batch may be readable. Earlier releases hashed the whole of what is cut here.
   const isCut = message.valueBytes !== undefined && last.timestamp === Number(message.timestamp);
   return isCut || last.digest === batchDigest(message);
 }
@@ -86,9 +86,9 @@ export function checkpointId(topic: string, partition: number): string {
 }
 
 /**
- * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint locked; its session's id is
- * stored before, so it can be ended here. Only a claim at assignment may do so: a consumer that lost its partition would end its
- * successor's session.
+ * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint locked. The checkpoint names the
+ * owner's session, which is killed here. With a former claim only if that still owns the checkpoint: otherwise a consumer that lost its
+ * partition would kill its successor's session.
  * @param former the owner's own former claim, when it claims again after a failure; `null` at assignment.
  * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
  */
@@ -180,7 +180,7 @@ export async function readPositions(db: Db, topic: string, options: FindOptions 
 
 export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
 
-/** Elsewhere although no other consumer claimed it: as after a restored backup. */
+/** `elsewhere`: the same owner, another position, as after a restored backup. */
 export async function whereIs(claim: Claim): Promise<Whereabouts> {
   const stored = await claim.checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
   if (stored === null) return 'gone';

@@ -1,7 +1,7 @@
 /**
- * The epochs that this process may continue: per store, the last position that it gave. Where the stamp says anything else, another
- * process gave positions, the database was restored, or a commit's outcome is unknown: then a new epoch begins. So the positions of one
- * epoch are one chain.
+ * The epochs that this process may continue: for each store the last position that it gave. If the stamp differs, another process gave
+ * positions, the database was restored, or a commit's outcome is unknown: then a new epoch begins. So the positions of one epoch are one
+ * chain.
  */
 import { LRUCache } from 'lru-cache';
 import type { EntityName } from '../../events/entities.ts';
@@ -11,7 +11,7 @@ import { newEpoch, presentEpoch, withEpoch } from '../../read-models/feed-epochs
 /** A store that is forgotten costs an epoch. */
 const CACHED_STORES = 100_000;
 
-/** A position that was given, and the epoch that is under way with it. */
+/** The last given position, and its epoch. */
 export interface Given {
   epoch: string;
   position: number;
@@ -34,13 +34,13 @@ export class Epochs {
   readonly #given: LRUCache<string, Given>;
   readonly #newEpoch: () => string;
 
-  /** @param stores how many it knows: memory is taken for all of them at once. */
+  /** @param stores how many it remembers; memory for all is allocated at once. */
   constructor(makeEpoch = newEpoch, stores = CACHED_STORES) {
     this.#given = new LRUCache({ max: stores });
     this.#newEpoch = makeEpoch;
   }
 
-  /** What a stamp is set to by positions that come after it, and what is given by that. */
+  /** The fields of a stamp after new positions, and the position given last. */
   fieldsAfter(
     storeId: string,
     stamp: Stamp | undefined,
@@ -56,7 +56,7 @@ export class Epochs {
     return { fields, given: { epoch, position } };
   }
 
-  /** Call it before a transaction is committed: what comes of that may stay unknown. */
+  /** Call it before a commit, whose outcome may stay unknown. */
   forget(given: GivenPositions): void {
     for (const storeId of given.keys()) this.#given.delete(storeId);
   }

@@ -15,7 +15,7 @@ export interface SliceLimits {
   bytes: number;
 }
 
-/** How many messages from `start` on fit into one slice. A first one that is too large alone does; a damaged batch is alone. */
+/** How many messages from `start` on fit into one slice: at least one, however large. A damaged batch is alone. */
 export function sliceLength(messages: readonly LogMessage[], start: number, limits: SliceLimits): number {
   let bytes = 0;
   let length = 0;
@@ -29,7 +29,7 @@ export function sliceLength(messages: readonly LogMessage[], start: number, limi
   return length;
 }
 
-/** Read and write concern count only on the transaction itself. @throws every error as it comes, after the transaction was aborted. */
+/** Runs work in a transaction, whose read and write concerns override all others. @throws every error, after an abort. */
 export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
   return traced(activeSpan()?.child('transaction', 'internal'), () => attempt(session, work));
 }

@@ -18,7 +18,7 @@ export interface DamagedPosition {
   entity: EntityName;
   collection: string;
   _id: string;
-  /** Whether it is a position, which another one has too. */
+  /** Whether another one has the same position. */
   isShared: boolean;
 }
 
@@ -115,7 +115,7 @@ export async function repairPositions(
   }
 }
 
-/** Without customers whose erasure is under way, since that skips records with new positions. */
+/** Masks customers whose erasure is under way, since that skips records with new positions. */
 async function shownJson(
   db: Db,
   session: ClientSession,

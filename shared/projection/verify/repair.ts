@@ -1,4 +1,4 @@
-/** Makes a store's stamp, rank trees and damaged feed positions anew from its records, in one transaction that no slice can overlap. */
+/** Rebuilds a store's stamp, rank trees and damaged feed positions from its records, in one transaction that conflicts with slices. */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { ENTITY_NAMES } from '../../events/entities.ts';
@@ -14,9 +14,9 @@ import { areEpochs, type CountedStore, countStore, countIn, lastPosition } from 
 import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
-/** @param findErased whether the store began anew after an erasure: events from before it stay skipped. */
+/** @param findErased finds an erasure of the store: events from before it stay skipped. */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
-  // Before the transaction, in which collections cannot be read as one: a record that is changed meanwhile takes one position more.
+  // Before the transaction, which cannot read a union of collections. A record that changes meanwhile takes one position more.
   const damaged = await db.client.withSession({ snapshot: true }, (session) =>
     findDamagedPositions(forSnapshots(db), session, storeId),
   );
@@ -30,7 +30,7 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
         }
         const stamps = stampsIn(db);
         const before = await stamps.findOne({ _id: storeId }, { session });
-        // An erasure notes it before it takes the stamp away.
+        // An erasure is noted before it removes the stamp.
         const erased_at = (await findErased([storeId])).times.get(storeId);
         await recountProducts(db, session, storeId);
         const { _id, ...stamp } = await positionedStamp(db, session, storeId, before ?? {}, damaged);
@@ -51,8 +51,8 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
 }
 
 /**
- * Each damaged position becomes another behind all that were given, under an epoch of its own: a projector that gave the last one
- * before, or a restored database, gives the same ones again to others.
+ * Each damaged position becomes a new one behind all given ones, under a new epoch: the projector that gave the last one before would give
+ * the same ones to other records.
  */
 async function positionedStamp(
   db: Db,
@@ -70,8 +70,8 @@ async function positionedStamp(
 }
 
 /**
- * Counters of events go where they never were: an answer that showed something wrong must not be taken for current. Positions are never
- * given twice; who wrote which of them begins anew where that cannot be read.
+ * Event counters move to unused values, so that ETags of wrong answers never match. Positions are never given twice. An unreadable list of
+ * epochs begins again.
  */
 function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
   const { timezoneOffset, kinds } = counted;
@@ -110,7 +110,7 @@ async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
   const loaded = await buildTree(transaction);
   const { total, counts } = loaded.counted;
   if (total <= tree.leafRecords) {
-    // So few that the root alone says it all.
+    // So few that the root alone has all counts.
     await remove();
     return total === 0 ? null : { counts };
   }

@@ -1,4 +1,4 @@
-/** Compares a store's counts, rank trees and feed positions with its records, in one snapshot, beside a projector at work. */
+/** Compares a store's counts, rank trees and feed positions with its records, in one snapshot, while projectors work. */
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -24,7 +24,7 @@ import { type TSchema, Type } from 'typebox';
 
 export interface Difference {
   storeId: string;
-  /** What differs: a count of the stamp, a root, a node by its level and place. It never holds a key, which may be a name. */
+  /** The count, root or node that differs. It never holds a key, which may be a name. */
   what: string;
   stored: string;
   counted: string;
@@ -111,7 +111,7 @@ export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare:
   compare('epochs', areEpochs(epochs, position) ? 'a list' : 'no list', 'a list');
 }
 
-/** The last position that was given, by what the records and a stamp's `positions`, malformed ones too, say. */
+/** The highest position of the records and of a stamp's `positions`, which may be malformed. */
 export function lastPosition(positions: unknown, { kinds }: CountedStore): number {
   return Math.max(...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]));
 }
@@ -162,8 +162,8 @@ export async function countStore(db: Db, session: ClientSession, storeId: string
   return { kinds, timezoneOffset };
 }
 
-/** Numbers alone: what else lies there is damage, and no last position. */
+/** Only numbers: other values are damage, and no last position. */
 const POSSIBLE = { $lte: Number.MAX_SAFE_INTEGER };
 
-/** A quote in a text has a backslash before it. */
+/** Within a text a quote has a backslash before it. */
 const OFFSET = /(?<=[{,])"timezone_offset":"([^"\\]*)"/;

@@ -1,4 +1,4 @@
-/** Verifying one tree: its records are walked in order, leaf by leaf, and each part of each node is compared with what it covers. */
+/** Verifies one tree: reads its records in order, leaf by leaf, and compares each part of each node with its records. */
 import { hash } from 'node:crypto';
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
@@ -57,7 +57,7 @@ export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | nu
   compare('number of uppermost nodes', below.nodes.length, 1);
 }
 
-/** Walks the records past the leaves, and compares each with the leaf that would be made of its records. */
+/** Reads the records leaf by leaf, and compares each leaf with the one that would be made of them. */
 async function countInLeaves(
   transaction: TreeTransaction,
   { parts }: StoredLevel,
@@ -102,7 +102,7 @@ async function countInLeaves(
     while (isBehind(record)) await leave();
     records.push(record);
     if (records.length < RECORDS_AT_ONCE || tree.searched) continue;
-    // In a damaged tree one leaf may cover very many.
+    // In a damaged tree one leaf may cover very many records.
     before = addUpParts([before, leafOf(tree, '', records)]);
     records = [];
   }
@@ -130,7 +130,7 @@ function compareCounts(
   compare(`counts of ${what}`, inWords(stored.counts), inWords(counts));
 }
 
-/** Counts by facet, in one spelling; a count of 0 may be there or not. */
+/** Counts by facet as text; zeros do not matter. */
 function inWords(counts: Record<string, number>): string {
   return Object.entries(counts)
     .filter(([, count]) => count !== 0)
@@ -153,7 +153,7 @@ function compareBoundaries(what: string, above: StoredLevel, below: StoredLevel,
   compare(`parts of ${what} that begin elsewhere than their nodes`, wrong.length, 0);
 }
 
-/** What the nodes of a level cover, from what their parts do. */
+/** The counts of a level's nodes, from those of their parts. */
 function sumsOf({ nodes }: StoredLevel, counted: readonly Counts[]): Counts[] {
   let start = 0;
   return nodes.map(({ length }) => addUpParts(counted.slice(start, (start += length))));
@@ -167,9 +167,9 @@ function emptyLevel() {
     parts: [] as (Counts & { boundary: string; bytes?: number })[],
     /** Where each node begins by its `_id`, and how many parts it has. */
     nodes: [] as { boundary: string; length: number }[],
-    /** Mistakes of nodes that differ from what would be written. */
+    /** How nodes differ from those that would be written. */
     damages: [] as string[],
-    /** Whether some of them cannot be read: what the level covers is not known then. */
+    /** Whether a node cannot be read: then the level's counts are unknown. */
     isIncomplete: false,
   };
 }

@@ -21,7 +21,7 @@ export function nameKey(folded: string, id: string): string {
   return folded + NAME_END + id;
 }
 
-/** A range of keys: `from` included, `to` not; `''` and `null` leave it open. */
+/** A range of keys: `from` included, `to` not; `''` and `null` are open ends. */
 export interface KeyRange {
   from: string;
   to: string | null;
@@ -54,7 +54,7 @@ function byCodePoint(unit: number): number {
   return unit < 0xe0_00 ? unit + 0x20_00 : unit - 0x08_00;
 }
 
-/** Index of the last boundary that is not above a key, of `length` in order; the first is not above any that is asked for. */
+/** Index of the last of `length` ordered boundaries that is not above a key. The first must not be above it. */
 export function indexOfKey(length: number, boundaryAt: (index: number) => string, key: string): number {
   let low = 0;
   let high = length - 1;
@@ -66,11 +66,11 @@ export function indexOfKey(length: number, boundaryAt: (index: number) => string
   return low;
 }
 
-/** The shortest beginning of `right` that is above `left`: a boundary that says as little as possible about either. */
+/** The shortest beginning of `right` that is above `left`: a boundary that reveals as little as possible. */
 export function boundaryBetween(left: string, right: string): string {
   let at = 0;
   while (at < left.length && left.charCodeAt(at) === right.charCodeAt(at)) at += 1;
-  // Never between the two halves of a code point: that would be no string for MongoDB.
+  // Never between the halves of a code point: MongoDB does not store such strings.
   const unit = right.charCodeAt(at);
   const end = at + (unit >= 0xd8_00 && unit < 0xdc_00 ? 2 : 1);
   const previous = at > 0 ? right.charCodeAt(at - 1) : 0;

@@ -26,10 +26,10 @@ export interface RankTree {
   keyField: 'rank_key' | 'created_key';
   keyIndex: string;
   faceted: boolean;
-  /** Whether what a search compares is kept of its leaves. */
+  /** Whether the texts of its leaves are stored for searches. */
   searched: boolean;
   leafRecords: number;
-  /** So is one with more bytes of texts, in the tree that is searched: every change of a record writes those of its leaf. */
+  /** The most bytes of texts of a leaf: every change of a record writes those of its leaf. */
   leafBytes: number;
   nodeParts: number;
   /** Where new records come: before all others, as in lists that show the newest first, or anywhere. */
@@ -54,7 +54,7 @@ function treeOf(name: TreeName, entity: EntityName, changes: Partial<RankTree> =
   };
 }
 
-/** By name; its leaves are at the same time the blocks that a search reads. */
+/** By name. Its leaves are also the blocks that a search reads. */
 const OF_NAMES = { faceted: false, searched: true, leafRecords: 256, leafBytes: 65_536, grows: 'anywhere' } as const;
 const OF_CREATION = { keyField: 'created_key', keyIndex: 'by_created', faceted: false } as const;
 
