@@ -74,11 +74,11 @@ export function isRight({ missing, stale, notDeleted }: WrongRecords): boolean {
 
 /** Why a client that does not follow the feed has such a record wrong. */
 const EXPLANATIONS: Partial<Record<Adversity, string>> = {
-  'a deletion': 'no list tells deletions; the feed does, by `deleted: true`',
+  'a deletion': 'no list shows deletions; the feed does, by `deleted: true`',
   late: 'it came after newer ones: a window of `updated_at` that was read before does not show it',
   'dated 30 days before it happened': 'a window of `updated_at` that was read before does not show it',
   'dated 2 days after it happened':
-    '`updated_at` is the publisher’s: a client that goes on from the greatest one skips all before it',
+    '`updated_at` is the publisher’s: a client that continues from the greatest one skips all before it',
   'a dead letter that was retried': 'it was applied long after it was published',
 };
 
@@ -100,7 +100,7 @@ export function describeReport(
     ...[...causes]
       .toSorted(([, a], [, b]) => b.length - a.length)
       .map(([about, { length }]) => `  ${length} × ${about ?? 'unknown'}${explanation(about)}`),
-    'A client that follows /api/changes and goes on from the stored `next` has all of them: docs/guides/following-changes.md.',
+    'A client that follows /api/changes and continues from the stored `next` has all of them: docs/guides/following-changes.md.',
   ].join('\n');
 }
 

@@ -48,7 +48,7 @@ export function describeProof(changes: number): void {
       expect(report.stale.length).toBeGreaterThan(0);
       expect(report.notDeleted.length).toBeGreaterThan(0);
       expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
-      expect(message).toContain('no list tells deletions');
+      expect(message).toContain('no list shows deletions');
       expect(message).toContain('skips all before it');
       expect(message).toContain('docs/guides/following-changes.md');
     });
