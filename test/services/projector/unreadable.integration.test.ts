@@ -46,20 +46,10 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
     applied: ['ahead'],
     letters: [],
   },
-  'whose records all say that they lie at the same place': {
-    batch: () => batchOf(order('one', { offsetDelta: 7 }), order('two', { offsetDelta: 7 })),
-    applied: ['one', 'two'],
-    letters: [],
-  },
   'with a key of a negative length': {
     batch: () => batchOf(order('no-key', { key: null, says: { key: -2 } }), order('beside')),
     applied: ['beside'],
     letters: [{ reason: 'key_mismatch' }],
-  },
-  'with a value of a negative length': {
-    batch: () => batchOf(order('', { value: null, says: { value: -3 } }), order('beside-value')),
-    applied: ['beside-value'],
-    letters: [{ reason: 'malformed' }],
   },
   'with a hundred thousand headers': {
     batch: () =>
