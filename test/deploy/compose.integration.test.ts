@@ -72,23 +72,6 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     expect(await readOrders()).toMatchObject({ status: 200 });
   });
 
-  it('keeps its tokens when Redis restarts', async () => {
-    await installed.compose(['restart', 'redis']);
-    await eventually('requests are answered again', async () => {
-      const { status } = await readOrders();
-      expect([200, 503]).toContain(status);
-      return status === 200;
-    });
-  });
-
-  it('signs with a key that the command line has added', async () => {
-    const before = JSON.parse(await installed.admin('signing-keys list --json')) as { kid: string }[];
-    const rotate = 'signing-keys rotate --activate-after 3s --json';
-    const [added] = JSON.parse(await installed.admin(rotate)) as { kid: string }[];
-    expect(before.map(({ kid }) => kid)).not.toContain(added?.kid);
-    await eventually('tokens are signed with the new key', async () => kidOf(await getToken()) === added?.kid);
-  });
-
   it('bounds the memory, the processor time and the processes of every container', async () => {
     for (const id of await installed.containers()) {
       const [{ Name, HostConfig }] = JSON.parse(await installed.docker(['inspect', id])) as [Inspected];
@@ -117,9 +100,4 @@ interface Inspected {
   Name: string;
   Config: { User: string; Labels: Record<string, string> };
   HostConfig: { Memory?: number; NanoCpus?: number; PidsLimit?: number };
-}
-
-function kidOf(jwt: string): string {
-  const [header = ''] = jwt.split('.');
-  return (JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid;
 }

@@ -51,10 +51,6 @@ describe('MongoDB by TLS', () => {
   const byPassword = { MONGODB_USERNAME: USER, MONGODB_PASSWORD: PASSWORD };
   const BY_CERTIFICATE = '&authMechanism=MONGODB-X509&authSource=$external';
 
-  it('takes a password', async () => {
-    expect(await meet(byPassword)).toBe(USER);
-  });
-
   it('takes a password out of a file', async () => {
     expect(await meet({ MONGODB_USERNAME: USER, MONGODB_PASSWORD_FILE: files.password })).toBe(USER);
   });

@@ -50,10 +50,6 @@ describe('Redis by TLS', () => {
     }
   }
 
-  it('takes a user’s password', async () => {
-    expect(await meet()).toBe(USER);
-  });
-
   it('takes a password out of a file', async () => {
     expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(USER);
   });

@@ -12,7 +12,7 @@ export type Engine = ContainerRuntimeClient;
 
 export type EngineAnswer = { engine: Engine } | { absent: string };
 
-/** Ends the wait for an engine that hangs. A healthy one may take many seconds on a busy machine. */
+/** A healthy engine may take many seconds on a busy machine. */
 const ANSWER_LIMIT_MS = 30_000;
 
 export async function findEngine(): Promise<EngineAnswer> {
@@ -28,7 +28,7 @@ export async function findEngine(): Promise<EngineAnswer> {
 const PULL_LIMIT_MS = 10 * 60_000;
 const REPORT_MS = 10_000;
 
-/** Why the image cannot be had; undefined once it is there. */
+/** Pulls a missing image. @returns why that failed; undefined where the image exists. */
 export async function missingImage(
   engine: Engine,
   image: string,
@@ -66,9 +66,8 @@ type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
 const GRACE_SECONDS = 20;
 
 /**
- * Starts it on a free port, the same inside and outside, since Kafka and a replica set tell clients their own address.
- * It uses the engine's own API: GenericContainer publishes ports on every interface, and these servers have no passwords. The guardian
- * learns of the container before it starts and removes it, so that no second container (Ryuk) is needed.
+ * Starts it on a free port, the same inside and outside, since Kafka and replica sets announce their own address. Not by GenericContainer,
+ * which publishes ports on every interface: these servers have no passwords. The guardian removes the container, so Ryuk is not needed.
  */
 export async function startContainer(
   part: PartDefinition,
@@ -82,7 +81,7 @@ export async function startContainer(
   const volume = `store-data-${stackName}-${part.name}`;
   const { dockerode } = engine.container;
   const host = hostOf(engine);
-  // Most often it does not exist.
+  // Usually there is none.
   if (!context.keepData)
     await dockerode
       .getVolume(volume)

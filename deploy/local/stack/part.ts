@@ -1,4 +1,4 @@
-// What all parts of the stack share: their interface, the data folder, which one stack owns at a time, and waiting for a server to serve.
+// The interface of the stack's parts, the data folder with its one owner, and waiting for a server.
 import { type Guard, type Command, type PartExit, statOf } from './process.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -27,9 +27,9 @@ export interface RunningPart {
   pids?: readonly number[];
   /** The file with its output; an address has none. */
   logFile?: string;
-  /** Resolves when the server ends, the first one of a cluster, asked or not; never for an address, which is not ours to watch. */
+  /** Resolves when the server, or the first of a cluster, ends; never for an address. */
   exited: Promise<PartExit>;
-  /** Ends the server: gently where its data is kept, at once where it is thrown away. */
+  /** Ends the server: gracefully where its data is kept, else at once. */
   stop(): Promise<void>;
 }
 
@@ -51,7 +51,6 @@ export interface ClusterMember {
   ports: readonly (readonly number[])[];
 }
 
-/** What differs between the images. */
 export interface ContainerPlan {
   environment: Record<string, string>;
   /** Empty: the image's own. */
@@ -78,20 +77,17 @@ export interface PartDefinition {
   checkAddress(address: string): Promise<void>;
   locateProgram(context: StartContext): Promise<LocatedProgram>;
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /**
-   * Resolves with the address when our server at this host, or our cluster of several, serves its clients: their ports take connections
-   * by then. Gives up on `signal`.
-   */
+  /** Resolves with the address when the server or cluster, whose ports take connections, serves. Gives up on `signal`. */
   awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
 const PAUSE_MS = 50;
 
-/** How long a server may take to serve, and one that is given to answer. */
+/** How long a server may take to start, and a given one to answer. */
 const START_LIMIT_MS = 60_000;
 export const CHECK_LIMIT_MS = 5_000;
 
-/** Tries until it works, the signal aborts, or the time to start is up: then with the reason of the last failure. */
+/** Retries until the signal aborts or the time to start is over. @throws the last failure. */
 export async function retryUntil<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   const limit = Date.now() + START_LIMIT_MS;
   for (;;) {
@@ -107,7 +103,7 @@ export async function retryUntil<T>(signal: AbortSignal, attempt: () => Promise<
   }
 }
 
-/** Resolves once something accepts connections there: far cheaper to try than a client with its own retries. */
+/** Resolves once the port accepts connections, which is cheaper than a client with retries. */
 export function awaitPort(host: string, port: number, signal: AbortSignal): Promise<void> {
   return retryUntil(signal, async () => {
     const socket = connect({ host, port, timeout: 2_000 });
@@ -117,12 +113,12 @@ export function awaitPort(host: string, port: number, signal: AbortSignal): Prom
   });
 }
 
-/** Something the person who starts the stack can act on. Show `message` alone: the stack trace says nothing more. */
+/** An error that the user can act on: show its `message` alone. */
 export class StackError extends Error {
   override readonly name = 'StackError';
 }
 
-/** The message of whatever was thrown, without the credentials in addresses of servers. */
+/** The message of an error, without credentials in addresses. */
 export function reasonOf(error: unknown): string {
   return withoutCredentials(error instanceof Error ? error.message : String(error));
 }
@@ -146,14 +142,11 @@ export function dataFolderAt(folder: string) {
 
 const GUARDIAN_LIMIT_MS = 10_000;
 
-/** A process that may have ended since; `started` distinguishes it from a later one with the same id. */
+/** A process; `started` distinguishes it from a later one with the same id. */
 type ProcessIdentity = ReturnType<typeof identify>;
 type Owner = Record<'owner' | 'guardian', ProcessIdentity>;
 
-/**
- * Makes the folder and claims it for this process and its guardian. Removing the owner file releases it.
- * The guardian of a dead owner may still be removing things: the claim waits for it.
- */
+/** Makes the folder and claims it for this process and its guardian, after waiting for the guardian of a dead owner. */
 export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
   const limit = Date.now() + GUARDIAN_LIMIT_MS;
   const claim: Owner = { owner: identify(process.pid), guardian: identify(guardianPid) };
@@ -171,7 +164,7 @@ export async function claimFolder(folder: DataFolder, guardianPid: number): Prom
 }
 
 function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
-  // A draft is written and then linked to the name, so that nobody reads half of it.
+  // Linked when complete, so that no process reads half of it.
   const draft = `${ownerFile}.${process.pid}`;
   try {
     mkdirSync(path, { recursive: true });
@@ -179,7 +172,7 @@ function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
     linkSync(draft, ownerFile);
     return true;
   } catch (error) {
-    // Somebody's claim, or a guardian removed the folder at this very moment.
+    // Another claim, or a guardian has just removed the folder.
     if (hasCode(error, 'EEXIST', 'ENOENT')) return false;
     throw new StackError(
       `the data folder cannot be used (${reasonOf(error)}): npm start -- --folder <path> takes another one`,
@@ -194,7 +187,7 @@ function readOwner(file: string): Owner | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Owner;
   } catch {
-    // None, or cut short by the death of who wrote it.
+    // There is none, or its writer was killed.
     return undefined;
   }
 }

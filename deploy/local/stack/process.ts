@@ -1,5 +1,4 @@
-// Runs programs so that they never outlive their owner: each in a session of its own, known to the guardian (guardian.ts) before its
-// first instruction.
+// Runs programs that never outlive their owner: the guardian (guardian.ts) knows each before its first instruction.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ export type Guard = ReturnType<typeof startGuard>;
 
 export function startGuard() {
   const guardian = spawn(process.execPath, [GUARDIAN], {
-    // A session of its own, so that no terminal's signal and no group's kill reaches it.
+    // A session of its own: signals of the terminal and the group do not reach it.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -27,24 +26,24 @@ export function startGuard() {
     waiting.get(line)?.();
     waiting.delete(line);
   });
-  // After the guardian was killed, stop() still ends everything; only a SIGKILL of this process is no longer covered.
+  // Without the guardian stop() still ends everything, but a SIGKILL of this process does not.
   guardian.stdin.on('error', () => undefined);
   gone.catch(() => undefined);
   return {
     pid: guardian.pid ?? 0,
-    /** Resolves once the guardian knows: from then on the things cannot outlive this process. */
+    /** Resolves when the guardian knows them: they cannot outlive this process. */
     async hold(kind: HeldKind, ...what: (string | number)[]): Promise<void> {
       const lines = what.map((one) => `hold ${kind} ${one}`);
       const acknowledged = lines.map((line) => new Promise<void>((resolve) => waiting.set(line, resolve)));
-      // One write: a stream keeps what follows a first one back until the next turn of the event loop.
+      // One write: a stream delays a second one to the next turn of the event loop.
       guardian.stdin.write(lines.map((line) => `${line}\n`).join(''));
       await Promise.race([Promise.all(acknowledged), gone]);
     },
-    /** The thing is gone, or may stay. */
+    /** It is gone, or may stay. */
     release(kind: HeldKind, what: string | number): void {
       guardian.stdin.write(`release ${kind} ${what}\n`);
     },
-    /** Removes what is still held and waits until the guardian is gone. */
+    /** Waits until the guardian has removed all that is held, and ended. */
     async close(): Promise<void> {
       guardian.stdin.end();
       await gone;
@@ -71,8 +70,8 @@ export interface GuardedProcess {
   stop(graceMs: number): Promise<void>;
 }
 
-// The shell waits for a line before it becomes the program, so that there is no instant in which the program
-// runs and the guardian doesn't know it; if the owner dies before that, the shell reads the end of the pipe and ends.
+// The shell waits for a line before it becomes the program, so the guardian always knows a running program. If the owner dies first, the
+// pipe ends, and so does the shell.
 const HOLD_BEFORE_EXEC = 'read -r _ && exec "$@" </dev/null';
 
 /** Starts a program; resolves when the guardian holds it. Its output is appended to `logFile`. */
@@ -121,7 +120,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** What `/proc` says of a process; nothing where there is no such process, or no `/proc`. */
+/** The state of a process from `/proc`; empty without it. */
 export function statOf(pid: number): { state?: string; parent?: string; started?: string } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -30,7 +30,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Rejects with what it printed when it does not run, such as the name of a missing library. */
+/** Rejects with its output when it does not run, such as the name of a missing library. */
 export async function askVersion(
   file: string,
   { flag, pattern }: ProgramKind,
@@ -40,16 +40,16 @@ export async function askVersion(
   return pattern.exec(`${stdout}\n${stderr}`)?.[1];
 }
 
-/** What is asked for with `flag`, and where its answer has the version. */
+/** `flag` prints the version, which `pattern` finds. */
 interface ProgramKind {
   name: string;
   flag: string;
   pattern: RegExp;
-  /** The first major version that will do. */
+  /** The oldest suitable major version. */
   oldest: number;
 }
 
-/** The program of the first place that has a new enough one; older ones are logged. */
+/** The first program that is new enough; older ones are logged. */
 export async function findInstalled(
   places: readonly (readonly [place: string, file: string | undefined])[],
   kind: ProgramKind,
@@ -67,10 +67,7 @@ export async function findInstalled(
 
 const HIGHEST_PORT = 65_535;
 
-/**
- * As many different free ports as asked for. Another process may take one before it is used: be ready to retry.
- * @param above the port so many above each is to be free as well.
- */
+/** Different free ports; another process may take one before it is used. @param above the port so many above each is free too. */
 export async function freePorts(count: number, above = 0): Promise<number[]> {
   // All are opened before any is closed, or the same one could be handed out twice.
   const servers: Server[] = [];
@@ -92,7 +89,7 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
   return ports;
 }
 
-/** The ports that kept data was served on, written in `file`, so that clients' settings stay true; free ones at its first start. */
+/** The ports of kept data, from `file`, so that clients' settings stay valid; free ones at the first start. */
 async function keptPorts(file: string, count: number): Promise<number[]> {
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as number[];
   const ports = await freePorts(count);
@@ -107,7 +104,7 @@ async function listen(port: number): Promise<Server> {
 }
 
 const HOST = '127.0.0.1';
-/** So far above the port for clients the servers of a Redis Cluster talk to one another. */
+/** The bus port of a Redis Cluster is so far above the client port. */
 export const CLUSTER_BUS = 10_000;
 const ATTEMPTS = 3;
 /** Kafka writes its state on the way down; the other two need a second at most. */
@@ -123,7 +120,7 @@ export function startProgram(
 ): Promise<Omit<RunningPart, 'source'>> {
   const logFile = context.folder.logFile(part.name);
   return onFreePorts(part, context, async (folder, ports) => {
-    // Each attempt is judged by its own output.
+    // Each attempt begins with an empty log.
     writeFileSync(logFile, '');
     const members = Array.from({ length: ports.length / part.portCount }, (_, index) =>
       ports.slice(index * part.portCount, (index + 1) * part.portCount),
@@ -157,10 +154,7 @@ export function startProgram(
   });
 }
 
-/**
- * Starts a part on free ports, again on others when somebody was quicker to take one. With kept data on the same ports as last time,
- * so that clients' settings stay true; see also mongodb/replica-set.ts.
- */
+/** Starts a part on free ports, on others when one was taken meanwhile; with kept data on the ports of its first start. */
 export async function onFreePorts<T>(
   { name, portCount, clusterSize }: PartDefinition,
   { folder: data, keepData, topology }: StartContext,

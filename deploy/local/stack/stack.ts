@@ -1,5 +1,4 @@
-// The local stack: real Kafka, MongoDB and Redis, one of each or a cluster of each, for `npm start` and for the tests; where each comes
-// from: an address, a container or a program.
+// The local stack for `npm start` and tests: Kafka, MongoDB and Redis, single or clusters; each an address, a container or a program.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { findEngine, type EngineAnswer, imageOf, missingImage, startContainer } from './container.ts';
 import {
@@ -29,18 +28,18 @@ export interface Stack {
   mongodbUri: string;
   redisUrl: string;
   sources: PartSource[];
-  /** The process ids of the parts that are programs, of a cluster those of all its servers: for tests of faults. */
+  /** The process ids of programs, of a cluster all, for tests of faults. */
   pids: Readonly<Record<PartName, readonly number[]>>;
-  /** Resolves, never rejects, when a part dies by itself: says which, how, and its last lines. stop() is still to be called. */
+  /** Resolves when a part dies by itself, with its last lines. stop() must still be called. */
   failed: Promise<{ message: string }>;
-  /** Lets the logs stay when it stops, to be read. @returns where they are. */
+  /** Keeps the logs after the stop. @returns their folder. */
   keepLogs(): string;
-  /** Ends all that was started and removes its data, unless that is kept. May be called again. */
+  /** Ends all parts and removes their data, unless that is kept. Can be called again. */
   stop(): Promise<void>;
 }
 
 export interface StackOptions {
-  /** Made if need be; belongs to one stack at a time. The parts' logs lie in its `logs/`, and stay there where one failed. */
+  /** Belongs to one stack at a time. Its `logs/` stay where a part failed. */
   dataFolder: string;
   /** Leave the data for the next start with the same folder, and begin with what is there: of single servers alone. Default: neither. */
   keepData?: boolean;
@@ -53,10 +52,7 @@ export interface StackOptions {
 
 const PARTS: readonly PartDefinition[] = [kafkaPart, mongodbPart, redisPart];
 
-/**
- * Starts the three servers side by side and resolves when all of them serve. However this process ends, even by
- * SIGKILL, nothing that was started outlives it. Rejects with a StackError that says what to do.
- */
+/** Starts the three servers; none outlives this process, even after SIGKILL. @throws {StackError} that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const env = options.env ?? process.env;
   const forced = forcedSource(env);
@@ -86,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       errors.set(part.name, error);
     }
   };
-  // Addresses are checked first: if one is wrong, no server is started in vain.
+  // Addresses first: where one is wrong, no server is started.
   const [given = [], others = []] = [true, false].map((is) =>
     PARTS.filter((part) => isGiven(part, forced, env) === is),
   );
@@ -125,14 +121,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   return { ...describe(running), failed: failure, keepLogs, stop };
 }
 
-/** Claims the folder, empties it where nothing is to be kept, and answers what is to be removed in the end. */
+/** Claims the folder, and empties it unless data is kept. @returns the paths to remove at the end. */
 async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<string[]> {
   try {
     await claimFolder(folder, guard.pid);
     const data = PARTS.map(({ name }) => folder.part(name));
     // The owner file goes last: while it exists, no other stack starts here.
     const leftovers = keepData ? [folder.ownerFile] : [...data, folder.logs, folder.ownerFile];
-    // Sent before the guardian is up: the pipe keeps it even if this process is killed now.
+    // The pipe keeps this for the guardian even if this process is killed now.
     const held = keepData ? undefined : guard.hold('path', ...leftovers);
     mkdirSync(folder.logs, { recursive: true });
     if (!keepData) for (const path of data) rmSync(path, { recursive: true, force: true });
@@ -167,7 +163,7 @@ function firstFailure(
         const lines = logFile === undefined ? [] : lastLines(logFile);
         resolve({ message: [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ') });
       };
-      // A container that somebody else removed leaves no exit code behind.
+      // A container that was removed has no exit code.
       exited.then(died, () => died({ exitCode: null, signal: null }));
     }
   });

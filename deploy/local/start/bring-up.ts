@@ -1,4 +1,4 @@
-/** From three running servers to a system at work: topics, services, keys, simulator; ready when all that was published can be read. */
+/** Starts topics, services, keys and the simulator on three running servers, and waits until the published history can be read. */
 import { join } from 'node:path';
 import { createSimulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch.ts';
@@ -25,7 +25,7 @@ const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const DEFAULT_PREFIX = 'store_data';
 /** The same stores in every run. */
 const SEED = 1;
-/** However long a history somebody asks for. */
+/** Enough for the longest history. */
 const HISTORY_LIMIT_MS = 86_400_000;
 const KAFKA_RETRY = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 };
 
@@ -34,12 +34,12 @@ export interface BringUp {
   stack: Stack;
   guard: Guard;
   screen: Screen;
-  /** Ends what is begun here, last first. */
+  /** Ends all that is started here, in reverse order. */
   cleanup: AsyncDisposableStack;
   stopping: AbortSignal;
 }
 
-/** @returns what the file of the stack is to say, and the simulator. */
+/** @returns the content of the stack's file, and the simulator. */
 export async function bringUp(context: BringUp) {
   const { options, stack, guard, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
@@ -128,9 +128,9 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
     SIGNING_KEYS: '',
     SIGNING_KEYS_FILE: signingKeysFile,
     OPERATIONS_PORT: '0',
-    // There is no load balancer that would have to notice first.
+    // Without a load balancer no delay is needed.
     SHUTDOWN_DELAY_MS: process.env['SHUTDOWN_DELAY_MS'] ?? '0',
-    // A service says at this level that it is ready, and where.
+    // At this level a service logs its addresses.
     LOG_LEVEL: level === 'debug' || level === 'trace' ? level : 'info',
     ...(quota === null ? {} : { QUOTA_REQUESTS: String(quota), QUOTA_WINDOW_SECONDS: '60' }),
   };

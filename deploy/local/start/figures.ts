@@ -1,4 +1,4 @@
-/** The changing lines of the screen: figures of successive moments, from the metrics of the services and from MongoDB. */
+/** The changing lines of the screen, from the services' metrics and MongoDB. */
 import { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import type { Databases } from '#shared/read-models/databases.ts';
@@ -13,7 +13,7 @@ const LIMIT_MS = 2_000;
 const SAMPLE = /^(?<name>[a-z_]+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/;
 const LABEL = /(?<name>[a-z_]+)="(?<value>[^"]*)"/g;
 
-/** All samples of a process; `null` when it does not answer. */
+/** The samples of a process; `null` when it does not answer. */
 async function scrape(operationsUrl: string): Promise<Sample[] | null> {
   try {
     const response = await fetch(`${operationsUrl}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
@@ -55,7 +55,7 @@ function projectorFigures(samples: readonly Sample[]) {
   };
 }
 
-/** How many values were at most so large, by the bound; the last bound is infinite. */
+/** The number of values up to each bound; the last bound is infinite. */
 export type Histogram = ReadonlyMap<number, number>;
 
 /** A histogram over all its labels. */
@@ -74,10 +74,7 @@ export function total(histogram: Histogram): number {
   return histogram.get(Infinity) ?? 0;
 }
 
-/**
- * A quantile of the values between two scrapes; `null` without any. Within a bucket values are
- * taken as spread evenly, as Prometheus does; of the last one, which has no end, the result is its beginning.
- */
+/** A quantile of the values between two scrapes, interpolated like Prometheus; `null` without values. */
 export function quantile(before: Histogram, after: Histogram, share: number): number | null {
   const wanted = share * (total(after) - total(before));
   if (!(wanted > 0)) return null;
@@ -94,7 +91,7 @@ export function quantile(before: Histogram, after: Histogram, share: number): nu
 
 type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/** Orders of all stores and environments, which the read models count in one small document for each store. */
+/** The orders of all stores and environments by status, from the stamps. */
 async function countOrders(databases: Databases, environments: readonly string[]): Promise<Map<OrderStatus, number>> {
   const counts = new Map<OrderStatus, number>();
   for (const environment of environments) {
@@ -119,7 +116,7 @@ interface Sources {
   environments: readonly string[];
 }
 
-/** What is measured now; before the history is visible, of the projector alone. */
+/** The present figures; only the projector's before the history is visible. */
 async function readMoment({ projector, query, databases, environments }: Sources, isVisible: boolean) {
   const [ofProjector, ofQuery, orders] = await Promise.all([
     scrape(projector),
@@ -160,13 +157,13 @@ export class LiveView {
     const last = this.#readings.at(-1) ?? { applied: 0, freshness: NOTHING, answers: NOTHING };
     const { applied, freshness } = moment.projector ?? last;
     const reading = { at: now, applied, freshness, answers: moment.answers ?? last.answers };
-    // A process that was started again counts from zero.
+    // A restarted process counts from zero.
     const isNew = total(reading.answers) < total(last.answers) || total(reading.freshness) < total(last.freshness);
     const kept = isNew ? [] : this.#readings.filter(({ at }) => now - at <= QUANTILE_MS);
     this.#readings = [...kept, reading];
   }
 
-  /** Everything, in lines that stay where they are and fit 80 columns. */
+  /** All figures, in lines of at most 80 columns. */
   panel(now: number): string[] {
     const { projector, answers, orders } = this.#moment;
     const seconds = Math.floor((now - this.#began) / 1_000);
@@ -243,7 +240,7 @@ export interface HistoryProgress {
   isVisible: boolean;
 }
 
-/** Updates the screen until `stopping`, then removes the changing lines. */
+/** Updates the screen until `stopping`. */
 export async function showLive(
   screen: Screen,
   sources: Sources,

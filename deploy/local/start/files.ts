@@ -1,6 +1,4 @@
-/**
- * Files in the folder of a running stack: stack.json for its clients, and the key that signs tokens; and the keys of the simulated stores.
- */
+/** The files of a running stack: stack.json for its clients and the signing key; and the keys of the simulated stores. */
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +19,7 @@ export interface IssuedKey {
   scopes: Scope[];
 }
 
-/** The file's content; other programs read it, so its names are not ours to change. */
+/** The file's content (rule R15.1). */
 export interface StackFile {
   query_url: string;
   operations_urls: string[];
@@ -65,10 +63,7 @@ export async function prepareSigningKey(folder: string, keepData: boolean): Prom
 
 const KEYS_PER_REQUEST = 500;
 
-/**
- * The seed of the keys: drawn once for each user of the machine, so that saved requests work in every run. It is kept with the
- * fetched programs; where that is not possible, it is good for one run.
- */
+/** The seed of the keys, stored in the cache for each user, so that saved requests work in every run; else new for this run. */
 export async function keySeed(cache: string): Promise<string> {
   const file = join(cache, 'demo-keys-seed');
   const seed = newClientSecret();
@@ -81,10 +76,7 @@ export async function keySeed(cache: string): Promise<string> {
   }
 }
 
-/**
- * A key with all scopes for each store in each environment, and one more for the first store that may read
- * orders only, to try out what a missing scope does. The same seed gives the same keys.
- */
+/** A key with all scopes for each store and environment, and one for orders alone, to try a missing scope. Same seed, same keys. */
 export function makeKeys(storeIds: readonly string[], environments: readonly string[], seed: string): IssuedKey[] {
   const makeKey = (store_id: string, environment: string, scopes: readonly Scope[]): IssuedKey => {
     const text = (part: string, length: number) =>
@@ -124,7 +116,7 @@ function asMessage(key: IssuedKey) {
     entity: 'access_key',
     storeId: key.store_id,
     subject: key.client_id,
-    // Undoes changes of an earlier run.
+    // Above the sequences of earlier runs.
     sequence: Date.now(),
     data: { secret_sha256: hashSecret(key.client_secret), scopes: key.scopes, status: 'active' },
     source: '/local/keys',

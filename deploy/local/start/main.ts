@@ -1,4 +1,4 @@
-/** What `npm start` runs once this Node surely can: the servers, all that runs on them, and an end that leaves nothing behind. */
+/** `npm start`: the servers and all that runs on them; its end leaves nothing behind. */
 import { readOptions, demandedPort, type StartOptions } from './options.ts';
 import { createScreen, type Screen, summary } from './screen.ts';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   }
 }
 
-/** Before anything is started. @throws {StackError} where somebody else listens there. */
+/** Called before anything is started. @throws {StackError} where the port is taken. */
 async function requireFreePort(port: number | null): Promise<void> {
   const server = createServer();
   server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');
@@ -60,7 +60,7 @@ async function runUntilStopped({ options, screen, stack, began, stop, cleanup, s
     await removeStackFile(folder);
     if (!keepData) await rm(signingKeyPath(folder), { force: true });
   });
-  // If this process is killed, no secret and no dead address remain.
+  // Removed also if this process is killed.
   await guard.hold('path', stackFilePath(folder));
   if (!keepData) await guard.hold('path', signingKeyPath(folder));
 
@@ -81,7 +81,7 @@ async function runUntilStopped({ options, screen, stack, began, stop, cleanup, s
   const early = await Promise.race([ended, serving]);
   isReady = early === null;
   const { message, exitCode } = early ?? (await ended);
-  // Pending work is aborted below; its errors no longer matter.
+  // Pending work is aborted below: its errors are ignored.
   serving.catch(() => undefined);
   stopping.abort();
   screen.live([]);
@@ -91,7 +91,7 @@ async function runUntilStopped({ options, screen, stack, began, stop, cleanup, s
 
 const read = readOptions(process.argv.slice(2));
 if ('exitCode' in read) process.exit(read.exitCode);
-// A reader that closes the pipe (`npm start | head`) is no reason to end.
+// `npm start | head` closes our output; the stack continues.
 process.stdout.on('error', () => undefined);
 const isPlain = read.options.plain || (process.env['NO_COLOR'] ?? '') !== '';
 process.exit(await run(read.options, createScreen(process.stdout, isPlain)));

@@ -12,18 +12,18 @@ export interface StartOptions {
   /** Where the API listens; `null`: at the usual port, or at a free one where that is taken. */
   port: number | null;
   keepData: boolean;
-  /** Nothing changes in place on the screen. */
+  /** Lines are not rewritten in place. */
   plain: boolean;
   folder: string;
 }
 
-/** What the options say, or the exit code with which the process ends: help was shown, or a mistake explained. */
+/** The options, or the exit code after help or a usage error. */
 export type ReadOptions = { options: StartOptions } | { exitCode: number };
 
-/** So that saved requests and bookmarks live on. */
+/** Fixed, so that saved requests and bookmarks stay valid. */
 export const USUAL_PORT = 8080;
 
-/** Where the API is to listen and nowhere else; `null` where any port will do. */
+/** The port that the user demands; `null` for any. */
 export function demandedPort({ port }: StartOptions): number | null {
   const { QUERY_PORT: given = '' } = process.env;
   return port ?? (/^\d{1,5}$/.test(given) ? Number(given) : null);

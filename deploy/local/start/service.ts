@@ -1,4 +1,4 @@
-/** Our own two services as processes: started, started again when they die, ended. */
+/** The two services as processes, which are restarted when they die. */
 import { createReadStream, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,12 +13,12 @@ interface ServiceOptions {
   env: NodeJS.ProcessEnv;
   /** Its output goes to `<name>.log` there. */
   logs: string;
-  /** Kills the process should this one be killed. */
+  /** Kills the process when this one is killed. */
   guard: Guard;
   log: (line: string) => void;
 }
 
-/** What a service says of itself once it is ready. */
+/** The addresses in a service's log when it is ready. */
 interface ReadyLine {
   /** Where its clients reach it; a projector has none. */
   url: string | null;
@@ -28,7 +28,7 @@ interface ReadyLine {
 const SERVICES = join(import.meta.dirname, '../../../services');
 const RESTART_PAUSE_MS = 1_000;
 const READY_LIMIT_MS = 60_000;
-/** For the requests and transactions that are under way. */
+/** For open requests and transactions. */
 const GRACE_MS = 10_000;
 const POLL_MS = 40;
 
@@ -47,7 +47,7 @@ class Service {
     writeFileSync(this.#logFile, '');
   }
 
-  /** Resolves when it is ready; from then on it is kept running, at the same addresses. @throws {StackError} otherwise. */
+  /** Resolves when it is ready; from then on it is restarted at the same addresses. @throws {StackError} where it does not start. */
   async start(): Promise<ReadyLine> {
     const { process, ready } = await this.#launch();
     const ports = { OPERATIONS_PORT: new URL(ready.operations).port };
@@ -64,7 +64,7 @@ class Service {
     await this.#watching;
   }
 
-  /** Kills it; it is started again as after any death. */
+  /** Kills it; it is restarted. */
   async crash(): Promise<void> {
     const current = await this.#current;
     await current?.stop(0);
@@ -117,7 +117,7 @@ class Service {
 
 /**
  * Starts the projector and the query service, which `cleanup` ends.
- * @param ports where the API may listen: it does at the first one that is free.
+ * @param ports the API listens at the first free one.
  */
 export async function startServices(
   options: Omit<ServiceOptions, 'name'>,
@@ -141,7 +141,7 @@ export async function startServices(
   return { services, url: query.url, operations: { query: query.operations, projector: projector.operations } };
 }
 
-/** Waits for the line in what is appended to `file` from `offset` on. Rejects when `signal` aborts. */
+/** Waits for the line in `file` after `offset`, until `signal` aborts. */
 async function awaitReadyLine(file: string, offset: number, signal: AbortSignal): Promise<ReadyLine> {
   for (;;) {
     signal.throwIfAborted();
@@ -153,7 +153,7 @@ async function awaitReadyLine(file: string, offset: number, signal: AbortSignal)
   }
 }
 
-/** Only the line at the end of a service's start names the operations address beside a message that says so. */
+/** Only the last line of a service's start has an operations address. */
 function readReadyLine(line: string): ReadyLine | null {
   if (!line.includes('"operations"')) return null;
   try {

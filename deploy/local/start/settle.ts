@@ -1,4 +1,4 @@
-/** Waits until what is published by now can be read. */
+/** Waits until all messages published before can be read. */
 import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/reconcile.ts';
@@ -34,7 +34,7 @@ export async function settle(places: Places, limitMs: number, stopping?: AbortSi
   });
 }
 
-/** The first thing that is missing, in words; empty when nothing is. */
+/** The first missing part in words; empty when nothing is missing. */
 async function whatIsMissing(
   { databases, environment }: Places,
   ends: Record<'changes' | 'access', Positions>,
@@ -50,7 +50,7 @@ async function whatIsMissing(
 }
 
 async function behind(db: Db | null, topic: string, ends: Positions): Promise<string | null> {
-  // Answers come from snapshots, which lag a moment behind other reads.
+  // Answers come from snapshots, which are a moment behind other reads.
   const positions =
     db === null ? new Map<number, number>() : await readPositions(db, topic, { readConcern: 'snapshot' });
   const missing = missingBetween(positions, ends);

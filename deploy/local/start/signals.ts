@@ -1,10 +1,10 @@
-/** When to stop: on a signal, or when npm, which would pass signals on, is itself gone. */
+/** When to stop: on a signal, or when npm, which passes signals on, is gone. */
 import { statOf } from '#local/stack/process.ts';
 import { type Stack, type StackOptions, startStack } from '#local/stack/stack.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const PARENT_POLL_MS = 500;
-/** npm passes on the Ctrl-C that the terminal sent us as well: so close together, two are one. */
+/** npm repeats the terminal's Ctrl-C: two signals this close are one. */
 const SAME_MS = 700;
 
 export interface StopRequest {
@@ -29,10 +29,7 @@ export function stopRequested(): Promise<StopRequest> {
   });
 }
 
-/**
- * A killed npm does not end its children, so they would keep running unnoticed. Between npm and us there
- * may be a shell, which is not killed with it, so that the shell's parent counts as well.
- */
+/** A killed npm does not end its children. Between npm and this process may be a shell, so the shell's parent counts too. */
 function watchNpm(gone: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
@@ -45,7 +42,7 @@ function watchNpm(gone: () => void): void {
   timer.unref();
 }
 
-/** Starts the servers. Asked to stop meanwhile, the process just ends, and so does all that it had begun. */
+/** Starts the servers; a request to stop meanwhile ends the process, and the guardian the servers. */
 export async function startStackOrExit(options: StackOptions, stop: Promise<StopRequest>): Promise<Stack> {
   const first = await Promise.race([startStack(options), stop]);
   return 'exitCode' in first ? process.exit(first.exitCode) : first;

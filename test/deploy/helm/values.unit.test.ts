@@ -49,11 +49,6 @@ describe('settings and secrets of the chart', () => {
 });
 
 describe('the chart', () => {
-  it('has the version of what it deploys', async () => {
-    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
-    expect(parse(await chart('Chart.yaml'))).toMatchObject({ appVersion: version });
-  });
-
   it('has a README with every value, its default and what it means', async () => {
     const rows = [...(await chart('README.md')).matchAll(/^\| `([\w.]+)` +\| +(.*?) +\| (.*?) +\|$/gm)].map(
       ([, name, value, meaning]) => [name, value, meaning],

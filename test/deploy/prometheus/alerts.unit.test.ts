@@ -67,32 +67,4 @@ describe('the alerting rules', () => {
     expect(['critical', 'warning']).toContain(rule.labels.severity);
     expect((expr.match(/\(/g) ?? []).length).toBe((expr.match(/\)/g) ?? []).length);
   });
-
-  it('have names of their own, and watch every gauge that says that something is wrong', () => {
-    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
-    const watched = new Set(rules.flatMap(({ expr }) => metricsOf(wholeOf(expr))));
-    for (const name of [
-      'store_data_partition_stopped',
-      'store_data_kafka_connected',
-      'store_data_last_fetch_timestamp_seconds',
-      'store_data_last_progress_timestamp_seconds',
-      'store_data_shed_requests_total',
-      'store_data_mongodb_away',
-      'up',
-      'store_data_partition_failing',
-      'store_data_environment_stopped',
-      'store_data_partition_lag',
-      'store_data_freshness_seconds_bucket',
-      'store_data_access_pending',
-      'store_data_answering_generation',
-      'store_data_signing_keys_current',
-      'store_data_redis_gate_open',
-      'store_data_dead_letters_total',
-      'store_data_dead_letters_oldest_seconds',
-      'store_data_dead_letters_used_ratio',
-      'store_data_dead_letters_expired_total',
-    ]) {
-      expect([...watched]).toContain(name);
-    }
-  });
 });

@@ -1,17 +1,11 @@
 /** Which alerts would fire if what services measure now went on for an hour: promtool runs our rules over it. */
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { readFile } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
-import { parse, stringify } from 'yaml';
-import { findPromtool } from './tools.ts';
+import { parse } from 'yaml';
+import { findPromtool, RULES, runRules } from './tools.ts';
 
-const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
 const JOBS = ['store-data-projector', 'store-data-query'] as const;
 const SAMPLE = /^(?<name>\w+)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
-const run = promisify(execFile);
 
 /** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` where there is none. */
 export async function firingAlerts(registries: readonly (Registry | undefined)[]): Promise<string | null> {
@@ -35,21 +29,7 @@ export async function firingAlerts(registries: readonly (Registry | undefined)[]
     .filter((rule) => 'alert' in rule)
     .map(({ alert }) => ({ eval_time: '1h', alertname: alert, exp_alerts: [] }));
   const tests = [{ interval: '1m', input_series: series.flat(), alert_rule_test }];
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
-  try {
-    const file = join(folder, 'alerts.test.yaml');
-    await writeFile(
-      file,
-      stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }, { aliasDuplicateObjects: false }),
-    );
-    await run(promtool.file, ['test', 'rules', file]);
-    return '';
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    return `${stdout}${stderr}`;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return runRules(promtool.file, tests);
 }
 
 /** Times since 1970 go on with the clock of the test, which begins at 0. */

@@ -4,9 +4,11 @@
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { stringify } from 'yaml';
 import { describeError } from '#shared/errors.ts';
 import { cacheFolder } from '../../../deploy/local/stack/fetch.ts';
 import { findOnPath } from '../../../deploy/local/stack/program.ts';
@@ -60,4 +62,23 @@ async function isThere(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+export const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
+
+/** Lets promtool run tests of our rules. @returns what it says of those that fail; empty where none does. */
+export async function runRules(promtool: string, tests: readonly object[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
+  const file = join(folder, 'alerts.test.yaml');
+  try {
+    const content = { rule_files: [RULES], evaluation_interval: '1m', tests };
+    await writeFile(file, stringify(content, { aliasDuplicateObjects: false }));
+    await run(promtool, ['test', 'rules', file]);
+    return '';
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    return `${stdout}${stderr}` || String(error);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

@@ -81,21 +81,6 @@ describe.each(await testableSources())('from source %s', (source) => {
   }
 });
 
-test('addresses that do not answer are errors that name them', async () => {
-  const env = {
-    ...process.env,
-    STACK_SOURCE: '',
-    KAFKA_BROKERS: '127.0.0.1:1',
-    MONGODB_URI: 'mongodb://127.0.0.1:1',
-    REDIS_URL: 'redis://127.0.0.1:1',
-  };
-  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch((caught: unknown) => caught);
-  expect(error).toMatchObject({ name: 'StackError' });
-  expect(String(error)).toContain('kafka: KAFKA_BROKERS is 127.0.0.1:1, and that does not work');
-  expect(String(error)).toContain('mongodb: MONGODB_URI is mongodb://127.0.0.1:1, and that does not work');
-  expect(String(error)).toContain('redis: REDIS_URL is redis://127.0.0.1:1, and that does not work');
-});
-
 test('an address that does not answer is told before anything else is started', async () => {
   const { KAFKA_BROKERS: _, ...rest } = process.env;
   const lines: string[] = [];

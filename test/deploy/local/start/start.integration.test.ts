@@ -163,14 +163,6 @@ describe('while it runs', () => {
     ]);
   });
 
-  test('both services answer on their operations ports', async () => {
-    const metrics = await Promise.all(file.operations_urls.map(async (url) => (await fetch(`${url}/metrics`)).text()));
-    expect(metrics).toHaveLength(2);
-    expect(metrics.join('\n')).toMatch(
-      /store_data_events_applied_total\{(?=[^}]*environment="production")(?=[^}]*entity="order")[^}]*\}/,
-    );
-  });
-
   test('a second one in the same folder says so and changes nothing', async () => {
     const second = startIn(folder);
     expect(await second.ended).toBe(1);

@@ -1,6 +1,6 @@
 /** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
 import { statSync, writeFileSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type ProjectorFigures, LiveView, type Moment } from '#local/start/figures.ts';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
@@ -47,78 +47,24 @@ test('keys are the same in every run of one user, and of nobody else', async () 
 });
 
 const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-const shown = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
 afterEach(() => vi.clearAllMocks());
 
-test('has defaults for everything', () => {
-  const read = readOptions([]);
-  expect(read).toMatchObject({
-    options: {
-      stores: 5,
-      history: 200,
-      ordersPerMinute: 60,
-      traffic: true,
-      quota: null,
-      port: null,
-      keepData: false,
-      plain: false,
-    },
-  });
-  expect('options' in read && isAbsolute(read.options.folder) && read.options.folder.endsWith('.local')).toBe(true);
-});
-
-test('reads every option', () => {
-  const args =
-    '--stores 7 --history 0 --orders-per-minute 600 --no-traffic --quota 50 --port 9000 --keep-data --plain --folder /tmp/x';
-  expect(readOptions(args.split(' '))).toEqual({
-    options: {
-      stores: 7,
-      history: 0,
-      ordersPerMinute: 600,
-      traffic: false,
-      quota: 50,
-      port: 9000,
-      keepData: true,
-      plain: true,
-      folder: '/tmp/x',
-    },
-  });
+test('options have defaults', () => {
+  const defaults = { stores: 5, history: 200, ordersPerMinute: 60, traffic: true, quota: null, port: null };
+  expect(readOptions([])).toMatchObject({ options: { ...defaults, keepData: false, plain: false } });
+  const given = { stores: 7, traffic: false, quota: 50, port: 9000, keepData: true, folder: '/tmp/x' };
+  const words = '--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
+  expect(readOptions(words.split(' '))).toMatchObject({ options: given });
 });
 
 test.each([
-  ['--stores', '0'],
-  ['--stores', 'many'],
-  ['--stores', '1e3'],
-  ['--history', '-1'],
-  ['--history', '1.5'],
-  ['--orders-per-minute', ''],
-  ['--quota', '0'],
-  ['--quota', '+5'],
-  ['--port', '65536'],
-])('refuses %s %j, and says what is allowed', (option, value) => {
-  expect(readOptions([option, value])).toEqual({ exitCode: 2 });
-  expect(String(written.mock.calls[0]?.[0])).toContain('whole number from');
-});
-
-test.each([['--nope'], ['extra'], ['--stores']])('refuses %s', (argument) => {
-  expect(readOptions([argument])).toEqual({ exitCode: 2 });
-});
-
-test('shows help', () => {
-  expect(readOptions(['--help'])).toEqual({ exitCode: 0 });
-  const help = shown.mock.calls.map(([text]) => String(text)).join('');
-  for (const option of [
-    '--stores',
-    '--history',
-    '--orders-per-minute',
-    '--no-traffic',
-    '--quota',
-    '--port',
-    '--keep-data',
-    '--plain',
-  ]) {
-    expect(help).toContain(option);
-  }
+  [['--stores', '0'], 'whole number from'],
+  [['--history', '1.5'], 'whole number from'],
+  [['--port', '65536'], 'whole number from'],
+  [['--nope'], 'unknown option'],
+])('%j is refused with the reason', (words, reason) => {
+  expect(readOptions(words)).toEqual({ exitCode: 2 });
+  expect(String(written.mock.calls[0]?.[0])).toContain(reason);
 });
 
 const block = ['first', 'second'];
@@ -153,15 +99,6 @@ test('a terminal that is made narrower or wider shows each line once', async () 
   expect(await terminal.rows()).toEqual([...block, 'aaaaaaa', 'bbbbbbb', 'c']);
   terminal.resize(40, 12);
   expect(await terminal.rows()).toEqual([...block, ...lines]);
-});
-
-test('what does not fit a low terminal is left out, and nothing is shown twice', async () => {
-  const terminal = testTerminal(20, 4);
-  const screen = createScreen(terminal.output);
-  for (const line of block) screen.line(line);
-  for (const time of [1, 2, 3]) screen.live(['a', 'b', 'c', 'd', 'e'].map((name) => `${name} ${time}`));
-  for (const time of [1, 2, 3]) screen.live(['a', 'b', 'c', 'd', 'e'].map((name) => `${name} ${time}`));
-  expect(await terminal.rows()).toEqual(['a 3', 'b 3', 'c 3']);
 });
 
 test.each([
@@ -205,16 +142,6 @@ const moment = (applied: number, requests: number, rest: Partial<ProjectorFigure
 
 const nothing: Moment = { projector: null, answers: null, orders: null };
 
-test('while the history comes: what the projector does', () => {
-  const view = new LiveView(5, 0);
-  view.take(moment(1_000, 0), 0);
-  view.take(moment(3_500, 0), 1_000);
-  expect(view.events()).toMatch(/^ events +2,500\/s .*█  freshness p50 56 ms +p99 910 ms$/);
-  for (let second = 2; second <= 20; second += 1) view.take(moment(3_500, 0), second * 1_000);
-  view.take(moment(3_510, 0), 21_000);
-  expect(view.events()).toMatch(/^ events +2\/s/);
-});
-
 test('then everything, in lines of at most 80 columns that stay where they are', () => {
   const view = new LiveView(5, 0);
   for (let second = 0; second <= 30; second += 1) view.take(moment(second * 100, second * 4), second * 1_000);
@@ -234,15 +161,6 @@ test('then everything, in lines of at most 80 columns that stay where they are',
     expect(widths).toHaveLength(lines.length);
     expect(Math.max(...widths)).toBeLessThan(80);
   }
-});
-
-test('a service that counts from zero again is no rate below zero', () => {
-  const view = new LiveView(1, 0);
-  view.take(moment(100, 1_000), 0);
-  view.take(moment(100, 3), 1_000);
-  expect(view.panel(1_000)[4]).toContain(' 0/s ');
-  view.take(moment(100, 5), 2_000);
-  expect(view.panel(2_000)[4]).toContain(' 2/s ');
 });
 
 test('says what does not answer, and what is wrong', () => {

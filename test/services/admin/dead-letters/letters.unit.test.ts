@@ -38,16 +38,6 @@ describe('a dead letter', () => {
     ]);
   });
 
-  it('in binary mode has its attributes in the headers', () => {
-    const headers = { ce_type: 'a\u001B[2J', CE_ID: '7' };
-    const value = Buffer.from('{"name":"x"}');
-    const letter = toDeadLetter('t', 0, { ...message, headers, value }, rejection);
-    expect(describeLetter(letter)).toEqual({
-      attributes: { id: '7', type: String.raw`a\u001b[2J` },
-      structure: ['data: object', '  name: text of 1'],
-    });
-  });
-
   it('has a structure of bounded length and depth', () => {
     const wide = structureOf(Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`f${index}`, 1])));
     expect(wide).toHaveLength(61);

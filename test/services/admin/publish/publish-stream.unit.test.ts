@@ -175,10 +175,6 @@ describe('a line of NDJSON', () => {
     expect(() => read(`\u{FEFF}${text}`, 2)).toThrow(EventRejected);
   });
 
-  it('may be blank', () => {
-    for (const blank of ['', ' ', '\t ', '\u{FEFF}']) expect(read(blank)).toBeNull();
-  });
-
   it.each([
     ['malformed', 'hello'],
     ['malformed', '[1]'],
