@@ -63,6 +63,14 @@ it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names file
   expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
 });
 
+it.each(projectFiles(['.md']))('%s has a head above every row of a table', (path) => {
+  const lines = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '').split('\n');
+  const isRow = (line = '') => /^ *\|/.test(line);
+  const begun = lines.filter((line, index) => isRow(line) && !isRow(lines[index - 1]));
+  const headless = begun.filter((line) => !/^[ |:-]+$/.test(lines[lines.indexOf(line) + 1] ?? ''));
+  expect(headless).toEqual([]);
+});
+
 it.each(projectFiles(['.md']))('%s links to files and headings that are there', (path) => {
   const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
