@@ -64,7 +64,9 @@ it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names file
 });
 
 it.each(projectFiles(['.md']))('%s has a head above every row of a table', (path) => {
-  const lines = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '').split('\n');
+  const lines = readFileSync(path, 'utf8')
+    .replaceAll(/^```[\s\S]*?^```$/gm, '')
+    .split('\n');
   const isRow = (line = '') => /^ *\|/.test(line);
   const begun = lines.filter((line, index) => isRow(line) && !isRow(lines[index - 1]));
   const headless = begun.filter((line) => !/^[ |:-]+$/.test(lines[lines.indexOf(line) + 1] ?? ''));
