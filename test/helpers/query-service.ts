@@ -149,3 +149,12 @@ export async function startQueryService(
     [Symbol.asyncDispose]: close,
   };
 }
+
+/** The value of a metric of all instances: of one with labels, or over all of its labels. */
+export async function sumOf(instances: readonly RunningApp[], metric: string): Promise<number> {
+  const texts = await Promise.all(instances.map(({ app }) => app.services.metrics.registry.metrics()));
+  const own = texts
+    .flatMap((text) => text.split('\n'))
+    .filter((line) => line.startsWith(metric) && /^[ {]/.test(line.slice(metric.length)));
+  return own.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}

@@ -59,6 +59,8 @@ export async function startAttackedService(): Promise<AttackedService> {
       attacked.kill('SIGTERM');
       await attacked.ended;
       await service.close();
+      // No attack makes the service log a failure of its own.
+      expect(attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50)).toEqual([]);
     },
   };
 }

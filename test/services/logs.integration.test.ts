@@ -11,9 +11,9 @@ import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent } from '#shared/events/encode.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { useFolder } from '#test/folder.ts';
-import { sendRaw } from '#test/api-client.ts';
+import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runProcess } from './admin/run-command.ts';
@@ -79,8 +79,7 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  for (const service of services) service.kill('SIGKILL');
-  await Promise.all(services.map(({ ended }) => ended));
+  await killAll(services);
   await redis?.close();
   await mongodb?.close();
   await installation?.close();
@@ -100,17 +99,14 @@ async function command(
   return result.stdout;
 }
 
-async function ask(path: string, headers: Record<string, string> = {}, body?: string): Promise<Response> {
-  const response = await fetch(`${url}${path}`, {
+async function ask(path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+  const answer = await createApiClient(url).call(path, {
     headers,
     ...(body === undefined ? {} : { method: 'POST', body }),
   });
-  const text = await response.clone().text();
-  const { access_token: token } = text.startsWith('{"access_token"')
-    ? (JSON.parse(text) as { access_token: string })
-    : { access_token: '' };
-  if (token !== '') tokens.add(token);
-  return response;
+  const { access_token: token } = (answer.json ?? {}) as { access_token?: string };
+  if (token !== undefined) tokens.add(token);
+  return answer;
 }
 
 const basic = (id: string, secret: string) => ({
@@ -119,8 +115,10 @@ const basic = (id: string, secret: string) => ({
 });
 const askToken = (id: string, secret: string, form = 'grant_type=client_credentials', query = '') => {
   secrets.add(secret);
-  return ask(`/api/auth/token/${query}`, basic(id, secret), form);
+  return ask(`${TOKEN_PATH}${query}`, basic(id, secret), form);
 };
+const tokenOf = async (id: string, secret: string) =>
+  ((await askToken(id, secret)).json as { access_token: string }).access_token;
 const newSecret = () => {
   const secret = `sec${randomBytes(20).toString('hex')}`;
   secrets.add(secret);
@@ -224,12 +222,12 @@ describe('a run with everything in it', () => {
 
     // Requests of every kind.
     expect((await askToken(id, rotated.client_secret)).status).toBe(200);
-    const answer = (await (await askToken(id, secret)).json()) as { access_token: string };
-    const bearer = { authorization: `Bearer ${answer.access_token}` };
+    const live = await tokenOf(id, secret);
+    const bearer = { authorization: `Bearer ${live}` };
     const customers = `/api/customer/list?search=${encodeURIComponent('zulmira quixada')}`;
     await eventually('events are applied', async () => {
-      const response = await ask(customers, bearer);
-      return response.status === 200 && ((await response.json()) as { count: number }).count === 1;
+      const { status, json } = await ask(customers, bearer);
+      return status === 200 && (json as { count: number }).count === 1;
     });
     for (const path of ENDPOINTS) expect((await ask(path, bearer)).status).toBe(200);
     const searches = [PERSON.document, '73194628509', PERSON.phone, PERSON.name].map(
@@ -246,9 +244,9 @@ describe('a run with everything in it', () => {
       ['/api/order/details/?order_id=none', 404],
     ];
     for (const [path, status] of refused) expect((await ask(path, bearer)).status).toBe(status);
-    const menuOnly = (await (await askToken('pos-17', imported)).json()) as { access_token: string };
-    expect((await ask(customers, { authorization: `Bearer ${menuOnly.access_token}` })).status).toBe(403);
-    for (const token of [secret, `${answer.access_token}x`, `${answer.access_token.slice(0, -4)}AAAA`]) {
+    const menuOnly = await tokenOf('pos-17', imported);
+    expect((await ask(customers, { authorization: `Bearer ${menuOnly}` })).status).toBe(403);
+    for (const token of [secret, `${live}x`, `${live.slice(0, -4)}AAAA`]) {
       expect((await ask(customers, { authorization: `Bearer ${token}` })).status).toBe(401);
     }
     expect((await ask(customers, basic(id, secret))).status).toBe(401);
@@ -272,7 +270,7 @@ describe('a run with everything in it', () => {
       `GET /api/menu/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${bearer.authorization}\r\n bad: ${secret}\r\n\r\n`,
     );
     await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
-    for (const misplaced of [secret, answer.access_token, encodeURIComponent(PERSON.name)]) {
+    for (const misplaced of [secret, live, encodeURIComponent(PERSON.name)]) {
       for (const path of [`/${misplaced}`, `/api/customer/list/${misplaced}`, `/api/${misplaced}?x`]) {
         expect((await ask(path, bearer)).status).toBe(404);
       }
@@ -282,7 +280,7 @@ describe('a run with everything in it', () => {
       await sendRaw(url, `GET /%zz${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
       expect((await fetch(`${String(started['operations'])}/${misplaced}`)).status).toBe(404);
     }
-    await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${answer.access_token}`, bearer);
+    await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${live}`, bearer);
 
     // Poison on both topics.
     await installation.send(changesTopic(environment), poison());
@@ -312,7 +310,7 @@ describe('a run with everything in it', () => {
     await command(['dead-letters', 'list'], { shows: 'message' });
 
     // Commands that change access, and that fail.
-    await command(['sessions', 'revoke', '--token'], { input: answer.access_token });
+    await command(['sessions', 'revoke', '--token'], { input: live });
     expect((await ask(customers, bearer)).status).toBe(401);
     await command(['keys', 'scopes', 'pos-17', '--set', 'order']);
     await command(['keys', 'deactivate', 'pos-17']);
@@ -333,8 +331,7 @@ describe('a run with everything in it', () => {
     // Trouble: a broken file of keys, and servers that go away under requests and events.
     await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }));
     await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
-    const token = ((await (await askToken(id, secret)).json()) as { access_token: string }).access_token;
-    const again = { authorization: `Bearer ${token}` };
+    const again = { authorization: `Bearer ${await tokenOf(id, secret)}` };
     expect((await ask(customers, again)).status).toBe(200);
     for (const proxy of [redis, mongodb]) {
       await proxy.cut();

@@ -2,6 +2,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
+import { sumOf } from '#test/query-service.ts';
 
 const service = useQueryService();
 
@@ -9,23 +10,20 @@ beforeAll(async () => {
   await service.setKey({ clientId: 'reader' });
 });
 
-const now = async (name: string): Promise<number | undefined> => {
-  const metrics = await service.app.services.metrics.registry.getMetricsAsJSON();
-  return metrics.find((metric) => metric.name === name)?.values[0]?.value;
-};
+const now = (what: string) => sumOf([service], `store_data_mongodb_connections_${what}`);
 
 it('counts connections that are in use and operations that wait for one, and is back at none when all is answered', async () => {
   const token = await service.api.token('reader', 'secret');
-  const used: Promise<number | undefined>[] = [];
+  const used: Promise<number>[] = [];
   service.app.services.databases.common.on('connectionCheckedOut', () => {
-    used.push(now('store_data_mongodb_connections_in_use'));
+    used.push(now('in_use'));
   });
   const customers = Array.from({ length: 50 }, (_, index) => `/api/customer/list?search=a${index}`);
   const answers = await Promise.all(customers.map((path) => service.api.get(path, token)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  expect(Math.max(...(await Promise.all(used)).map((value) => value ?? 0))).toBeGreaterThan(0);
+  expect(Math.max(...(await Promise.all(used)))).toBeGreaterThan(0);
   await eventually('nothing is under way', async () => {
-    const inUse = await now('store_data_mongodb_connections_in_use');
-    return inUse === 0 && (await now('store_data_mongodb_connections_awaited')) === 0;
+    const inUse = await now('in_use');
+    return inUse === 0 && (await now('awaited')) === 0;
   });
 });

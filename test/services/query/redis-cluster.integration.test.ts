@@ -6,7 +6,7 @@ import slotOf from 'cluster-key-slot';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { type ClusterShard, type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
 import { cutReplication } from '#test/redis-sentinels.ts';
 import { runJson } from '../admin/run-command.ts';
@@ -59,13 +59,7 @@ const statuses = (token?: string) => Promise.all(instances.map((instance) => sta
 const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 
 /** How often the instances have reconciled a master. */
-async function reconciliations(): Promise<number> {
-  const counts = instances.map(async ({ app }) => {
-    const { values } = await app.services.metrics.reconciliationSeconds.get();
-    return values.find(({ metricName }) => metricName?.endsWith('_count'))?.value ?? 0;
-  });
-  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
-}
+const reconciliations = () => sumOf(instances, 'store_data_redis_reconciliation_seconds_count');
 
 /** Tokens for stores of the shards whose master lives, by shard. */
 const others: Tokens = {};

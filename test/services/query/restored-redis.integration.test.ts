@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
@@ -63,13 +63,7 @@ afterAll(async () => {
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
 const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
 
-/** What both instances have counted together. */
-async function sumOf(metric: string): Promise<number> {
-  const texts = await Promise.all([service, other].map(({ app }) => app.services.metrics.registry.metrics()));
-  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.startsWith(`${metric} `));
-  return lines.reduce((sum, line) => sum + Number(line.slice(metric.length)), 0);
-}
-
+const both = () => [service, other];
 it('what was taken away was in the snapshot, and counts before it is restored', async () => {
   await eventually('all is right', () => allIsRight([service, other]));
 });
@@ -79,8 +73,8 @@ describe('an old snapshot', () => {
 
   it('lets nobody back in, at any instance, while no projector runs', async () => {
     const before = {
-      reconciled: await sumOf('store_data_redis_reconciliation_seconds_count'),
-      repaired: await sumOf('store_data_redis_repairs_total{kind="record"}'),
+      reconciled: await sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
+      repaired: await sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
     };
     for (let round = 0; round < 3; round += 1) {
       const stop = hammer([service, other], tokens);
@@ -92,15 +86,15 @@ describe('an old snapshot', () => {
       expect(seen['untouched']).toContain(503);
     }
     const [reconciled, repaired, open] = await Promise.all([
-      sumOf('store_data_redis_reconciliation_seconds_count'),
-      sumOf('store_data_redis_repairs_total{kind="record"}'),
-      sumOf('store_data_redis_gate_open'),
+      sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
+      sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
+      sumOf(both(), 'store_data_redis_gate_open'),
     ]);
     // By each of the two: three keys and a store, which both may have found.
     expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(3 * 2);
     expect(repaired - before.repaired).toBeGreaterThanOrEqual(3 * 4);
     expect(open).toBe(2);
-    expect(await sumOf('store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
+    expect(await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
   });
 
   it('lets nobody back in at an instance that starts later', async () => {
@@ -172,7 +166,7 @@ describe('a replica that was behind', () => {
 
 it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () => {
   const { api, installation } = service;
-  const reconciled = () => sumOf('store_data_redis_reconciliation_seconds_count');
+  const reconciled = () => sumOf(both(), 'store_data_redis_reconciliation_seconds_count');
   const before = await reconciled();
   await own.client.flushall();
   // It is noticed within a second that Redis was emptied; nobody passes then until it is reconciled.

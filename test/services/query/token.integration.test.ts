@@ -34,6 +34,7 @@ const errorOf = ({ status, json }: Answer) => [status, (json as { error?: string
 const post = (headers: Record<string, string>, body: string, path = TOKEN_PATH) =>
   service.api.call(path, { method: 'POST', headers, body });
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+const GRANT = 'grant_type=client_credentials';
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const FULL = { ...FORM, authorization: basic('full:secret') };
 
@@ -51,16 +52,16 @@ describe('a token', () => {
   });
 
   it.each([
-    ['some', 'grant_type=client_credentials', 'crm order'],
-    ['some', 'grant_type=client_credentials&scope=', 'crm order'],
+    ['some', GRANT, 'crm order'],
+    ['some', `${GRANT}&scope=`, 'crm order'],
     ['some', 'scope=order+crm&grant_type=client_credentials', 'crm order'],
-    ['full', 'grant_type=client_credentials&scope=menu%20store&unknown=x', 'store menu'],
-    ['none', 'grant_type=client_credentials', ''],
+    ['full', `${GRANT}&scope=menu%20store&unknown=x`, 'store menu'],
+    ['none', GRANT, ''],
     ['some', '&&grant_type=client_credentials&', 'crm order'],
-    ['some', 'grant_type=client_credentials&scope=crm&grant_type=&scope=', 'crm'],
-    ['some', 'grant_type=client_credentials&client_id=&client_secret=', 'crm order'],
-    ['full', 'grant_type=client_credentials&scope=menu+menu+order+menu', 'order menu'],
-    ['full', 'grant_type=client_credentials&scope=++menu%20%20store+', 'store menu'],
+    ['some', `${GRANT}&scope=crm&grant_type=&scope=`, 'crm'],
+    ['some', `${GRANT}&client_id=&client_secret=`, 'crm order'],
+    ['full', `${GRANT}&scope=menu+menu+order+menu`, 'order menu'],
+    ['full', `${GRANT}&scope=++menu%20%20store+`, 'store menu'],
     ['full', 'grant_type=client%5Fcredentials&sc%6Fpe=m%65nu', 'menu'],
   ])('for %s with %s has the scope "%s"', async (clientId, form, scope) => {
     const answer = await service.api.askToken(clientId, 'secret', form);
@@ -74,7 +75,7 @@ describe('a token', () => {
     'Application/X-WWW-Form-URLEncoded ; charset=us-ascii; x=y',
   ])('is given for the content type %s', async (contentType) => {
     const headers = { ...FULL, 'content-type': contentType };
-    expect((await post(headers, 'grant_type=client_credentials')).status).toBe(200);
+    expect((await post(headers, GRANT)).status).toBe(200);
   });
 
   it.each([
@@ -83,12 +84,12 @@ describe('a token', () => {
     ['no padding', (encoded: string) => `Basic ${encoded.replace(/=+$/, '')}`],
   ])('is given for Basic with %s', async (_what, header) => {
     const authorization = header(Buffer.from('two:new').toString('base64'));
-    expect((await post({ ...FORM, authorization }, 'grant_type=client_credentials')).status).toBe(200);
+    expect((await post({ ...FORM, authorization }, GRANT)).status).toBe(200);
   });
 
   it('is given whatever the address holds that is no credential', async () => {
     const path = `${TOKEN_PATH}?x=1&x=2&%zz&grant_type=password&client_id=`;
-    expect((await post(FULL, 'grant_type=client_credentials', path)).status).toBe(200);
+    expect((await post(FULL, GRANT, path)).status).toBe(200);
   });
 
   it('is another one each time', async () => {
@@ -108,7 +109,7 @@ describe('a token', () => {
     ['colon:a:b'],
     ['colon:100%'],
   ])('is given for credentials as sent or form-encoded: %s', async (credentials) => {
-    const answer = await post({ ...FORM, authorization: basic(credentials) }, 'grant_type=client_credentials');
+    const answer = await post({ ...FORM, authorization: basic(credentials) }, GRANT);
     expect(answer.status).toBe(200);
   });
 });
@@ -116,42 +117,38 @@ describe('a token', () => {
 describe('400 invalid_request', () => {
   it.each([
     ['another content type', { ...FULL, 'content-type': 'application/json' }, '{"grant_type":"client_credentials"}'],
-    ['a malformed content type', { ...FULL, 'content-type': ';;;' }, 'grant_type=client_credentials'],
+    ['a malformed content type', { ...FULL, 'content-type': ';;;' }, GRANT],
     ['no parameters', FULL, ''],
     ['no grant_type', FULL, 'scope=order'],
     ['an empty grant_type', FULL, 'grant_type='],
-    ['a repeated parameter', FULL, 'grant_type=client_credentials&grant_type=client_credentials'],
-    ['a repeated unknown parameter', FULL, 'grant_type=client_credentials&x=1&x=1'],
-    ['malformed percent-encoding', FULL, 'grant_type=client_credentials&scope=%zz'],
-    ['bytes that are not UTF-8', FULL, 'grant_type=client_credentials&scope=%ff'],
-    ['client_id in the body', FULL, 'grant_type=client_credentials&client_id=full'],
-    ['client_secret in the body', FORM, 'grant_type=client_credentials&client_secret=secret'],
-    ['a raw NUL', FULL, 'grant_type=client_credentials\0'],
-    ['a raw line break', FULL, 'grant_type=client_credentials\r\n'],
-    ['a raw tab between scopes', FULL, 'grant_type=client_credentials&scope=order\tcrm'],
-    ['raw UTF-8', FULL, 'grant_type=client_credentials&x=é'],
-    ['half an escape', FULL, 'grant_type=client_credentials&x=%4'],
-    ['an overlong encoding', FULL, 'grant_type=client_credentials&x=%c0%af'],
-    ['an encoded surrogate', FULL, 'grant_type=client_credentials&x=%ed%a0%80'],
-    ['a malformed name', FULL, 'grant_type=client_credentials&%ff=1'],
-    ['a scope that is repeated', FULL, 'grant_type=client_credentials&scope=menu&scope=menu'],
-    ['a name that is repeated in another spelling', FULL, 'grant_type=client_credentials&scope=menu&sc%6Fpe=menu'],
+    ['a repeated parameter', FULL, `${GRANT}&grant_type=client_credentials`],
+    ['a repeated unknown parameter', FULL, `${GRANT}&x=1&x=1`],
+    ['malformed percent-encoding', FULL, `${GRANT}&scope=%zz`],
+    ['bytes that are not UTF-8', FULL, `${GRANT}&scope=%ff`],
+    ['client_id in the body', FULL, `${GRANT}&client_id=full`],
+    ['client_secret in the body', FORM, `${GRANT}&client_secret=secret`],
+    ['a raw NUL', FULL, `${GRANT}\0`],
+    ['a raw line break', FULL, `${GRANT}\r\n`],
+    ['a raw tab between scopes', FULL, `${GRANT}&scope=order\tcrm`],
+    ['raw UTF-8', FULL, `${GRANT}&x=é`],
+    ['half an escape', FULL, `${GRANT}&x=%4`],
+    ['an overlong encoding', FULL, `${GRANT}&x=%c0%af`],
+    ['an encoded surrogate', FULL, `${GRANT}&x=%ed%a0%80`],
+    ['a malformed name', FULL, `${GRANT}&%ff=1`],
+    ['a scope that is repeated', FULL, `${GRANT}&scope=menu&scope=menu`],
+    ['a name that is repeated in another spelling', FULL, `${GRANT}&scope=menu&sc%6Fpe=menu`],
     ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
     ['several parts', { ...FULL, 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
-    [
-      'two content types',
-      { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' },
-      'grant_type=client_credentials',
-    ],
-    ['both credentials in the body, right', FORM, 'grant_type=client_credentials&client_id=full&client_secret=secret'],
+    ['two content types', { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' }, GRANT],
+    ['both credentials in the body, right', FORM, `${GRANT}&client_id=full&client_secret=secret`],
     ['a lone percent sign', FULL, 'grant_type=%'],
-    ['a name that is a lone percent sign', FULL, 'grant_type=client_credentials&%=1'],
+    ['a name that is a lone percent sign', FULL, `${GRANT}&%=1`],
     [
       'text under a content type that only begins right',
       { ...FULL, 'content-type': `${FORM['content-type']}x` },
-      'grant_type=client_credentials',
+      GRANT,
     ],
-    ['a body that is too large', FULL, `grant_type=client_credentials&x=${'x'.repeat(20_000)}`],
+    ['a body that is too large', FULL, `${GRANT}&x=${'x'.repeat(20_000)}`],
     ['a compressed body', { ...FULL, 'content-encoding': 'gzip' }, '\u001f%8b'],
   ])('%s', async (_what, headers, body) => {
     const answer = await post(headers, body);
@@ -164,7 +161,7 @@ describe('400 invalid_request', () => {
     const answer = await service.api.call(TOKEN_PATH, {
       method: 'POST',
       headers: { authorization: basic('full:secret') },
-      body: new Uint8Array(Buffer.from('grant_type=client_credentials')),
+      body: new Uint8Array(Buffer.from(GRANT)),
     });
     expect(errorOf(answer)).toEqual([400, 'invalid_request']);
     const empty = await service.api.call(TOKEN_PATH, { method: 'POST' });
@@ -181,7 +178,7 @@ describe('400 invalid_request', () => {
     '?client_secret=&client_secret=s',
   ])('credentials in the address: %s', async (query) => {
     for (const headers of [FORM, FULL]) {
-      const answer = await post(headers, 'grant_type=client_credentials', `${TOKEN_PATH}${query}`);
+      const answer = await post(headers, GRANT, `${TOKEN_PATH}${query}`);
       expect(errorOf(answer)).toEqual([400, 'invalid_request']);
     }
   });
@@ -219,7 +216,7 @@ describe('401 invalid_client', () => {
     ['NUL', basic('full\0:secret')],
   ])('%s', async (_what, authorization) => {
     const headers = authorization === undefined ? FORM : { ...FORM, authorization };
-    const answer = await post(headers, 'grant_type=client_credentials');
+    const answer = await post(headers, GRANT);
     expect(errorOf(answer)).toEqual([401, 'invalid_client']);
     // The same words whatever was wrong.
     expect(answer.json).toMatchObject({ detail: 'client authentication failed' });
@@ -228,20 +225,20 @@ describe('401 invalid_client', () => {
 
 describe('400 for a client that is who it says', () => {
   it.each([
-    ['an inactive key', 'off', 'grant_type=client_credentials', 'unauthorized_client'],
-    ['a store that its record blocks', 'blocked', 'grant_type=client_credentials', 'unauthorized_client'],
-    ['a store that is blocked', 'locked', 'grant_type=client_credentials', 'unauthorized_client'],
+    ['an inactive key', 'off', GRANT, 'unauthorized_client'],
+    ['a store that its record blocks', 'blocked', GRANT, 'unauthorized_client'],
+    ['a store that is blocked', 'locked', GRANT, 'unauthorized_client'],
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
     ['a grant type in another case', 'full', 'grant_type=Client_Credentials', 'unsupported_grant_type'],
-    ['an unknown scope', 'full', 'grant_type=client_credentials&scope=admin', 'invalid_scope'],
-    ['a scope that is not granted', 'some', 'grant_type=client_credentials&scope=order+menu', 'invalid_scope'],
-    ['a blank scope', 'full', 'grant_type=client_credentials&scope=+', 'invalid_scope'],
-    ['a scope in another case', 'full', 'grant_type=client_credentials&scope=Order', 'invalid_scope'],
-    ['scopes with a tab between', 'full', 'grant_type=client_credentials&scope=order%09crm', 'invalid_scope'],
-    ['scopes with a comma between', 'full', 'grant_type=client_credentials&scope=order,crm', 'invalid_scope'],
-    ['a scope with a NUL', 'full', 'grant_type=client_credentials&scope=order%00', 'invalid_scope'],
-    ['any scope of a key without', 'none', 'grant_type=client_credentials&scope=order', 'invalid_scope'],
-    ['a grant type with a blank', 'full', 'grant_type=client_credentials+', 'unsupported_grant_type'],
+    ['an unknown scope', 'full', `${GRANT}&scope=admin`, 'invalid_scope'],
+    ['a scope that is not granted', 'some', `${GRANT}&scope=order+menu`, 'invalid_scope'],
+    ['a blank scope', 'full', `${GRANT}&scope=+`, 'invalid_scope'],
+    ['a scope in another case', 'full', `${GRANT}&scope=Order`, 'invalid_scope'],
+    ['scopes with a tab between', 'full', `${GRANT}&scope=order%09crm`, 'invalid_scope'],
+    ['scopes with a comma between', 'full', `${GRANT}&scope=order,crm`, 'invalid_scope'],
+    ['a scope with a NUL', 'full', `${GRANT}&scope=order%00`, 'invalid_scope'],
+    ['any scope of a key without', 'none', `${GRANT}&scope=order`, 'invalid_scope'],
+    ['a grant type with a blank', 'full', `${GRANT}+`, 'unsupported_grant_type'],
     ['refreshing', 'full', 'grant_type=refresh_token&refresh_token=x', 'unsupported_grant_type'],
   ])('%s', async (_what, clientId, form, error) => {
     expect(errorOf(await service.api.askToken(clientId, 'secret', form))).toEqual([400, error]);
@@ -249,7 +246,7 @@ describe('400 for a client that is who it says', () => {
 });
 
 it('scopes with a comma between are told about spaces', async () => {
-  const { json } = await service.api.askToken('full', 'secret', 'grant_type=client_credentials&scope=order,menu');
+  const { json } = await service.api.askToken('full', 'secret', `${GRANT}&scope=order,menu`);
   expect(json).toMatchObject({
     detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
   });
@@ -258,22 +255,10 @@ it('scopes with a comma between are told about spaces', async () => {
 describe('the order of checks', () => {
   it.each([
     ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],
-    [
-      'the client before the blocking of its store',
-      'locked:wrong',
-      'grant_type=client_credentials',
-      401,
-      'invalid_client',
-    ],
+    ['the client before the blocking of its store', 'locked:wrong', GRANT, 401, 'invalid_client'],
     ['the revocation before the grant type', 'gone:secret', 'grant_type=password', 401, 'invalid_client'],
     ['the blocking before the grant type', 'locked:secret', 'grant_type=password', 400, 'unauthorized_client'],
-    [
-      'the key’s status before the scope',
-      'off:secret',
-      'grant_type=client_credentials&scope=x',
-      400,
-      'unauthorized_client',
-    ],
+    ['the key’s status before the scope', 'off:secret', `${GRANT}&scope=x`, 400, 'unauthorized_client'],
     ['the client before the key’s status', 'off:wrong', 'grant_type=password', 401, 'invalid_client'],
     ['the key’s status before the grant type', 'off:secret', 'grant_type=password', 400, 'unauthorized_client'],
     ['the grant type before the scope', 'full:secret', 'grant_type=password&scope=x', 400, 'unsupported_grant_type'],

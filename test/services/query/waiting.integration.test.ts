@@ -120,17 +120,6 @@ describe('a request that waits', () => {
     expect(changesIn(await other.answer)).toMatchObject({ results: [], more: false });
   });
 
-  it('from now on answers a next from which nothing of the meantime is missed', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([order(storeId, 'o1')]);
-    const { answer } = await begin(token, 'wait=2&after=now');
-    await service.apply([aCustomer('c1', {}, storeId)]);
-    const { results, next } = changesIn(await answer);
-    expect(results).toEqual([]);
-    await service.apply([order(storeId, 'o2')]);
-    expect(idsIn(await service.api.get(`/api/order/changes?after=${next}`, token))).toEqual(['o2']);
-  });
-
   it('tells the offset to which the store moved meanwhile', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);

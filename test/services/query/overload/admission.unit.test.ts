@@ -72,13 +72,6 @@ describe('a turn of the event loop', () => {
     expect(waits).toEqual([...Array<number>(16).fill(0), undefined, 7]);
     expect(admission.beginning).toBeNull();
   });
-
-  it('does not begin a request whose client has gone meanwhile', async () => {
-    const { begun, many, turns } = start();
-    end(many(17).slice(16));
-    await turns(2);
-    expect(begun).toHaveLength(16);
-  });
 });
 
 describe('requests in flight', () => {
@@ -202,13 +195,6 @@ describe('while requests are refused', () => {
     expect(refusedOf(waiting)).toEqual(waiting.slice(share));
     expect(ask('modest').status).toBe(0);
     expect(refusedOf(waiting)).toEqual(waiting.slice(share - 1));
-  });
-
-  it('a request is begun as soon as there is room', async () => {
-    const { asked, ask, begun } = await overloaded();
-    end(asked.slice(0, 1));
-    const next = ask();
-    expect([next.status, begun.at(-1)]).toEqual([0, next]);
   });
 
   it('/health is let in', async () => {
