@@ -150,8 +150,8 @@ describe('a record batch whose length is destroyed', () => {
     const skip = (...to: string[]) => runCommand(installation.env, ['dead-letters', 'skip', ...place, ...to]);
     const refusals: Record<string, string[]> = {
       'give --to': [],
-      'the log ends with 3: --to lies beyond it': ['--to', '4'],
-      [`what lies at ${topic}/0/2 is intact`]: ['--to', '2'],
+      'the log ends with 3: --to is beyond it': ['--to', '4'],
+      [`the message at ${topic}/0/2 is intact`]: ['--to', '2'],
     };
     for (const [why, to] of Object.entries(refusals)) {
       expect(await skip(...to)).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
