@@ -1,6 +1,6 @@
 /** Changes of a store as real sources send them at their worst. The same for the same seed. */
-import { ORDER_STATUSES } from '#shared/events/entities.ts';
-import type { Change, EntityName } from './api.d.ts';
+import { type EntityName, ORDER_STATUSES } from '#shared/events/entities.ts';
+import type { Change } from './api.d.ts';
 import { Random } from './random.ts';
 
 export interface StreamChange extends Change {

@@ -97,6 +97,17 @@ it('docs/README.md leads to every document', () => {
   expect(names.filter((name) => !index.includes(`](${name}`))).toEqual([]);
 });
 
+it('the guide to errors has a section for each code of data endpoints, and names each code of the token endpoint', () => {
+  const { components } = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
+    components: { schemas: Record<string, { properties?: { error?: object; code?: { enum?: string[] } } }> };
+  };
+  const guide = readFileSync('docs/guides/errors.md', 'utf8');
+  const missing = Object.values(components.schemas).flatMap(({ properties: { error, code } = {} }) =>
+    (code?.enum ?? []).filter((word) => !guide.includes(error === undefined ? `\n### ${word}\n` : `\`${word}\``)),
+  );
+  expect(missing).toEqual([]);
+});
+
 const readme = readFileSync('README.md', 'utf8');
 /** What is measured, and what was measured once. */
 const benchmarks = ['docs/benchmarks.md', 'docs/decisions/0033-rank-trees.md']
