@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import autoload, { type AutoloadPluginOptions } from '@fastify/autoload';
 import fastify from 'fastify';
-import type { Route } from './endpoints/route.ts';
+import type { Route } from './endpoints/data-endpoint.ts';
 
 export const ROUTES_FOLDER: AutoloadPluginOptions = { dir: join(import.meta.dirname, 'routes') };
 

@@ -5,7 +5,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
 import { RedisGates } from './access/redis-gate.ts';
-import { authenticate, reauthorize, type Caller } from './access/steps.ts';
+import { authenticate, reauthorize, type Caller } from './access/live-access.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { withinStartupTimeout } from './deadline.ts';
 import { SharedChanges } from './feed/shared-changes.ts';

@@ -10,8 +10,8 @@ import { promisify } from 'node:util';
 import type { FastifyRequest } from 'fastify';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { sendRefusal } from '../responses/send.ts';
-import { gzippedContent, sendStatic, type StaticContent, staticContent, lazy } from '../responses/static-content.ts';
-import type { Route } from '../endpoints/route.ts';
+import { gzippedContent, sendStatic, type StaticContent, staticContent, lazy } from '../responses/compress.ts';
+import type { Route } from '../endpoints/data-endpoint.ts';
 import { noSuchPath } from '../hooks/requests.ts';
 import { guideFiles, guidePage, HEADERS, page as htmlPage, searchIndex } from './pages.ts';
 

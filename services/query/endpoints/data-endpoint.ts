@@ -1,22 +1,43 @@
-/**
- * What makes a data endpoint: one declaration of its scopes, parameters and read, from which its route with all
- * checks, headers and conditional answers is made.
- */
+/** Routes. A data endpoint declares scopes, parameters and a read; its route does all checks, headers and conditional answers. */
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { callerOf, requireScopes } from '../access/steps.ts';
+import { callerOf, requireScopes } from '../access/live-access.ts';
+import type { DescribedRoute } from '../openapi/document.ts';
 import { dataOperation, type Documentation } from '../openapi/operations.ts';
 import type { Parameters, Values } from '../parameters/parameter.ts';
 import { parameterReader, queryOf } from '../parameters/read.ts';
 import { namesCustomers } from '../read/page.ts';
-import type { View } from '../read/shared-reads.ts';
-import { type Body, type Found, readStamp } from '../read/snapshot.ts';
+import { readStamp, type View } from '../read/shared-reads.ts';
+import type { Body, Found } from '../read/snapshot.ts';
 import { conditionOf, etagOf, type EtagSource, names } from '../responses/etag.ts';
 import { sendCompressed } from '../responses/compress.ts';
 import { notFound, Refused } from '../responses/refusal.ts';
-import type { Route } from './route.ts';
+
+export interface Route extends DescribedRoute {
+  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+}
+
+/** The methods of a route: HEAD is GET without a body. */
+export function methodsOf({ method }: Route): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method];
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every route that was added, for answers about methods, the OpenAPI document, and tests. */
+    routes: Route[];
+  }
+}
+
+/** A plugin that adds routes, as `@fastify/autoload` finds it in the folder of routes. */
+export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
+  return async (app) => {
+    app.routes.push(...routes);
+    for (const route of routes) app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
+  };
+}
 
 /** What requests are answered with (`services.ts`). */
 export type Services = FastifyInstance['services'];

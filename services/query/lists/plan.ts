@@ -1,6 +1,6 @@
 /**
- * What is asked of a list, and which strategies read it: decided from the request and from what is remembered of the store, before anything
- * is read. Pure. Bounds of time are whole seconds of local time, both inclusive.
+ * The request for a list, and the strategies that read it: chosen from the request and the stamp that was read last. Pure. Bounds of time
+ * are whole seconds of local time, both inclusive.
  */
 import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
 import { isShallow, keyWithin } from '../rank-tree/read-tree.ts';
@@ -13,51 +13,32 @@ import { searchFilter, type SearchTerms } from './search.ts';
 import type { createdRange, updatedRange } from '../parameters/filters.ts';
 import type { Values } from '../parameters/parameter.ts';
 
-/**
- * Each answers the same page from one snapshot; they differ in cost.
- *
- * | strategy                 | reads                                                                                       |
- * | ------------------------ | ------------------------------------------------------------------------------------------- |
- * | `shared-first-page`      | the first page, together with those of other stores (decision 0026)                         |
- * | `scan-first-pages`       | an index in the order of the list; the stamp has the count                                  |
- * | `layout`                 | products by the layout of their categories, whose order no index has (0043)                 |
- * | `updated-window`         | what was updated in a short window, sorted                                                  |
- * | `layout-updated`         | products updated in a long window, counted by category                                      |
- * | `created-window`         | customers created in a short window, sorted                                                 |
- * | `created-within-leaf`    | the same, where the window holds no more than a leaf of the rank tree                       |
- * | `created-by-name`        | customers created in a long window, counted by the tree of creation (0033)                  |
- * | `search-leaves`          | the texts of leaves, which say where matches are (0018)                                     |
- * | `scan-if-shown`          | a first page that most likely shows all matches: nothing is counted                         |
- * | `scan-if-small`          | a range that holds no more than a leaf of the rank tree                                     |
- * | `rank-tree`              | the nodes that count the range and find the page: one round trip or two at any depth (0033)   |
- * | `scan-tree-order`        | all matches, in the order of the tree: the store is too small to have one                   |
- * | `scan`                   | all matches, counted                                                                        |
- */
+/** Each returns the same page from one snapshot; they differ in cost. */
 export type ListStrategy =
-  | 'shared-first-page'
-  | 'scan-first-pages'
-  | 'layout'
-  | 'updated-window'
-  | 'layout-updated'
-  | 'created-window'
-  | 'created-within-leaf'
-  | 'created-by-name'
-  | 'search-leaves'
-  | 'scan-if-shown'
-  | 'scan-if-small'
-  | 'rank-tree'
-  | 'scan-tree-order'
-  | 'scan';
+  | 'shared-first-page' // the first page, in one read with those of other stores (decision 0026)
+  | 'scan-first-pages' // an index in the order of the list; the stamp has the count
+  | 'layout' // products by the layout of their categories, whose order no index has (0043)
+  | 'updated-window' // what was updated in a short window, sorted
+  | 'layout-updated' // products updated in a long window, counted by category
+  | 'created-window' // customers created in a short window, sorted
+  | 'created-within-leaf' // the same, if the window holds no more than a leaf of the rank tree
+  | 'created-by-name' // customers created in a long window, counted by the tree of creation (0033)
+  | 'search-leaves' // the texts of leaves, which say where matches are (0018)
+  | 'scan-if-shown' // a first page that most likely shows all matches: nothing is counted
+  | 'scan-if-small' // a range that holds no more than a leaf of the rank tree
+  | 'rank-tree' // the nodes that count the range and find the page: one or two round trips at any depth (0033)
+  | 'scan-tree-order' // all matches, in the order of the tree: the store is too small to have one
+  | 'scan'; // all matches, counted
 
 export interface PlanContext {
   conditions: Conditions;
-  /** As it was read last; `null` where it was not. */
+  /** The one that was read last, if any. */
   stamp: Stamp | null;
-  /** Whether records may have to be redacted: a shared page shows them as they are. */
+  /** Whether records may have to be redacted: a shared page is not. */
   redactErased: boolean;
 }
 
-/** The strategies to try, in this order: one that finds that it would cost too much gives up, and the last one never does. */
+/** The strategies to try, in this order. One that would cost too much gives up; the last never does. */
 export function planList(request: ListRequest, context: PlanContext): readonly ListStrategy[] {
   const { tree, sortKeyStages, search } = request;
   const { created, updated } = context.conditions;
@@ -81,7 +62,7 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   return planUnbounded(request, context, isArranged);
 }
 
-/** Customers by a text: a store of few has no leaves to search. */
+/** Customers by a text. A store with few has no leaves to search. */
 function planSearch({ tree, page }: ListRequest, { stamp }: PlanContext): readonly ListStrategy[] {
   if (tree !== null && !isWithoutTree(tree, stamp)) return ['search-leaves', 'scan'];
   return page === 1 ? ['scan-if-shown', 'scan'] : ['scan'];
@@ -118,7 +99,7 @@ export const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
 export interface ListRequest extends PageRequest {
   entity: EntityName;
   sort: Sort;
-  /** Stages that add to records what they are sorted by, where they do not hold it: products stand in the order of their categories. */
+  /** Stages that add the sort key, where records do not hold it: products stand in the order of their categories. */
   sortKeyStages: Document[];
   /** The rank tree in whose order the list is; `null` for lists that stay short. */
   tree: RankTree | null;
@@ -130,13 +111,13 @@ export interface ListRequest extends PageRequest {
   /** The condition on `updated_at`; empty where there is none. */
   updated: (toInstant: ToInstant) => Document;
   search: SearchTerms | null;
-  /** Values that fields have. */
+  /** Conditions on other fields. */
   where: Document;
-  /** The index that finds the records that `where` lets through, where they are few. */
+  /** The index that finds what matches `where`, if that is little. */
   selectiveIndex?: string;
 }
 
-/** What is asked of a list but the page; without what is not said all records, in their order. */
+/** A request without its page. What it leaves out has a default: all records. */
 export type Wanted = Pick<ListRequest, 'sort'> & Partial<ListRequest>;
 
 /** The request for a page. */
@@ -159,16 +140,16 @@ export function inOrderOf(tree: RankTree): Pick<ListRequest, 'tree' | 'entity' |
   return { tree, entity: tree.entity, sort: { [tree.keyField]: 1 } };
 }
 
-/** The condition of a field that has one of several values; none where none is asked for. */
+/** The condition that a field has one of some values; no condition without values. */
 export function anyOf(field: string, words: readonly string[]): Document {
   return words.length === 0 ? {} : { [field]: { $in: words } };
 }
 
-/** What records must be, now that the offset is known in which dates are meant. */
+/** The conditions of a request, its bounds of time shifted by the store's offset. */
 export interface Conditions {
   created: KeyRange;
   updated: Document;
-  /** All of them, for the records of one store. */
+  /** All of them, and the store. */
   match: Document;
 }
 
@@ -191,7 +172,7 @@ export function isWhole({ from, to }: KeyRange): boolean {
   return from === '' && to === null;
 }
 
-/** The instant, in milliseconds since 1970, of a local date-time that was read as if it were UTC. */
+/** Turns a local date-time, read as if it were UTC, into its instant: milliseconds since 1970. */
 export type ToInstant = (local: number) => number;
 
 const SECOND = 1_000;
@@ -210,7 +191,7 @@ export function updatedBetween({ updated_from: from, updated_to: to }: Values<ty
   };
 }
 
-/** The sort keys of what was created between two bounds, in a list of the newest first. */
+/** The sort keys of what was created between two bounds, in a list with the newest first. */
 export function createdBetween({ created_from: from, created_to: to }: Values<typeof createdRange>) {
   return (toInstant: ToInstant): KeyRange =>
     timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));

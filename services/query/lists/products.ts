@@ -1,19 +1,30 @@
 /**
- * Reads one page of the product list in the order of its categories, which no index has. Where they stand is cached, and
- * the stamp in the snapshot of the page proves it, so that as a rule a page is one read.
+ * Reads pages of the product list in the order of its categories, which no index has. The layout of a store (its categories in order, and
+ * how many products name each) cuts a page into segments, each of which an index has in order. The layout is cached; the stamp in the
+ * snapshot of the page proves that it is current, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
-import { COLLECTIONS, documentId } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type CategoryDocument,
+  type CategoryProducts,
+  COLLECTIONS,
+  documentId,
+  idsOfStore,
+  type Stamp,
+} from '#shared/read-models/collections.ts';
+import type { CategoryGroup, Layout } from '../read/caches.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
-import type { Layout } from '../read/caches.ts';
-import type { View } from '../read/shared-reads.ts';
-import { inSnapshot, type ReadInSnapshot, readStamp, united } from '../read/snapshot.ts';
-import { readTogether } from '../read/together.ts';
-import { SEGMENT_INDEX, segmentStages, readLayout, categoryGroupsOf } from './product-layout.ts';
+import { readStamp, readTogether, type View } from '../read/shared-reads.ts';
+import { inSnapshot, type ReadInSnapshot, type SnapshotReads, united, unionWithStamps } from '../read/snapshot.ts';
 
 const COLLECTION = COLLECTIONS.product;
+/** The index in which each category's products stand in order. */
+export const SEGMENT_INDEX = 'by_category';
+/** The order of products within a category. */
+export const WITHIN_CATEGORY = { position: 1, name: 1, _id: 1 } as const;
 
-/** A page of all products: where the cached layout says that it lies, or by the layout of its own snapshot. */
+/** A page of all products: by the cached layout, or by the layout of its own snapshot. */
 export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
   const { storeId, shared } = view;
   const key = shared.key(storeId);
@@ -23,18 +34,17 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   return inSnapshot(view, async (reads) => {
     const { layout, stamp } = await readLayout(reads, storeId);
     layouts.set(key, layout);
-    const rows = await readPage(reads.read, view, layout, request, {});
+    const rows = await readPage(reads.read, storeId, layout.groups, request, {});
     return { rows, stamp, count: stamp?.counts?.product ?? 0 };
   });
 }
 
-/** `null` where there is no layout, or the stamp of the page's snapshot names another one. */
+/** `null` without a layout, or if the stamp of the page's snapshot names another one. */
 async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<CountedPage | null> {
   if (layout === undefined) return null;
-  const segments = segmentsOf(layout.groups, skippedBy(request), request.pageSize);
-  const pipelines = segments.map((segment) => segmentStages(view.storeId, segment, {}));
+  const pipelines = segmentPipelines(view.storeId, layout.groups, request, {});
   const { rows, stamp } =
-    segments.length === 0
+    pipelines.length === 0
       ? { rows: [], stamp: await readStamp(view) }
       : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines });
   if (stamp?.layout !== layout.version) return null;
@@ -42,35 +52,104 @@ async function readByCached(view: View, layout: Layout | undefined, request: Pag
   return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
 }
 
-/** What was updated in a window with many products: as all products, but counted by category. */
+/** A page of what was updated in a window with many products: as of all products, but counted by category. */
 export function readUpdatedByLayout(view: View, request: PageRequest, updated: Document): Promise<CountedPage> {
+  const { storeId } = view;
   return inSnapshot(view, async (reads) => {
-    const { read } = reads;
-    const { layout, positions, stamp } = await readLayout(reads, view.storeId);
-    const counted = await read<{ _id: string; products: number }>(
+    const { positions, stamp } = await readLayout(reads, storeId);
+    const counted = await reads.read<{ _id: string; products: number }>(
       COLLECTION,
-      [{ $match: { store_id: view.storeId, ...updated } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
+      [{ $match: { store_id: storeId, ...updated } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
       'by_updated',
     );
-    const products = new Map(counted.map(({ _id, products }) => [documentId(view.storeId, _id), products]));
-    const groups = categoryGroupsOf(view.storeId, positions, products);
-    return {
-      rows: await readPage(read, view, { ...layout, groups }, request, updated),
-      stamp,
-      count: counted.reduce((sum, { products }) => sum + products, 0),
-    };
+    const products = new Map(counted.map(({ _id, products }) => [documentId(storeId, _id), products]));
+    const rows = await readPage(reads.read, storeId, groupsOf(storeId, positions, products), request, updated);
+    return { rows, stamp, count: counted.reduce((sum, { products }) => sum + products, 0) };
   });
 }
 
 async function readPage(
   read: ReadInSnapshot,
-  view: View,
-  layout: Layout,
+  storeId: string,
+  groups: readonly CategoryGroup[],
   request: PageRequest,
   filter: Document,
 ): Promise<PageRow[]> {
-  const segments = segmentsOf(layout.groups, skippedBy(request), request.pageSize);
-  if (segments.length === 0) return [];
-  const pipelines = segments.map((segment) => [...segmentStages(view.storeId, segment, filter), PAGE_FIELDS]);
-  return read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
+  const pipelines = segmentPipelines(storeId, groups, request, filter).map((stages) => [...stages, PAGE_FIELDS]);
+  return pipelines.length === 0 ? [] : read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
+}
+
+/** The stages that find each segment of a page. */
+function segmentPipelines(
+  storeId: string,
+  groups: readonly CategoryGroup[],
+  request: PageRequest,
+  filter: Document,
+): Document[][] {
+  return segmentsOf(groups, skippedBy(request), request.pageSize).map(({ part: { categories }, skip, limit }) => {
+    const category = categories.length === 1 ? categories[0] : { $in: [...categories] };
+    return [
+      { $match: { store_id: storeId, category_id: category, ...filter } },
+      { $sort: WITHIN_CATEGORY },
+      ...(skip > 0 ? [{ $skip: skip }] : []),
+      { $limit: limit },
+    ];
+  });
+}
+
+type CategoryRow = { category: true } & Pick<CategoryDocument, '_id' | 'position'>;
+type Row = CategoryRow | Pick<CategoryProducts, '_id' | 'products'> | Stamp;
+
+interface ReadLayout {
+  layout: Layout;
+  /** By the document id of the category. */
+  positions: ReadonlyMap<string, number>;
+  stamp: Stamp | null;
+}
+
+/** Reads the layout and the stamp of one snapshot in batches: a hundred thousand categories in a single read would take too long. */
+async function readLayout(reads: SnapshotReads, storeId: string): Promise<ReadLayout> {
+  const pipelineOfCounts = [{ $match: { _id: idsOfStore(storeId) } }, { $project: { products: 1 } }];
+  const batches = reads.batches<Row>(
+    COLLECTIONS.category,
+    [
+      { $match: { store_id: storeId } },
+      // Covered by the index.
+      { $project: { position: 1, category: { $literal: true } } },
+      { $unionWith: { coll: CATEGORY_PRODUCTS, pipeline: pipelineOfCounts } },
+      unionWithStamps(storeId),
+    ],
+    'by_position',
+  );
+  const positions = new Map<string, number>();
+  const products = new Map<string, number>();
+  let stamp: Stamp | null = null;
+  for await (const rows of batches) {
+    for (const row of rows) {
+      if ('products' in row) products.set(row._id, row.products);
+      else if (row.category === true) positions.set(row._id, row.position);
+      else stamp = row;
+    }
+  }
+  const layout = { version: stamp?.layout, groups: groupsOf(storeId, positions, products) };
+  return { layout, positions, stamp };
+}
+
+/** The categories by position. @param products how many name each category, by its document id. */
+function groupsOf(
+  storeId: string,
+  positions: ReadonlyMap<string, number>,
+  products: ReadonlyMap<string, number>,
+): CategoryGroup[] {
+  const prefix = documentId(storeId, '');
+  const groups = new Map<number, CategoryGroup>();
+  for (const [id, count] of products) {
+    if (count <= 0) continue;
+    const position = positions.get(id) ?? Number.POSITIVE_INFINITY;
+    const group = groups.get(position) ?? { categories: [], count: 0 };
+    group.categories.push(id.slice(prefix.length));
+    group.count += count;
+    groups.set(position, group);
+  }
+  return [...groups].toSorted(([a], [b]) => (a === b ? 0 : a - b)).map(([, group]) => group);
 }

@@ -1,31 +1,47 @@
-/** Reads a page of a list by the first strategy of its plan that does not give up. */
+/** Reads a page of a list with the first strategy of its plan that does not give up. */
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
 import { COLLECTIONS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
-import { type Found, inSnapshot, lastStamp, offsetOf, readSnapshot, type Source } from '../read/snapshot.ts';
-import { type CountedPage, foundPage, type PageRow, ALL, PAGE_FIELDS, indexScan, sliceOf } from '../read/page.ts';
-import { readTogether } from '../read/together.ts';
+import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
+import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import type { BatchLimits } from '../batched.ts';
+import { estimate, estimatedCount, readByRank, readRanked } from '../rank-tree/by-rank.ts';
+import { countFromStamp, indexFor, keyWithin, type RankedRequest } from '../rank-tree/read-tree.ts';
+import {
+  ALL,
+  type CountedPage,
+  countIn,
+  foundPage,
+  indexScan,
+  PAGE_FIELDS,
+  type PageRequest,
+  type PageRow,
+  skippedBy,
+  sliceOf,
+} from '../read/page.ts';
+import { readTogether, type View } from '../read/shared-reads.ts';
+import {
+  type Found,
+  inSnapshot,
+  lastStamp,
+  offsetOf,
+  type ReadInSnapshot,
+  readSnapshot,
+  type Source,
+} from '../read/snapshot.ts';
+import { type Conditions, conditionsOf, type ListRequest, type ListStrategy, planList } from './plan.ts';
 import { readByLayout, readUpdatedByLayout } from './products.ts';
-import { estimate, estimatedCount, readRanked } from '../rank-tree/by-rank.ts';
-import { countFromStamp, indexFor, type RankedRequest } from '../rank-tree/read-tree.ts';
-import type { View } from '../read/shared-reads.ts';
-import { readCreatedByName } from './created-by-name.ts';
-import { type ListStrategy, planList, type Conditions, conditionsOf, type ListRequest } from './plan.ts';
 import { readSearched } from './search.ts';
 
-/** A request in the offset in which its date-times are read. */
+/** A request with its conditions in the store's offset. */
 interface ListQuery {
   view: View;
   request: ListRequest;
   conditions: Conditions;
 }
 
-/**
- * The page as the envelope of rule R6.1. Filters by date-time are local, and the store's offset is in the same snapshot as the records.
- * So the page is read with the cached offset, and once more if the snapshot has another one.
- */
+/** The answer of a list. Filters by date-time are local: the page is read with the cached offset, and again if the snapshot has another. */
 export async function readList(view: View, request: ListRequest): Promise<Found> {
   const { storeId, shared, redactErased } = view;
   let stamp = lastStamp(view, storeId);
@@ -86,10 +102,10 @@ async function readSharedFirstPage({ view, request }: ListQuery): Promise<Counte
   const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) => readFirstPages(shared.source, request, ids));
   try {
     const first = await withDeadline((signal) => read(storeId, signal));
-    // Of a store of which nothing has arrived there is no stamp.
+    // A store of which nothing has arrived has no stamp.
     return first ?? { rows: [], stamp: null, count: 0 };
   } catch (error) {
-    // Whose page it was is not told, so that all of them are read alone.
+    // The error does not say whose page is too large: each store's is read alone.
     if (isDocumentTooLarge(error)) return null;
     throw error;
   }
@@ -104,8 +120,7 @@ async function readFirstPages(
     from: COLLECTIONS[entity],
     localField: '_id',
     foreignField: 'store_id',
-    // No index can be named here. With no filter but the store's, the one in the order of the list wins every trial: it
-    // brings a record with every step, and all others bring none before they have read and sorted the whole store.
+    // A lookup takes no hint. MongoDB's trials choose the index in the order of the list, since all others must sort the whole store.
     pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
     as: 'page',
   };
@@ -119,7 +134,7 @@ async function readFirstPages(
   );
 }
 
-/** The first page where it shows all that match, so that nothing is counted. */
+/** The first page, if it shows all that match: then nothing has to be counted. */
 async function readIfShown({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage | null> {
   const { entity, sort, pageSize } = request;
   const index = request.selectiveIndex ?? indexFor(rankedOf(request));
@@ -137,7 +152,7 @@ async function scanFirstPages({ view, request, conditions: { match } }: ListQuer
   return { ...found, count: countFromStamp(found.stamp, ranked) };
 }
 
-/** Gives up at once where the tree, as far as it is cached, says that the range is large. */
+/** Gives up at once if cached nodes of the tree say that the range is large. */
 async function scanSmallRange({ view, request, conditions }: ListQuery): Promise<CountedPage | null> {
   const ranked = rankedOf(request);
   const { leafRecords, entity } = ranked.tree;
@@ -148,8 +163,7 @@ async function scanSmallRange({ view, request, conditions }: ListQuery): Promise
     [matching, { $limit: leafRecords + 1 }, { $count: 'count' }],
   ];
   const found = await readTogether(view, { entity, index: indexFor(ranked), pipelines });
-  // A count of nothing is no row.
-  const count = found.rows.find((row) => row.count !== undefined)?.count ?? 0;
+  const count = countIn(found.rows);
   return count > leafRecords ? null : { ...found, count };
 }
 
@@ -162,9 +176,8 @@ function rankedOf(request: ListRequest): RankedRequest {
 const MAX_WINDOW_RECORDS = 2_000;
 
 /**
- * What was updated, or created, in a window of time, in an order that is not of time. Integrations ask for the last few minutes, so
- * the window is found by its own index and sorted.
- * @returns `null` for a long window. @param index the one that bounds the window.
+ * What was updated or created in a time window, in an order that is not by time. The index of the window finds it; then it is sorted.
+ * @returns `null` for a long window.
  */
 async function sortTimeWindow(
   view: View,
@@ -173,7 +186,44 @@ async function sortTimeWindow(
   index: 'by_updated' | 'by_created',
   most = MAX_WINDOW_RECORDS,
 ): Promise<CountedPage | null> {
-  const count = { atMost: most + 1 };
-  const found = await indexScan(view, { ...request, match, index, unsorted: request.sortKeyStages, count });
+  const found = await indexScan(view, { ...request, match, index, unsorted: request.sortKeyStages, count: most + 1 });
   return found.count > most ? null : found;
+}
+
+const BY_NAME = RANK_TREES.customer;
+const BY_CREATION = RANK_TREES.customer_created;
+
+/** A scan by name reads whole customers, a sort of the window only index keys: three of them in the time of one customer. */
+const KEYS_PER_CUSTOMER = 3;
+
+/** The customers created in a long window, by name. Their number is known first, and decides whether the names are scanned or sorted. */
+async function readCreatedByName(
+  read: ReadInSnapshot,
+  view: View,
+  window: KeyRange,
+  request: PageRequest,
+): Promise<CountedPage> {
+  const counting = { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 };
+  const { count, stamp } = await readByRank(read, view, counting, window);
+  if (skippedBy(request) >= count) return { rows: [], stamp, count };
+  const all = stamp?.counts?.customer ?? 0;
+  const scanned = ((skippedBy(request) + request.pageSize) * all) / count;
+  const match = { store_id: view.storeId, ...keyWithin(BY_CREATION.keyField, window) };
+  if (count <= scanned * KEYS_PER_CUSTOMER) return { rows: await sortNames(read, view, match, request), stamp, count };
+  const { entity, keyField, keyIndex: index } = BY_NAME;
+  return indexScan(view, { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count }, read);
+}
+
+/** Sorts the names in the index of the window, and reads only the page's customers. */
+async function sortNames(
+  read: ReadInSnapshot,
+  { storeId }: View,
+  match: Document,
+  request: PageRequest,
+): Promise<PageRow[]> {
+  const { collection, keyField, keyIndex } = BY_NAME;
+  const sorted = [{ $match: match }, { $project: { _id: 0, key: `$${keyField}` } }, ...sliceOf({ key: 1 }, request)];
+  const keys = await read<{ key: string }>(collection, sorted, BY_CREATION.keyIndex);
+  const named = { store_id: storeId, [keyField]: { $in: keys.map(({ key }) => key) } };
+  return read<PageRow>(collection, [{ $match: named }, { $sort: { [keyField]: 1 } }, PAGE_FIELDS], keyIndex);
 }

@@ -7,9 +7,16 @@ import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
-import type { View } from '../read/shared-reads.ts';
-import { inSnapshot, lastStamp, type ReadInSnapshot, type Source, united, unionWithStamps } from '../read/snapshot.ts';
-import { TOGETHER } from '../read/together.ts';
+import { TOGETHER, type View } from '../read/shared-reads.ts';
+import {
+  inSnapshot,
+  lastStamp,
+  type ReadInSnapshot,
+  type Source,
+  stampsIn,
+  united,
+  unionWithStamps,
+} from '../read/snapshot.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 
 /** With more uncertain leaves a scan costs no more. */
@@ -149,7 +156,6 @@ async function searchLeaves(
   });
   const stores = new Set(searches.map(({ storeId }) => storeId));
   const rows = await read<Row | Stamp>(RANK_NODES, [...united(RANK_NODES, pipelines), unionWithStamps(...stores)]);
-  const stamps = new Map(rows.flatMap((row) => ('_id' in row ? [[row._id, row]] : [])));
   const leaves = rows.flatMap((row): SearchedLeaf | [] => {
     const search = 'of' in row ? searches[row.of] : undefined;
     if (!('of' in row) || search === undefined) return [];
@@ -163,7 +169,7 @@ async function searchLeaves(
       isUncertain: search.terms.key !== null || (names > 0 && numbers > 0),
     };
   });
-  return { leaves, stamps };
+  return { leaves, stamps: stampsIn(rows) };
 }
 
 /** Whether a text holds a term; a third of what a regular expression takes (decision 0018). */

@@ -7,15 +7,8 @@ import { LRUCache } from 'lru-cache';
 import { unavailable } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { Caches } from '../read/caches.ts';
-import {
-  type Found,
-  inSnapshot,
-  offsetOf,
-  openSnapshot,
-  readStamp,
-  type Source,
-  type StampView,
-} from '../read/snapshot.ts';
+import { readStamp, type View } from '../read/shared-reads.ts';
+import { type Found, inSnapshot, offsetOf, openSnapshot, type Source } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { isFew, readLargeMenu, type ReadMenu, readSmallMenu } from './read.ts';
 
@@ -32,11 +25,6 @@ const MAX_AT_ONCE_OF_ONE = 2;
 const MAX_SMALL_AT_ONCE = 16;
 /** Longer than MongoDB keeps a snapshot as a rule (300 s), a stream cannot go on. */
 const MAX_STREAM_MS = 240_000;
-
-/** What the menu of a store is read with. */
-interface MenuView extends StampView, Source {
-  shared: StampView['shared'] & { source: Source; key: (of: string) => string };
-}
 
 export class Menus {
   readonly #largeMenus: LRUCache<string, true>;
@@ -55,7 +43,7 @@ export class Menus {
   }
 
   /** The menu of a store; without categories where it has none to show. */
-  async read(view: MenuView): Promise<Found<Buffer | Readable>> {
+  async read(view: View): Promise<Found<Buffer | Readable>> {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
     if (this.#largeMenus.has(key)) return this.#stream(view, key);
@@ -76,7 +64,7 @@ export class Menus {
   }
 
   /** Makes a menu that fits into the cache, and puts it there; `null` for a larger one. */
-  async #make({ storeId, shared: { source } }: MenuView, key: string, tag: string, mayBeSmall: boolean) {
+  async #make({ storeId, shared: { source } }: View, key: string, tag: string, mayBeSmall: boolean) {
     const makeSmall = async () => {
       const found = await readSmallMenu(source, storeId);
       return found && collected(found, MAX_SMALL_BYTES);
@@ -90,7 +78,7 @@ export class Menus {
     return menu;
   }
 
-  async #stream({ withDeadline, storeId, shared: { source } }: MenuView, key: string): Promise<Found<Readable>> {
+  async #stream({ withDeadline, storeId, shared: { source } }: View, key: string): Promise<Found<Readable>> {
     const release = await withDeadline((signal) => this.#takeSlot(key, signal));
     const reads = openSnapshot(source);
     const end = () => {

@@ -17,7 +17,7 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
-import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/product-layout.ts';
+import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
 import { offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;

@@ -14,7 +14,7 @@ import {
   type Refusal,
   Refused,
 } from '../responses/refusal.ts';
-import { bearerMissing } from '../access/steps.ts';
+import { bearerMissing } from '../access/live-access.ts';
 import { required, id } from '../parameters/parameter.ts';
 import { parameterReader } from '../parameters/read.ts';
 import { orderFilters, paging } from '../parameters/filters.ts';

@@ -5,7 +5,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
-import { refuse } from './refusal.ts';
+import { refuseOverloaded } from '../responses/send.ts';
 
 /** Requests in flight at a time: as many as there are connections to MongoDB. So many, with those that wait, are never refused. */
 export const MAX_IN_FLIGHT = 64;
@@ -280,7 +280,7 @@ export class Admission {
 
   #refuse(entry: AdmittedRequest, now: number): void {
     entry.isOver = true;
-    refuse(entry.request, entry.response);
+    refuseOverloaded(entry.request, entry.response);
     this.#options.metrics.shedRequests.inc();
     this.#refusedAt = now;
     const leftOut = this.#refusals.say('overloaded', now);

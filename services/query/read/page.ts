@@ -1,7 +1,4 @@
-/**
- * A page of a list: the scan of an index that reads it, in one round trip with the count and the stamp, and the envelope that it is
- * answered in (rule R6.1).
- */
+/** A page of a list: the index scan that reads it in one round trip with the count and the stamp, and its envelope (rule R6.1). */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -26,7 +23,7 @@ export interface PageRequest {
 export interface PageRow {
   summary?: string;
   offset?: string;
-  /** Whether the customer whom it names is being erased. */
+  /** Whether the customer that it names is being erased. */
   erased?: boolean;
 }
 
@@ -52,14 +49,14 @@ export function skippedBy({ page, pageSize }: PageRequest): number {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
 }
 
-/** A part of a page: what lies in one of several parts of a list. */
-export interface Segment<P> {
+/** The piece of a page that lies in one of several parts of a list. */
+interface Segment<P> {
   part: P;
   skip: number;
   limit: number;
 }
 
-/** Cuts what follows `skip` records, `limit` of them, where the parts of a list hold so many each. */
+/** Finds the `limit` records after the first `skip` in the parts of a list. */
 export function segmentsOf<P extends { count: number }>(
   parts: readonly P[],
   skip: number,
@@ -79,15 +76,15 @@ export function segmentsOf<P extends { count: number }>(
 
 /** A page as it was read, with the number of all that match and the stamp of the same snapshot. */
 export interface CountedPage {
-  /** Records, in the order of the list, and whatever else was read with them. */
+  /** Records in the order of the list, and other rows of the same read. */
   rows: readonly PageRow[];
   stamp: Stamp | null;
   count: number;
-  /** Whether other requests are answered with the same rows. */
+  /** Whether other requests get the same rows. */
   isShared?: true;
 }
 
-/** The answer that shows a page: the envelope around those rows that are records. */
+/** The answer that shows a page: the rows that are records, in their envelope. */
 export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
   const offset = offsetOf(stamp);
   const bodies: string[] = [];
@@ -104,23 +101,17 @@ export function namesCustomers(entity: EntityName): boolean {
   return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
 
-/** The stages that leave what a projection shows, and say in `erased` whether the customer is being erased. */
+/** The stages of a projection that adds `erased`: whether the customer is being erased. */
 export function redactedFields(shown: Document): Document[] {
   return [
-    {
-      $project: {
-        ...shown,
-        feed_position: 1,
-        customer: { $concat: ['$store_id', '/', '$customer_id'] },
-      },
-    },
+    { $project: { ...shown, feed_position: 1, customer: { $concat: ['$store_id', '/', '$customer_id'] } } },
     { $lookup: { from: ERASURES, localField: 'customer', foreignField: '_id', as: 'erasures' } },
     // Where there are none their maximum is `null`, which is less than any position.
     { $project: { ...shown, erased: { $lte: ['$feed_position', { $max: '$erasures.position' }] } } },
   ];
 }
 
-/** A body without the customer, where that one is being erased. */
+/** A body, without its customer if that one is being erased. */
 export function redacted(body: string, erased: boolean | undefined): string {
   return erased === true ? withoutCustomer(body) : body;
 }
@@ -134,40 +125,41 @@ export interface IndexScan extends PageRequest {
   sort: Sort;
   /** The index to read by, where MongoDB shall not choose. */
   index?: string | undefined;
-  /** How many match: what the stamp says, or counted, at most so many. */
-  count: ((stamp: Stamp | null) => number) | { atMost: number };
+  /** How many match: taken from the stamp, or counted up to a number. */
+  count: ((stamp: Stamp | null) => number) | number;
   /** Where the index is not in the order of the list: stages between what is counted and the sort. */
   unsorted?: Document[];
 }
 
-/** @param read the snapshot that it is a part of; one of its own if it is not given. */
+/** An exact count, however many match. */
+export const ALL = Number.POSITIVE_INFINITY;
+
+/** @param read belongs to a snapshot; without it the scan has one of its own. */
 export async function indexScan(
   view: StoreView,
   { entity, match, sort, index, count, unsorted, ...page }: IndexScan,
   read: ReadInSnapshot = (of, pipeline, hint) => readSnapshot(view, of, pipeline, { hint }),
 ): Promise<CountedPage> {
-  const collection = COLLECTIONS[entity];
+  const coll = COLLECTIONS[entity];
   const matching: Document[] = [{ $match: match }];
-  const counted =
-    typeof count !== 'function' && Number.isFinite(count.atMost) ? [...matching, { $limit: count.atMost }] : matching;
+  const isCounted = typeof count === 'number';
+  const counted = isCounted && count < ALL ? [...matching, { $limit: count }] : matching;
   const rows = await read<PageRow & { count?: number }>(
-    collection,
+    coll,
     [
       ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
       ...sliceOf(sort, page),
       ...shownOf(view, entity, {}),
-      ...(typeof count === 'function'
-        ? []
-        : [{ $unionWith: { coll: collection, pipeline: [...counted, { $count: 'count' }] } }]),
+      ...(isCounted ? [{ $unionWith: { coll, pipeline: [...counted, { $count: 'count' }] } }] : []),
       unionWithStamps(view.storeId),
     ],
     index,
   );
   const stamp = stampIn(rows);
-  // A count of nothing is no row.
-  const found = rows.find((row) => row.count !== undefined)?.count ?? 0;
-  return { rows, stamp, count: typeof count === 'function' ? count(stamp) : found };
+  return { rows, stamp, count: isCounted ? countIn(rows) : count(stamp) };
 }
 
-/** An exact count, however many match. */
-export const ALL = { atMost: Number.POSITIVE_INFINITY };
+/** The count among rows; a count of nothing is no row. */
+export function countIn(rows: readonly { count?: number }[]): number {
+  return rows.find((row) => row.count !== undefined)?.count ?? 0;
+}

@@ -1,27 +1,39 @@
 /**
- * Reads of one generation that requests share: records by their ids, stamps, and pages (decision 0026). What a
- * request is given lies in one snapshot with the stamp of its own store, and that snapshot was taken after the request arrived. Beside
- * them the caches, for the stores of this generation.
+ * Reads of one generation that requests share: records by their ids, stamps, and pages (decision 0026). Each request gets one snapshot,
+ * taken after it arrived, with the stamp of its own store.
  */
-import { oneOf, STAMPS, type Stamp, BY_ID, documentId, documentsWith } from '#shared/read-models/collections.ts';
-import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
-import { type PageRow, redacted, redactedFields } from './page.ts';
-import type { Caches } from './caches.ts';
+import type { Document } from 'mongodb';
+import type { EntityName } from '#shared/events/entities.ts';
 import {
-  readSnapshot,
-  type Source,
+  BY_ID,
+  COLLECTIONS,
+  documentId,
+  documentsWith,
+  oneOf,
+  STAMPS,
+  type Stamp,
+} from '#shared/read-models/collections.ts';
+import { shiftJson } from '#shared/read-models/local-time.ts';
+import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
+import { asShared } from '../responses/compress.ts';
+import type { Caches } from './caches.ts';
+import { type PageRow, redacted, redactedFields, shownOf } from './page.ts';
+import { type Shape, SHAPES } from './shapes.ts';
+import {
   type Found,
   offsetOf,
-  type StoredBody,
+  readSnapshot,
+  type Source,
+  stampsIn,
   type StoreView,
   unionWithStamps,
+  united,
 } from './snapshot.ts';
-import { asShared } from '../responses/compress.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
-import { type Shape, SHAPES } from './shapes.ts';
 
-/** What is stored of a record in one of its shapes, with the stamp of its store. */
-export interface StampedBody extends StoredBody {
+/** A record in one of its shapes, with the offset of its date-times and the stamp of its store. */
+interface StampedBody {
+  body: string;
+  offset: string;
   stamp: Stamp | null;
 }
 
@@ -45,36 +57,32 @@ const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
   readonly stamp: ReadOne<Stamp>;
-  /** For each read by itself, where an answer takes so many that they have no deadline together. */
+  /** Its deadline holds for each read alone. The requests that wait for a read have deadlines of their own. */
   readonly source: Source;
+  /** They hold entries of other generations as well. */
   readonly caches: Caches;
-  /** By what is read. */
-  readonly #reads = new Map<string, ReadOne<unknown>>();
+  readonly #readsByKind = new Map<string, ReadOne<unknown>>();
   readonly #answers = new WeakMap<readonly PageRow[], Found>();
 
-  /**
-   * @param source ends a read that the server keeps; requests that wait for it have deadlines of their own.
-   * @param caches those of other generations as well.
-   */
   constructor(source: Source, caches: Caches) {
     this.source = source;
     this.caches = caches;
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
-  /** The key in a cache of something of this generation. */
+  /** The key of an entry of this generation in a cache. */
   key(of: string): string {
     return `${this.source.generation.marker.id}/${of}`;
   }
 
-  /** The record of a collection with a document's id (`documentId`); `null` where there is none. `signal` as of `ReadOne`. */
+  /** The record with a document's id (`documentId`); `null` where there is none. */
   record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
     const { collection, shape, redactErased } = wanted;
     const kind = `${collection}.${shape}.${redactErased}`;
     return this.together(kind, LIMITS, (ids) => this.#readRecords(wanted, ids))(id, signal);
   }
 
-  /** The answer that shows a page: made once, and again when a byte of its rows or their stamp is another. */
+  /** The answer that shows these rows. While MongoDB returns the same bytes, the rows are the same object, and the answer is reused. */
   answerOf(rows: readonly PageRow[], make: () => Found): Found {
     const known = this.#answers.get(rows);
     if (known !== undefined) return known;
@@ -84,10 +92,10 @@ export class SharedReads {
     return made;
   }
 
-  /** The read of one of a kind, together with others that are asked for meanwhile. */
+  /** The read of one item of a kind, which is batched with others of that kind. */
   together<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
-    const read = (this.#reads.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
-    this.#reads.set(kind, read);
+    const read = (this.#readsByKind.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
+    this.#readsByKind.set(kind, read);
     return read;
   }
 
@@ -122,7 +130,7 @@ export class SharedReads {
   }
 }
 
-/** Ids of stores hold no slash, so that those of stamps and of documents cannot be taken for one another. */
+/** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */
 function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
@@ -136,4 +144,67 @@ export async function readRecord(view: View, collection: string, id: string, sha
   if (stored === null) return null;
   const { stamp, body, offset } = stored;
   return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
+}
+
+/** The store's stamp alone; `null` while nothing of the store has arrived. */
+export async function readStamp({ storeId, withDeadline, shared }: View): Promise<Stamp | null> {
+  return withDeadline((signal) => shared.stamp(storeId, signal));
+}
+
+/** A small read of the records of one kind. */
+interface SmallRead {
+  entity: EntityName;
+  /** The index of the first pipeline: for the others none can be named. */
+  index: string;
+  /** One after the other; without a projection. */
+  pipelines: readonly Document[][];
+}
+
+/** A record, or a count; where there are several counts, `bound` tells them apart. */
+export type SmallRow = PageRow & { count?: number; bound?: number };
+
+interface SmallRows {
+  rows: readonly SmallRow[];
+  stamp: Stamp | null;
+}
+
+/** So many of the largest pages fit into one reply. */
+export const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
+/** A read of more pipelines runs alone: others would wait for it. */
+const MAX_PIPELINES = 8;
+
+/** Reads in one aggregate what several requests, of any stores, read by the same index (decision 0026). */
+export async function readTogether(view: View, { entity, index, pipelines }: SmallRead): Promise<SmallRows> {
+  const { storeId, shared, withDeadline, redactErased } = view;
+  const readAll = (source: Source, ids: readonly string[]) => readUnited(source, { entity, index, redactErased }, ids);
+  const id = JSON.stringify({ storeId, pipelines });
+  const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) => readAll(shared.source, ids));
+  const isSmall = pipelines.length <= MAX_PIPELINES;
+  const found = isSmall ? await withDeadline((signal) => read(id, signal)) : (await readAll(view, [id])).get(id);
+  return found ?? { rows: [], stamp: null };
+}
+
+async function readUnited(
+  source: Source,
+  { entity, index, redactErased }: Pick<SmallRead, 'entity' | 'index'> & { redactErased: boolean },
+  ids: readonly string[],
+): Promise<Map<string, SmallRows>> {
+  const wanted = ids.map((id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string });
+  const pipelines = wanted.flatMap((one, of) => {
+    // Every row says whose it is, or a store might be shown another's.
+    const fields = shownOf({ redactErased }, entity, { count: 1, bound: 1, of: { $literal: of } });
+    return one.pipelines.map((pipeline) => [...pipeline, ...fields]);
+  });
+  const storeIds = new Set(wanted.map(({ storeId }) => storeId));
+  const collection = COLLECTIONS[entity];
+  const stages = [...united(collection, pipelines), unionWithStamps(...storeIds)];
+  const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(source, collection, stages, { hint: index });
+  const stamps = stampsIn(found);
+  const rows = Map.groupBy(
+    found.filter((row) => 'of' in row),
+    ({ of }) => of,
+  );
+  return new Map(
+    wanted.map(({ storeId }, of) => [ids[of] ?? '', { rows: rows.get(of) ?? [], stamp: stamps.get(storeId) ?? null }]),
+  );
 }

@@ -13,7 +13,6 @@ import type { Generation } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
-import type { ReadOne } from '../batched.ts';
 import { decodeDocument, decodeFirstBatch, type KnownRows } from './bson.ts';
 import type { Readable } from 'node:stream';
 
@@ -193,16 +192,9 @@ export function stampIn(rows: readonly object[]): Stamp | null {
   return (rows.find((row) => '_id' in row) as Stamp | undefined) ?? null;
 }
 
-/** What the stamp of a store is read with. */
-export interface StampView {
-  storeId: string;
-  withDeadline: WithDeadline;
-  shared: { stamp: ReadOne<Stamp> };
-}
-
-/** The store's stamp alone; `null` while nothing of the store has arrived. */
-export async function readStamp({ storeId, withDeadline, shared }: StampView): Promise<Stamp | null> {
-  return withDeadline((signal) => shared.stamp(storeId, signal));
+/** The stamps among the rows of a snapshot, by store. */
+export function stampsIn(rows: readonly object[]): Map<string, Stamp> {
+  return new Map(rows.flatMap((row) => ('_id' in row ? [[(row as Stamp)._id, row as Stamp]] : [])));
 }
 
 /** The offset in which a store's answers are given. */
@@ -216,10 +208,4 @@ export type Body = Buffer | Readable;
 export interface Found<B extends Body = Buffer> {
   body: B;
   stamp: Stamp | null;
-}
-
-/** A body as it lies in the read model, as bytes, with the offset it was made for. */
-export interface StoredBody {
-  body: string;
-  offset: string;
 }

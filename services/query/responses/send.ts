@@ -1,26 +1,26 @@
-/** Sends error responses: which refusal answers an error, and how it leaves. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import {
-  asTokenRefusal,
-  errorBody,
-  type Refusal,
-  ENVIRONMENT_UNAVAILABLE,
-  INTERNAL_ERROR,
-  invalidRequest,
-  Refused,
-} from './refusal.ts';
-import { isUnavailable } from '#shared/errors.ts';
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+/** Sends error responses: through the framework, without it where a request is refused for overload, and raw where HTTP itself is broken. */
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
+import {
+  asTokenRefusal,
+  ENVIRONMENT_UNAVAILABLE,
+  errorBody,
+  INTERNAL_ERROR,
+  invalidRequest,
+  OVERLOADED,
+  type Refusal,
+  Refused,
+} from './refusal.ts';
 
 export const TOKEN_PATH = '/api/auth/token/';
 /** Where people and browsers find the guides. */
 export const GUIDES_PATH = '/docs/guides';
 
-/** Answers a refusal. */
 export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
@@ -41,7 +41,7 @@ export function forbidStoring(reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
 }
 
-/** The refusal for an error. Nothing of a foreign error's text gets into it. */
+/** The refusal for an error. It never holds the text of a foreign error. */
 export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
   if (isUnavailable(error)) return ENVIRONMENT_UNAVAILABLE;
@@ -50,14 +50,45 @@ export function classify(error: unknown): Refusal {
   return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
 }
 
-/** The status with which the framework blames the client, `null` where it doesn't. */
+/** The 4xx status that the framework gave an error; `null` for any other error. */
 function clientErrorStatus(error: unknown): number | null {
   if (!(error instanceof Error) || !('statusCode' in error)) return null;
   const { statusCode } = error;
   return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
 }
 
-/** How long what the client still sends is read and dropped, so that our answer is not lost in a reset. */
+/** The refusals for overload are made once: at thousands a second, each costs as little as it can. */
+const OVERLOADED_DATA = prepare({ 'cache-control': 'private, no-cache' });
+const OVERLOADED_CHANGES = prepare({ 'cache-control': 'private, no-store' });
+const OVERLOADED_TOKEN = prepare({ 'cache-control': 'no-store', pragma: 'no-cache' }, true);
+
+/** In `headers` names and values alternate; the value of the last one is still missing. */
+function prepare(caching: Record<string, string>, toToken = false) {
+  const refusal = toToken ? asTokenRefusal(OVERLOADED) : OVERLOADED;
+  const body = JSON.stringify(errorBody(refusal, toToken));
+  const headers = {
+    ...refusal.headers,
+    ...caching,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+  };
+  return { body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
+}
+
+/** Refuses a request for overload. */
+export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
+  const { headers, body } = preparedFor(request.url ?? '');
+  response.writeHead(503, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
+  response.end(body);
+}
+
+/** Parses the path only if it may make a difference. */
+function preparedFor(target: string): typeof OVERLOADED_DATA {
+  if (target.includes('/token') && pathOf(target) === TOKEN_PATH) return OVERLOADED_TOKEN;
+  return target.includes('/changes') && pathOf(target).endsWith('/changes') ? OVERLOADED_CHANGES : OVERLOADED_DATA;
+}
+
+/** For so long the client's remaining bytes are read and dropped: a reset could lose our answer. */
 const LINGER_MS = 1_000;
 
 /** The refusal for a failure of the HTTP parser. */
@@ -86,7 +117,7 @@ export function clientErrorHandler(logger: Logger): (error: Error & { code?: str
   };
 }
 
-/** Answers CONNECT, which Node would end without a word: this is no proxy. */
+/** Refuses CONNECT: Node would close the connection without an answer. */
 export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
   const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
   socket.on('error', () => socket.destroy());
@@ -108,7 +139,7 @@ function rawAnswer(refusal: Refusal, requestId: string): string {
   ].join('\r\n');
 }
 
-/** Decoded; as it is where it cannot be decoded. */
+/** The decoded path of a request target; not decoded if that fails. */
 export function pathOf(target: string | undefined): string {
   // A proxy may send the absolute form (RFC 9112 section 3.2.2).
   const path = (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';

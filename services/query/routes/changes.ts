@@ -6,9 +6,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
-import { callerOf } from '../access/steps.ts';
+import { callerOf } from '../access/live-access.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import { dataRoute, sendBody, type Services } from '../endpoints/data-endpoint.ts';
+import { dataRoute, type Route, routePlugin, sendBody, type Services } from '../endpoints/data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
 import { cursor, oneOf, optional, repeatable, type Values, waitSeconds, withDefault } from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
@@ -30,7 +30,6 @@ import { type FeedRequest, readChanges } from '../feed/read.ts';
 import type { ChangesPage } from '../feed/shared-changes.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
-import { type Route, routePlugin } from '../endpoints/route.ts';
 
 const parameters = {
   records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {

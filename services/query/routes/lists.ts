@@ -4,9 +4,8 @@ import { CAMPAIGN_STATUSES } from '#shared/events/entities.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { dataEndpoint } from '../endpoints/data-endpoint.ts';
-import { type Route, routePlugin } from '../endpoints/route.ts';
-import { WITHIN_CATEGORY } from '../lists/product-layout.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
+import { WITHIN_CATEGORY } from '../lists/products.ts';
 import {
   anyOf,
   createdBetween,

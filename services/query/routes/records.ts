@@ -1,7 +1,6 @@
 /** The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the store's own record; the menu. */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { dataEndpoint } from '../endpoints/data-endpoint.ts';
-import { type Route, routePlugin } from '../endpoints/route.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { id, required } from '../parameters/parameter.ts';
 import type { Shape } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';

@@ -1,8 +1,8 @@
 /** What the service says of itself: its health, and the description of its API. */
-import { routePlugin, type Route } from '../endpoints/route.ts';
+import { routePlugin, type Route } from '../endpoints/data-endpoint.ts';
 import { documentOperation, healthOperation } from '../openapi/operations.ts';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '../responses/refusal.ts';
-import { sendStatic } from '../responses/static-content.ts';
+import { sendStatic } from '../responses/compress.ts';
 
 /** Whether requests can be served now. No detail that would help an attacker. */
 const health: Route = {

@@ -1,7 +1,7 @@
 /** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
 import { newSessionId } from '#shared/access/grants.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
-import { routePlugin, type Route } from '../endpoints/route.ts';
+import { routePlugin, type Route } from '../endpoints/data-endpoint.ts';
 import { tokenOperation } from '../openapi/operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { Refused } from '../responses/refusal.ts';

@@ -13,7 +13,7 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { isIP } from 'node:net';
 import type { Config } from '#shared/config.ts';
 import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
-import { bearerToken } from '../access/steps.ts';
+import { bearerToken } from '../access/live-access.ts';
 import type { TokenClaims } from '../access/tokens.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
 import { INVALID_CLIENT, tooManyFailures } from './form.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bearerMissing } from '#query/access/steps.ts';
+import { bearerMissing } from '#query/access/live-access.ts';
 
 it.each([
   [undefined, /^a bearer token is required/],

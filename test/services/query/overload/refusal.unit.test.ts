@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
 import { createListener } from '#query/listener.ts';
-import { refuse } from '#query/overload/refusal.ts';
+import { refuseOverloaded } from '#query/responses/send.ts';
 
 const BODY = '{"code":"environment_unavailable","detail":"more is asked than can be answered now, try again later"}';
 const NO_FILES = { certFile: null, keyFile: null };
@@ -26,7 +26,7 @@ beforeAll(async () => {
   server = createListener(
     (request, response) => {
       if (request.url === '/slow') answerSlow = () => response.end('slow');
-      else refuse(request, response);
+      else refuseOverloaded(request, response);
     },
     { tls: NO_FILES, isEnding: () => isEnding, logger: createLogger('query', 'silent') },
   );
