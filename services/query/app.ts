@@ -35,16 +35,16 @@ export interface AppOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether each connection ends with its next answer, so that none is left when the service stops. */
+    /** Whether each connection closes with its next answer, since the service stops. */
     isEnding: boolean;
-    /** What answers need is closed after this too. */
+    /** Services are closed only after this. */
     answered: Promise<void>;
     /** The OpenAPI document, made from what the routes declare. */
     openApiContent: StaticContent;
   }
 }
 
-/** Builds the app; it opens its clients, but does not listen. Closing it closes them. */
+/** Builds the app and connects its clients; does not listen. Closing the app closes them. */
 export async function buildApp({
   config,
   logger,
@@ -55,10 +55,7 @@ export async function buildApp({
   const metrics = createMetrics(signingKeys);
   const tokens = createTokens(signingKeys, config.tokens);
   const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
-    logger.warn(
-      { proxy },
-      'an entry of X-Forwarded-For is no address: those it stands for count as the proxy that sent it',
-    ),
+    logger.warn({ proxy }, 'an entry of X-Forwarded-For is no address: its clients count as the proxy that sent it'),
   );
   const admission = new Admission({
     latencyMs: config.query.overloadLatencyMs,
@@ -82,22 +79,22 @@ export async function buildApp({
       }),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
-    // The routes say HEAD themselves: the framework's own would drop the body before it is compressed.
+    // Our routes declare HEAD: the framework's would drop the body before it is compressed.
     exposeHeadRoutes: false,
     bodyLimit: BODY_LIMIT,
     routerOptions: { querystringParser: keepQuery },
     clientErrorHandler: clientErrorHandler(logger),
-    // A target that cannot be decoded passes no hook.
+    // No hook runs for a target that cannot be decoded.
     frameworkErrors: (error, request, reply) => {
       reply.header(REQUEST_ID_HEADER, request.id);
       sendRefusal(request, reply, classify(error));
     },
   });
   app.server.on('connect', refuseConnect);
-  // An expectation that we don't know may be ignored (RFC 9110 section 10.1.1); Node's own refusal would have no body.
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's refusal would have no body.
   app.server.on('checkExpectation', admission.before(app.routing));
   app.removeAllContentTypeParsers();
-  // Every body is taken as it is: whether it is a form says the token endpoint. No other route takes one.
+  // The token endpoint, the only route with a body, parses it.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
   app.decorate('routes', []);
@@ -105,7 +102,7 @@ export async function buildApp({
   app.decorate('answered', Promise.resolve());
   observeRequests(app, tracing);
   refuseOthers(app);
-  // Answers that are held are sent before connections are closed.
+  // Held answers are sent before connections are closed.
   app.addHook('preClose', async () => services.endWaits());
   app.addHook('onClose', async () => {
     await app.answered;
@@ -113,7 +110,7 @@ export async function buildApp({
   });
   await app.register(autoload, ROUTES_FOLDER);
   if (config.query.docs) await app.register(routePlugin(docsRoutes()));
-  // Before anybody asks: a document that cannot be made stops the service from starting.
+  // Made now: a document that cannot be made stops the start.
   const document = JSON.stringify(openApiDocument(app.routes));
   app.decorate('openApiContent', await staticContent('application/json; charset=utf-8', document));
   await app.ready();

@@ -1,25 +1,20 @@
 /**
- * Reads for many requests at once: requests that come in one turn of the event loop, or while enough reads are under way, share the
- * next read. Every read begins after its requests arrived, so that no answer is older than its request.
+ * Batches reads: requests that come in one turn of the event loop, or while the maximum of reads is under way, share the next one. A read
+ * begins after its requests arrived, so that no answer is older than its request.
  */
-
 import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
 
-/** Reads many at once; what is missing in its map does not exist. */
+/** Reads many at once. What does not exist is missing in the map. */
 export type ReadMany<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
 
 export interface BatchLimits {
-  /** Reads that may be under way at the same time: a slow one does not hold up the rest. */
+  /** Reads that may be under way at the same time: a slow one does not block the others. */
   underWay: number;
   /** Ids of one read. */
   ids: number;
 }
 
-/**
- * Reads one; `null` where it does not exist.
- * @param signal aborted once the request gave up. Otherwise, after a server hung, all reads of abandoned requests would come before those
- * of requests that still wait.
- */
+/** Reads one; `null` if it does not exist. @param signal abandons the read: after a server hung, requests that still wait come first. */
 export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
 
 interface Waiter<T> {
@@ -29,10 +24,7 @@ interface Waiter<T> {
   signal: AbortSignal | undefined;
 }
 
-/**
- * Makes the read of one from that of many. `readMany` has to end by itself, whatever the server does; the requests that
- * wait for it may have deadlines of their own.
- */
+/** Makes the read of one from that of many. `readMany` must have a deadline; the requests that wait for it may have others. */
 export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids: mostIds }: BatchLimits): ReadOne<T> {
   const waiting = new Map<string, Waiter<T>[]>();
   let underWay = 0;
@@ -69,7 +61,7 @@ export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids:
   const schedule = (): void => {
     if (scheduled) return;
     scheduled = true;
-    // After whatever else arrived in this turn of the event loop.
+    // Runs after all requests of this turn of the event loop have arrived.
     setImmediate(flush);
   };
 
@@ -83,7 +75,7 @@ export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids:
     });
 }
 
-/** Those that have not given up; rejects the others. */
+/** Rejects the aborted waiters; returns the others. */
 function stillWaiting<T>(waiters: readonly Waiter<T>[]): readonly Waiter<T>[] {
   return waiters.filter(({ reject, signal }) => {
     if (signal?.aborted === true) reject(signal.reason);

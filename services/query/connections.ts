@@ -1,7 +1,4 @@
-/**
- * The connections to MongoDB and Redis, all of whose operations end in time. A service that starts during an outage answers 503 until
- * it is over.
- */
+/** Connections to MongoDB and Redis. Every operation has a deadline. A service that starts during an outage answers 503 until its end. */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -18,7 +15,7 @@ const REDIS_READY_MS = 1_000;
 
 export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 
-/** Connects the clients for reading, or continues to try. Each has a circuit breaker of its own. */
+/** Connects the clients for reading; keeps trying during an outage. Each has a circuit breaker. */
 export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
   const withDeadline = deadlineAfter(readTimeoutMs);
@@ -37,9 +34,9 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   await withinStartupTimeout(Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))));
   return {
     databases,
-    /** Bounds each read by itself: of an environment's generations, or for `null` of what is common to all. */
+    /** Bounds each read on its own: of an environment's generations, or with `null` of the control database. */
     deadlineFor: (environment: string | null) => circuitIn(environment).guard(withDeadline),
-    /** Bounds all reads of one request together: the time runs since it arrived. */
+    /** Bounds all reads of one request together, from its arrival. */
     requestDeadline: ({ elapsedTime }: { elapsedTime: number }, environment: string | null) =>
       circuitIn(environment).guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
     async close() {
@@ -49,16 +46,13 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   };
 }
 
-/**
- * Connects for as long as it takes. A client whose first connection failed answers "Topology is closed" for ever, unless it is told to
- * connect again; once connected it recovers by itself.
- */
+/** Tries until it is connected. A client recovers by itself from then on; before, it fails with "Topology is closed". */
 async function connect(client: MongoClient, logger: Logger, signal: AbortSignal): Promise<void> {
   let isAway = false;
   do {
     try {
       await client.connect();
-      // It may have been closed meanwhile.
+      // The service may have been stopped meanwhile.
       if (signal.aborted) await client.close();
       else if (isAway) logger.info('MongoDB is back');
       return;
@@ -73,9 +67,8 @@ async function connect(client: MongoClient, logger: Logger, signal: AbortSignal)
 const PROBE_MS = 100;
 
 /**
- * A circuit breaker: while MongoDB is known to be away, reads fail at once. A read that failed, or the driver's monitoring, raises the
- * suspicion; a ping with half the time of a read confirms it, for the reads too that began meanwhile, and the first answered ping ends it.
- * @param pingDeadline bounds a ping. @param away is 1 while MongoDB is known to be away.
+ * A circuit breaker: while MongoDB is away, reads fail at once. A failed read, or the driver's monitoring, raises a suspicion. A ping, with
+ * half the time of a read, confirms it for waiting reads too; the first answered ping ends it. @param away the metric.
  */
 function circuitBreaker(
   client: MongoClient,
@@ -96,7 +89,7 @@ function circuitBreaker(
   };
   const ping = () => pingDeadline((late) => client.db('admin').command({ ping: 1 }, { readPreference, signal: late }));
   const probe = async () => {
-    // A server that answers with an error is there.
+    // A server that answers with an error is not away.
     while (!signal.aborted && (await ping().then(() => false, isUnavailable))) {
       if (!isOpen) logger.warn('MongoDB is away: requests that need it get 503 at once');
       setOpen(true);
@@ -118,12 +111,12 @@ function circuitBreaker(
     if (newDescription.type === 'Unknown') suspect();
   });
   return {
-    /** Bounds reads as before, and refuses them at once while MongoDB is known to be away. */
+    /** Adds the circuit breaker to a deadline. */
     guard: (withDeadline: WithDeadline): WithDeadline => {
       return async (read) => {
         if (isOpen) throw mongodbIsAway();
         try {
-          // Requests that waited for their turn would otherwise wait as long again as the read that raised the suspicion.
+          // Otherwise a read that began during the suspicion would wait for its own deadline.
           return await (probing === null
             ? withDeadline(read)
             : Promise.race([withDeadline(read), confirmation.promise]));

@@ -1,6 +1,6 @@
 /**
- * The generation of each environment from which requests are answered, read twice a second, so that a flip takes effect within one
- * second. It is the live one if this release made it, else the newest kept one that this release made.
+ * The generation that answers requests, for each environment: the live one if this release made it, else the newest kept one that it
+ * made. It is looked up twice a second, so that a flip takes effect within one second.
  */
 import { describeError, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
@@ -19,36 +19,35 @@ import {
 
 export type LiveGenerations = Awaited<ReturnType<typeof watchGenerations>>;
 
-const LOOK_UP_MS = 500;
+const POLL_MS = 500;
 
 export interface GenerationsOptions extends ServiceContext {
   databases: Databases;
-  /** Bounds reads of an environment's own. */
   deadlineFor: (environment: string) => WithDeadline;
   projectionVersion: number;
 }
 
-/** What was found of an environment: a generation, or why there is none to read. */
+/** The generation of an environment, or why there is none to read. */
 interface Found {
   generation: Generation | null;
   reason: string;
-  /** There is a generation, and another release's. */
+  /** The live generation belongs to another release. */
   isOtherRelease?: true;
 }
 
 const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet' };
 
-/** Starts to poll; resolves after the first poll, or at the end of the startup timeout. */
+/** Starts to poll; resolves after the first poll or the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions) {
   const known = new Map<string, Found>();
   const first = Promise.withResolvers<void>();
-  const looking = new PeriodicTask({
+  const polling = new PeriodicTask({
     run: async (stopped) => {
       const { environments } = options.config;
       await Promise.all(environments.map((environment) => lookUp(options, environment, known, stopped)));
       first.resolve();
     },
-    everyMs: LOOK_UP_MS,
+    everyMs: POLL_MS,
     failed: (error) => options.logger.error({ error }, 'generations cannot be looked up'),
   });
   await withinStartupTimeout(first.promise);
@@ -60,18 +59,18 @@ export async function watchGenerations(options: GenerationsOptions) {
       if (generation !== null) return generation;
       throw unavailable(`no generation of ${environment}: ${reason}`);
     },
-    /** The same, but `null` instead of an error. */
+    /** As `of`; `null` instead of an error. */
     find: (environment: string) => find(environment).generation,
-    /** Names an environment whose live generation belongs to another release, as the reason for not being ready. */
+    /** Why this instance is not ready: an environment's live generation belongs to another release. */
     otherReleaseReason() {
       const other = [...known].find(([, { isOtherRelease }]) => isOtherRelease);
       return other === undefined ? null : `${other[0]}: ${other[1].reason}`;
     },
-    stop: () => looking.stop(),
+    stop: () => polling.stop(),
   };
 }
 
-/** Polls one environment. While MongoDB is away the last answer stays. */
+/** Polls one environment. During an outage the last answer stays. */
 async function lookUp(
   { databases, deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
   environment: string,
@@ -95,7 +94,7 @@ async function lookUp(
   const { generation, reason } = found;
   if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
   if (generation !== null && before !== null) {
-    // So that clients do not lose what they have seen; for a moment only.
+    // So that clients do not see older data than before.
     await withDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
   }
   known.set(environment, found);
@@ -113,23 +112,26 @@ function absence(generations: readonly KnownGeneration[], projectionVersion: num
   if (marker === undefined || marker === null) return { generation: null, reason: 'none was made yet' };
   return {
     generation: null,
-    reason: `the live generation ${number} has projection version ${marker.projection_version}, this release reads ${projectionVersion}: it answers once a generation of its own is live`,
+    reason:
+      `the live generation ${number} has projection version ${marker.projection_version}, ` +
+      `this release reads ${projectionVersion}: it answers once a generation of its own is live`,
     isOtherRelease: true,
   };
 }
 
-/** After this time the generation is taken as it is: the pointer rules. */
-const PATIENCE_MS = 300;
+/** After this time a generation answers even if it lags behind the one before. */
+const MAX_CATCH_UP_MS = 300;
 const CATCH_UP_POLL_MS = 10;
 
-/** Resolves when a generation has caught up with another, in one snapshot of both, or after a moment. */
+/** Resolves when a generation has caught up with another, or at the time limit. */
 async function untilCaughtUp(generation: Generation, other: Generation, signal: AbortSignal): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + MAX_CATCH_UP_MS;
   do {
     if (await isCaughtUp(generation, other)) return;
   } while (performance.now() < end && (await pause(CATCH_UP_POLL_MS, signal)));
 }
 
+/** Compares the checkpoints of both in one snapshot. */
 function isCaughtUp(generation: Generation, other: Generation): Promise<boolean> {
   return generation.db.client.withSession({ snapshot: true }, async (session) => {
     const positions = async ({ db }: Generation) => {

@@ -1,4 +1,4 @@
-/** The HTTP server beneath the app: its time limits, HTTPS where there is a certificate, and the sockets on which it listens. */
+/** The HTTP server of the app: its limits, HTTPS if there is a certificate, and its listening sockets. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
@@ -9,25 +9,25 @@ import { PeriodicTask } from '#shared/periodic-task.ts';
 
 /** A request, headers and body, must have arrived within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** A client that takes nothing of its answer is cut off after once to twice this time. */
+/** A client that does not read its answer is disconnected after once to twice this time. */
 const STALLED_TIMEOUT_MS = 10_000;
-/** Longer than balancers keep idle connections (60 s), so that none is closed under a request of theirs. */
+/** Longer than load balancers keep idle connections (60 s), so that we close none on which they send a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-const CERTIFICATE_LOOK_MS = 5_000;
-/** A turn of the event loop accepts one connection of each socket: with one, clients that connect together wait for seconds. */
+const CERTIFICATE_POLL_MS = 5_000;
+/** A turn of the event loop accepts one connection per socket: with one socket, many new clients would wait for seconds. */
 const LISTENING_SOCKETS = 64;
 
 const OPTIONS: ServerOptions = {
   headersTimeout: REQUEST_TIMEOUT_MS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16_384,
-  // Checked by a hook of ours (hooks/requests.ts), whose answer has a body.
+  // `hooks/requests.ts` checks it: its refusal has a body.
   requireHostHeader: false,
 };
 
 export interface ListenerOptions {
   tls: TlsFiles;
-  /** Whether each connection is closed with its next answer. */
+  /** Whether each connection closes with its next answer. */
   isEnding: () => boolean;
   logger: Logger;
 }
@@ -36,7 +36,7 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
   const listener: RequestListener = (request, response) => {
     if (isEnding()) response.setHeader('connection', 'close');
     response.on('timeout', (socket: Socket) => {
-      // Whose answer is not made yet waits for us, as long as servers may take.
+      // Before the answer begins, the client waits for us: it keeps its connection.
       if (response.headersSent) socket.destroy();
       else socket.setTimeout(server.timeout);
     });
@@ -46,14 +46,14 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);
-  // Node would drop those above 2,000 without a word: one that we decide by could be among them. Their bytes are limited.
+  // Node would silently drop headers above 2,000, maybe a decisive one. The limit of bytes is enough.
   server.maxHeadersCount = 0;
   return server;
 }
 
 export type Listening = Awaited<ReturnType<typeof listenOnPort>>;
 
-/** Listens on one port by many sockets, among which the kernel shares out connections (`SO_REUSEPORT`); by one where it is no Linux. */
+/** Listens on one port with many sockets (`SO_REUSEPORT`), among which Linux distributes connections; elsewhere with one. */
 export async function listenOnPort(
   server: Server,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },
@@ -62,7 +62,7 @@ export async function listenOnPort(
   if (process.platform !== 'linux') {
     return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
   }
-  // Sockets that share a port share it with those of any other process of this user: this one finds out whether it is taken.
+  // Shared sockets would also share the port with another process of this user: this one detects that.
   if (port !== 0) {
     const probe = createNetServer().listen({ host, port });
     await once(probe, 'listening');
@@ -74,7 +74,7 @@ export async function listenOnPort(
   const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
     createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) => server.emit('connection', socket)),
   );
-  /** Accepts no connection any longer. Resolves when the last one has ended. */
+  /** Accepts no more connections. Resolves when the last one has ended. */
   const close = async () => {
     await Promise.all(others.map((other) => new Promise((resolve) => void other.close(resolve))));
   };
@@ -94,20 +94,21 @@ export async function listenOnPort(
 function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
   let material = readTlsFiles(files);
   const server = createTlsServer({ ...OPTIONS, ...material }, handler);
-  // Certificates are renewed under a service that runs.
-  const work = {
-    run: async () => {
-      const found = readTlsFiles(files);
-      if (found.cert === material.cert && found.key === material.key) return;
-      server.setSecureContext(found);
-      material = found;
-      logger.info('the certificate was read again');
+  const polling = new PeriodicTask(
+    {
+      run: async () => {
+        const found = readTlsFiles(files);
+        if (found.cert === material.cert && found.key === material.key) return;
+        server.setSecureContext(found);
+        material = found;
+        logger.info('the certificate was read again');
+      },
+      everyMs: CERTIFICATE_POLL_MS,
+      // While both files are being replaced they may not belong together.
+      failed: (error: string) => logger.warn({ error }, 'the certificate cannot be read: the former one stays in use'),
     },
-    everyMs: CERTIFICATE_LOOK_MS,
-    // While both files are replaced they may not fit together.
-    failed: (error: string) => logger.warn({ error }, 'the certificate cannot be read again, the former one goes on'),
-  };
-  const looking = new PeriodicTask(work, CERTIFICATE_LOOK_MS);
-  server.once('close', () => void looking.stop());
+    CERTIFICATE_POLL_MS,
+  );
+  server.once('close', () => void polling.stop());
   return server;
 }

@@ -1,4 +1,4 @@
-/** Starts the query service as a process of its own. */
+/** The process of the query service. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startOperations } from '#shared/operations.ts';
 import { runService, type ServiceProcess } from '#shared/service.ts';
@@ -7,7 +7,7 @@ import { buildApp } from './app.ts';
 import { type Listening, listenOnPort } from './listener.ts';
 import { watchSigningKeys } from './access/tokens.ts';
 
-/** Requests in flight get this long to end, once no new ones are accepted. */
+/** How long requests in flight may take once no new ones are accepted. */
 const CLOSE_DELAY_MS = 10_000;
 const IDLE_POLL_MS = 50;
 
@@ -27,9 +27,9 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
     app.isEnding = true;
-    // Load balancers learn from `/ready` to send requests elsewhere, before the service stops to accept them.
+    // Load balancers learn from `/ready` to send requests elsewhere before the service stops accepting them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
-    // What the other sockets accepted is answered before MongoDB and Redis are let go. What becomes idle only now would stay.
+    // The other sockets' requests are answered before MongoDB and Redis are closed. Connections that become idle are closed here.
     if (listening !== null) app.answered = listening.close();
     const ending = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL_MS);
     await app.close().finally(() => clearInterval(ending));
@@ -40,10 +40,10 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
     unreadyReason: async () => {
       if (listening === null) return 'it starts';
       if (ends() !== null) return 'it stops';
-      // A new release takes no traffic before it can answer; the one before it does meanwhile.
+      // A new release takes no traffic before it can answer; the former release does.
       const reason = app.services.generations.otherReleaseReason();
       if (reason !== null) return reason;
-      // A server that is away later, or refuses us later, does so for every instance.
+      // Only at the start: a later outage affects every instance.
       wasHealthy ||= await app.services.isHealthy();
       if (wasHealthy) return null;
       return app.services.redis.refusal() ?? 'MongoDB or Redis was not reached yet: see the log';

@@ -32,7 +32,7 @@ export interface Caller extends Client {
   quota: QuotaState;
 }
 
-/** Makes the step that authenticates the caller and enforces the quota. Once it was counted every answer has the quota headers. */
+/** Makes the step that authenticates the caller and enforces the quota. A counted request gets the quota headers on every answer. */
 export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
@@ -59,16 +59,15 @@ export function authenticate(
   };
 }
 
-/** Makes the step that looks again at the caller of a request that was held. */
+/** Makes the step that authorizes the caller of a held request again. It throws `Refused` if the caller may no longer pass. */
 export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
-  const look = shareAuthorizing(sources);
-  /** @throws {Refused} where the caller may no longer pass. */
+  const shared = shareAuthorizing(sources);
   return async (request: FastifyRequest, reply: FastifyReply, required: readonly Scope[]) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
-    const scopes = claims === null ? 'token_invalid' : await look(claims, bounded);
+    const scopes = claims === null ? 'token_invalid' : await shared(claims, bounded);
     if (typeof scopes === 'string') {
-      // As of any other request whose token does not pass.
+      // As for every refused token.
       reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');
       throw refusedToken(scopes, clientId);
     }
@@ -102,10 +101,10 @@ export function bearerToken(header: string | undefined): string | null {
   return header === undefined ? null : (/^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1] ?? null);
 }
 
-/** What other APIs expect; only these are repeated, since a secret may stand in a scheme's place. */
+/** Schemes of other APIs. Only these are repeated in an answer: anything else may be a secret. */
 const FOREIGN_SCHEME = /^(?:Token|JWT|Api-?Key|Digest|OAuth)(?=\s)/i;
 
-/** What is missing where there is no bearer token, in words that may stand in a header's quoted string. */
+/** What is wrong with a header without a bearer token, in words that a quoted string of a header may hold. */
 export function bearerMissing(header: string | undefined): string {
   if (header === undefined || header.trim() === '') {
     return 'a bearer token is required: Authorization: Bearer <access_token>, from POST /api/auth/token/';
@@ -128,8 +127,8 @@ export interface LiveAccessSources {
 }
 
 /**
- * The name of a count ends with its window's length, so that a quota with another window begins to count at once, and no count ever has
- * another window's expiry. A refused request is not counted: a client with a revoked token takes nothing from its store's quota.
+ * The name of a count ends with the length of its window: a quota with another window begins a new count. A refused request is not
+ * counted: a client with a revoked token takes nothing from its store's quota.
  */
 const SCRIPT = redisScript(`
 local client, window = unpack(ARGV)
@@ -150,18 +149,15 @@ if answer[5] == -1 then
 end
 return answer`);
 
-/**
- * Decides about a token, and counts its request where it passes; says why when the token no longer counts.
- * @throws when Redis, or MongoDB where it is needed, is away: an outage is neither a yes nor a no.
- */
-export async function authorizeAndCount(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline) {
-  const found = await look(sources, claims, bounded, sources.quota.windowSeconds);
+/** Authorizes a token and counts its request, or returns why the token is refused. @throws during an outage: it is neither yes nor no. */
+async function authorizeAndCount(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline) {
+  const found = await authorize(sources, claims, bounded, sources.quota.windowSeconds);
   if (typeof found === 'string') return found;
   return { scopes: found.scopes, quota: quotaState(found, sources.quota, found.store.quota) };
 }
 
-/** @param window the seconds of the configured window; empty for a request that is not to be counted. */
-async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline, window: number | '') {
+/** @param window the seconds of the configured window; empty to authorize without counting. */
+async function authorize(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline, window: number | '') {
   const keys = redisKeys(sources.prefix, claims.environment, claims.storeId);
   const permit = sources.gates.acquire(keys.storeAccess);
   let found = await ask(permit, keys, claims, window);
@@ -174,7 +170,7 @@ async function look(sources: LiveAccessSources, claims: TokenClaims, bounded: Wi
   if (session !== claims.clientId) return 'session_ended';
   if (store === null) throw unavailable('Redis keeps nothing');
   if (store.blocked) return 'store_blocked';
-  // What there is no grant of there is no key of either.
+  // Where no grant was put back, there is no key either.
   if (grant?.status !== 'active') return 'key_not_active';
   const scopes = grant.scopes.filter((scope) => claims.scopes.includes(scope));
   return { scopes, store, consumed, milliseconds };
@@ -219,13 +215,12 @@ async function putBack(
 }
 
 /**
- * Makes the deciding about requests that were counted before and then held: thousands of one token may end in the same turn of the event
- * loop, and share one decision. It answers the scopes that the token has now, or why it no longer counts, and throws as
- * `authorizeAndCount`.
+ * Authorizes held requests, which were counted before. Thousands with one token may end in the same turn of the event loop: they share
+ * one decision. Returns the scopes that the token has now, or why it is refused.
  */
-export function shareAuthorizing(sources: LiveAccessSources) {
+function shareAuthorizing(sources: LiveAccessSources) {
   const decide = async (claims: TokenClaims, bounded: WithDeadline) => {
-    const found = await look(sources, claims, bounded, '');
+    const found = await authorize(sources, claims, bounded, '');
     return typeof found === 'string' ? found : found.scopes;
   };
   const ofThisTurn = new Map<TokenClaims, ReturnType<typeof decide>>();
@@ -241,10 +236,7 @@ export function shareAuthorizing(sources: LiveAccessSources) {
 
 export type QuotaState = ReturnType<typeof quotaState>;
 
-/**
- * What a count means under the quota of a store: its own, or what the configuration says.
- * @param counted requests of this window, this one included, and until it ends. A window begins with its first request.
- */
+/** What a count means under the quota of a store, its own or the configured one. A window begins with its first request. */
 export function quotaState(
   { consumed, milliseconds }: { consumed: number; milliseconds: number },
   settings: Config['query']['quota'],
@@ -257,12 +249,12 @@ export function quotaState(
     limit,
     windowSeconds,
     remaining: Math.max(0, limit - consumed),
-    // At least 1: a count still holds in the millisecond in which it ends, so a full second is not enough for one.
+    // Rounded up, and at least 1: a count still holds in the millisecond in which it ends.
     resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
   };
 }
 
-/** A script that Redis runs as one step. Redis knows it by the hash of its text. */
+/** A script that Redis runs atomically, with the hash by which Redis knows it. */
 export interface RedisScript {
   text: string;
   name: string;
@@ -284,7 +276,7 @@ export async function runScript(
   try {
     return (await redis.sendCommand(new Command('evalsha', [name, ...words], UTF8))) as unknown[];
   } catch (error) {
-    // A Redis that was just started does not know it yet.
+    // A restarted Redis does not know the script yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return (await redis.call('eval', text, ...words)) as unknown[];
   }

@@ -1,7 +1,7 @@
 /**
- * The gate before one server of Redis (decision 0045). One that was restarted, restored or failed over may have forgotten what was taken
- * away, so this instance compares it with MongoDB before it lets anybody pass, and again when the server turns out to have become
- * another or to have gone back. Passing costs no command: the gate is kept by the connection.
+ * The gate to one Redis server (decision 0045). A server that was restarted, restored or failed over may have lost a revocation. So this
+ * instance reconciles it with MongoDB before the first request passes, and again when its identity changes or its data goes back. A
+ * request that passes costs no command.
  */
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
@@ -22,10 +22,9 @@ import {
 import { deadlineAfter } from '../deadline.ts';
 import type { QueryMetrics } from '../metrics.ts';
 
-/** One opening of the gate. */
 export interface Permit {
   master: RedisMaster;
-  /** What Redis answered counts only if the gate is still open. @throws {StoreDataError} `environment_unavailable`. */
+  /** Called after Redis answered: the answer counts only if the gate stayed open. @throws {StoreDataError} `environment_unavailable`. */
   assertValid: () => void;
 }
 
@@ -39,35 +38,35 @@ export interface GateOptions {
   changed: () => void;
 }
 
-/** How often an open gate checks whether the server is still the same, and whether MongoDB has something for it. */
+/** How often an open gate checks that the server is the same, and publishes what is pending in MongoDB. */
 const INSPECT_MS = 1_000;
 const RETRY_MS = 100;
-/** How long Redis keeps the heartbeat of an instance that is gone. One that could not inspect for so long has none. */
+/** How long Redis keeps the heartbeat of an instance that stopped. */
 const HEARTBEAT_MS = 600_000;
-/** For one batch of reads from MongoDB, or what is pending there. */
+/** The time limit of one read from MongoDB. */
 const READ_MS = 2_000;
 
 export class RedisGate {
   readonly #options: GateOptions;
   readonly #bounded = deadlineAfter(READ_MS);
   /**
-   * The heartbeat of this instance in Redis: a number, one higher with each inspection. A Redis that shows a lower one than the last
-   * that it confirmed has gone back to what it held before, whichever way that came about.
+   * The heartbeat of this instance in Redis: a number that each inspection raises by one. If Redis holds a lower number than it last
+   * confirmed, it has lost writes.
    */
   readonly #heartbeat: string;
   #number = 0;
   #confirmed = 1;
   #identity: string | null = null;
-  /** Kept until an inspection succeeds: the next number is left even where the rest of it fails. */
+  /** Kept until an inspection succeeds: the number is written even if the rest of an inspection fails. */
   #isCounterBroken = false;
-  /** Until this instance has compared this server with MongoDB, and it did not go back meanwhile. */
+  /** Until this instance has reconciled this server, which lost nothing meanwhile. */
   #needsReconciling = true;
   #permit: Permit | null = null;
   #connection: AbortController | null = null;
   readonly #watching: PeriodicTask;
-  #evictionTold: string | null = null;
+  #loggedProblem: string | null = null;
   readonly #firstAttempt = Promise.withResolvers<void>();
-  /** Resolves after the first attempt to open the gate, whether or not it succeeded. */
+  /** Resolves after the first attempt to open the gate, successful or not. */
   readonly firstAttempt = this.#firstAttempt.promise;
 
   constructor(options: GateOptions) {
@@ -139,13 +138,13 @@ export class RedisGate {
   async #open(signal: AbortSignal): Promise<void> {
     const { master, prefix, control } = this.#options;
     await this.#inspect();
-    // A former primary that does not know yet that it is one cannot answer this: what is read next holds all that was acknowledged before.
+    // A former primary cannot answer this. So the reads that follow see every acknowledged write.
     const current = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
     await this.#bounded((read) => control.keys.findOne({ _id: '' }, { ...current, signal: read }));
     if (this.#needsReconciling) await this.#reconcile(signal);
-    // In case no projector runs.
+    // Projectors publish too, but none may be running.
     await publishPending(master, prefix, await this.#findPending());
-    // It may have become another one, or gone back, while it was reconciled: then all of it is done again.
+    // If its identity changed or it lost data meanwhile, everything is repeated.
     if (!(await this.#inspect()) || signal.aborted) return;
     const permit: Permit = {
       master,
@@ -160,7 +159,7 @@ export class RedisGate {
 
   async #inspectOpen(signal: AbortSignal): Promise<void> {
     const { master, prefix } = this.#options;
-    // Asked at the same time, so that both answers wake the process up together.
+    // Both run at the same time, so that the idle process wakes up once.
     const pending = this.#findPending();
     pending.catch(() => undefined);
     try {
@@ -173,10 +172,10 @@ export class RedisGate {
     if (!signal.aborted) this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
   }
 
-  /** Leaves a number that the next inspection expects. @returns whether the server is the same as before, and did not go back since. */
+  /** Writes the next heartbeat. @returns whether the server is the same as before and has lost nothing. */
   async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
-    // In this order: the identity is read after the number is written, so it shows everything that happened before.
+    // In this order: an identity that is read after the write shows every change before it.
     const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
     this.#requireSuitable(server);
     const isIntact = !this.#isCounterBroken && this.#identity === server.identity;
@@ -220,16 +219,14 @@ export class RedisGate {
   #requireSuitable(server: RedisServer): void {
     if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
-    if (problem !== this.#evictionTold) {
-      if (problem !== null) this.#options.logger.error({}, problem);
-      this.#evictionTold = problem;
-    }
+    if (problem !== null && problem !== this.#loggedProblem) this.#options.logger.error({}, problem);
+    this.#loggedProblem = problem;
   }
 }
 
 const closed = () => unavailable('Redis is away, or not reconciled with MongoDB yet');
 
-/** The gates: one for the only server, or one for each master of a cluster. While one of them is closed, the stores of the others are served. */
+/** The gates, one for each master of Redis. While one is closed, the stores of the other masters are served. */
 export class RedisGates {
   readonly #options: Omit<GateOptions, 'master' | 'changed'>;
   readonly #masters: RedisMasters;
@@ -242,7 +239,7 @@ export class RedisGates {
     this.#follow();
   }
 
-  /** Resolves after the first attempt to open each gate whose server is connected, whether or not it succeeded. */
+  /** Resolves after the first attempt to open each gate whose server is connected, successful or not. */
   async firstAttempts(): Promise<void> {
     const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
@@ -264,17 +261,17 @@ export class RedisGates {
     await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
   }
 
-  /** A master that holds other slots than before is another one: nothing is known of what it holds now. */
+  /** A master whose slots changed is a new object with a new gate: its content is unknown. */
   #follow(): void {
     const before = this.#gates;
     const gateOf = (master: RedisMaster) =>
-      before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#tell() });
+      before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#updateMetric() });
     this.#gates = new Map(this.#masters.all().map((master) => [master, gateOf(master)]));
     for (const [master, gate] of before) if (!this.#gates.has(master)) void gate.stop();
-    this.#tell();
+    this.#updateMetric();
   }
 
-  #tell(): void {
+  #updateMetric(): void {
     const areOpen = [...this.#gates.values()].every(({ isOpen }) => isOpen);
     this.#options.metrics.redisGateOpen.set(this.#masters.isWhole() && areOpen ? 1 : 0);
   }

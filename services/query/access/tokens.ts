@@ -1,7 +1,6 @@
 /**
- * Access tokens: JWTs after RFC 9068 (`at+jwt`), signed and verified with jose, and the keys that sign them. Keys rotate without a gap:
- * which one signs is a matter of time. Their file is read again and again, and its content compared, not its dates: a file renamed over
- * it, and the swapped links with which Kubernetes brings a new secret, are noticed alike.
+ * Access tokens (JWTs by RFC 9068, `at+jwt`) and the keys that sign them. Keys rotate without a gap: their times say which one signs. The
+ * file of keys is read every second and compared by content: so a renamed file and a swapped link of Kubernetes are both noticed.
  */
 import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK, type JWK } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -13,7 +12,7 @@ import { describeError, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 
-/** For whom a key stands, and what it may read. */
+/** The client of a key, and what it may read. */
 export interface Client {
   clientId: string;
   storeId: string;
@@ -21,7 +20,7 @@ export interface Client {
   scopes: readonly Scope[];
 }
 
-/** What a token says. It stays true while the token lives; whether it still counts is decided for every request. */
+/** The claims of a token. Whether it still counts is decided for every request. */
 export interface TokenClaims extends Client {
   sessionId: string;
   /** Seconds since 1970. */
@@ -30,19 +29,19 @@ export interface TokenClaims extends Client {
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-/** Longer ones are not ours; they are not even looked at. */
+/** Longer tokens are not ours. */
 const MAX_TOKEN_LENGTH = 4_096;
 /** The longest lifetime that can be configured, and the second that rounding adds. */
-const LONGEST_LIFETIME_SECONDS = 86_400 + 1;
+const MAX_LIFETIME_SECONDS = 86_400 + 1;
 /** Verified tokens in the cache: about 1 KiB each. */
 const CACHED_TOKENS = 20_000;
 
-/** Makes the issuing and verifying of tokens. @param keys may become others while it runs. */
+/** Issues and verifies tokens. @param keys may change at any time. */
 export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys.verifying;
   return {
-    /** The claims of a token that was verified before, expired or not; `undefined` of any other. Decides nothing about access. */
+    /** The claims of a token that was verified before, even if it has expired since. Decides nothing about access. */
     verifiedBefore: (token: string) => cache.get(token),
     async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
       const { kid, key } = keys.signing;
@@ -63,10 +62,9 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
       const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
       return withLowerS(await new SignJWT(payload).setProtectedHeader(header).sign(key));
     },
-    /** The claims of a token that is ours and has not expired, else `null`. */
     async verify(token: string): Promise<TokenClaims | null> {
       const { verifying } = keys;
-      // A token of a key that is gone does not count any longer.
+      // Tokens of a removed key are invalid.
       if (verifying !== verifiedWith) cache.clear();
       verifiedWith = verifying;
       const known = cache.get(token);
@@ -85,7 +83,7 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
 
 const ORDER = 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n;
 
-/** Replaces the s of a signature by n−s, which verifies as well, where that is lower: instances of the former release accept no other. */
+/** Replaces a high s of a signature by n−s, which is valid too: instances of the former release accept only a low s. */
 function withLowerS(token: string): string {
   const at = token.lastIndexOf('.') + 1;
   const signature = Buffer.from(token.slice(at), 'base64url');
@@ -95,7 +93,7 @@ function withLowerS(token: string): string {
   return token.slice(0, at) + signature.toString('base64url');
 }
 
-/** Rejects other base64url spellings of the same bytes (the last character has bits that no byte uses), which jose accepts. */
+/** Rejects non-canonical base64url, which jose accepts: the last character has unused bits. */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
@@ -148,11 +146,11 @@ async function verifySignature(
   }
 }
 
-/** Whether a token could have been issued to live that long: milliseconds, say, would let it live for ever. */
+/** Rejects lifetimes that we never issue. A token with times in milliseconds would never expire. */
 function isLifetime(issuedAt: unknown, expiresAt: unknown): boolean {
   if (!Number.isSafeInteger(issuedAt) || !Number.isSafeInteger(expiresAt)) return false;
   const seconds = Number(expiresAt) - Number(issuedAt);
-  return seconds > 0 && seconds <= LONGEST_LIFETIME_SECONDS;
+  return seconds > 0 && seconds <= MAX_LIFETIME_SECONDS;
 }
 
 export interface SigningKeys {
@@ -160,7 +158,7 @@ export interface SigningKeys {
   readonly signing: { readonly kid: string; readonly key: CryptoKey };
   /** By `kid`. Another map when the keys were replaced. */
   readonly verifying: ReadonlyMap<string, CryptoKey>;
-  /** Whether the present content of their file is in use; false while the file is broken and the former keys stay in use. */
+  /** False while the file is broken and the former keys stay in use. */
   readonly isCurrent: boolean;
 }
 
@@ -178,11 +176,12 @@ async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens
   if (signingKeys !== null) return signingKeys;
   throw new StoreDataError(
     'config_invalid',
-    'no signing keys: set SIGNING_KEYS_FILE to a file, which "store-data prepare" makes, or SIGNING_KEYS to a JWK set, with private ES256 keys',
+    'no signing keys: set SIGNING_KEYS_FILE to a file, which "store-data prepare" makes, ' +
+      'or SIGNING_KEYS to a JWK set, with private ES256 keys',
   );
 }
 
-/** Makes the keys of a set's text. @throws {StoreDataError} `config_invalid`, without quoting a key. */
+/** @throws {StoreDataError} `config_invalid`, without quoting a key. */
 async function importKeys(text: string, { signingKeysFile }: Config['tokens']): Promise<SigningKeys> {
   const origin = signingKeysFile === null ? 'SIGNING_KEYS' : 'SIGNING_KEYS_FILE';
   const verifying = new Map<string, CryptoKey>();
@@ -192,7 +191,7 @@ async function importKeys(text: string, { signingKeysFile }: Config['tokens']): 
     const imported = (key: JWK) => importJWK(key, SIGNING_ALGORITHM) as Promise<CryptoKey>;
     try {
       verifying.set(kid, await imported({ ...jwk, key_ops: ['verify'] }));
-      // It refuses a private part that is not that of the public one.
+      // Throws if the private part does not belong to the public one.
       keys.push({ kid, nbf, key: await imported({ kty, crv, x, y, d } as JWK) });
     } catch {
       // The cause would quote the key.
@@ -215,7 +214,7 @@ const RELOAD_MS = 1_000;
 
 export type WatchedKeys = Awaited<ReturnType<typeof watchSigningKeys>>;
 
-/** Loads the keys, and follows their file. @throws {StoreDataError} `config_invalid` when there are none to begin with. */
+/** Loads the keys and follows their file. @throws {StoreDataError} `config_invalid` if there are none at the start. */
 export async function watchSigningKeys(settings: Config['tokens'], logger: Logger, everyMs = RELOAD_MS) {
   let text = await readKeySet(settings);
   let keys = await importKeys(text, settings);
@@ -231,11 +230,11 @@ export async function watchSigningKeys(settings: Config['tokens'], logger: Logge
       logger.info({ kids: [...keys.verifying.keys()], signs: keys.signing.kid }, 'signing keys read again');
     } catch (error) {
       const description = describeError(error);
-      // Seen twice, since a file may be read while it is written; and logged once for each failure.
+      // Logged once, when it is seen twice: a file may be read while it is being written.
       if (failure?.description !== description) failure = { description, logged: false };
       else if (!failure.logged && !stopped.aborted) {
         failure.logged = true;
-        logger.error({ error: description }, 'signing keys cannot be read again, the former ones go on');
+        logger.error({ error: description }, 'signing keys cannot be read again: the former ones stay in use');
       }
     }
   };

@@ -1,7 +1,4 @@
-/**
- * The hooks of all requests. Before a route: what no route answers is refused. Afterwards: a span where the request is sampled, one
- * measurement, and one log line for as many as is set.
- */
+/** Hooks for all requests: refuse what has no route or is ambiguous, trace sampled requests, measure all, log the configured share. */
 import { closest } from 'fastest-levenshtein';
 import type { FastifyInstance } from 'fastify';
 import type { IncomingMessage } from 'node:http';
@@ -13,7 +10,6 @@ import { invalidRequest, methodNotAllowed, notFound, type Refusal, Refused } fro
 import { classify, pathOf, sendRefusal } from '../responses/send.ts';
 import { activeSpan, type Tracing, within } from '#shared/tracing.ts';
 
-/** Adds the hooks, and `X-Request-Id` to every answer. */
 export function refuseOthers(app: FastifyInstance): void {
   const { logger } = app.services;
   app.decorateRequest('caller', null);
@@ -26,7 +22,7 @@ export function refuseOthers(app: FastifyInstance): void {
       request_id: request.id,
       trace_id: request.span?.traceId,
       route: request.routeOptions.url,
-      // Other members of a library's error, such as a command's arguments, may hold what a client sent.
+      // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
     };
     if (refusal.status === 500) logger.error({ ...told, stack: framesOf(error) }, 'a request failed');
@@ -38,7 +34,7 @@ export function refuseOthers(app: FastifyInstance): void {
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
-    // In a hook, not as the not-found handler: before that one the framework would judge the content type.
+    // Not in the not-found handler: the framework checks the content type before it.
     if (request.is404) {
       const path = pathOf(request.raw.url);
       const allowed = app.routes.filter((route) => route.path === path).flatMap(methodsOf);
@@ -53,23 +49,22 @@ export function refuseOthers(app: FastifyInstance): void {
 /** A longer path is compared by its beginning. */
 const COMPARED_LENGTH = 100;
 
-/** Names the path of ours that is spelt most like it; pages for people are none that a program wants. */
+/** Names the most similar path of the API. */
 export function noSuchPath(path: string, routes: readonly Route[]): Refusal {
   const paths = routes.filter(({ operation }) => operation !== null).map((route) => route.path);
   const nearest = closest(path.slice(0, COMPARED_LENGTH).toLowerCase(), paths);
   return notFound(`there is nothing at this path; the nearest is ${nearest}`);
 }
 
-/** The headers by which we decide: each may come once. */
+/** The headers that decide about a request: each may come once. */
 const ONCE = new Set(['host', 'authorization', 'content-type']);
 
 /** `uri-host [ ":" port ]` of RFC 3986; it may be empty. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * What two servers could read in two ways: HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal would have no
- * body). Of a repeated header Node takes the first, where a proxy in front may have checked the last. At a `#` in the target one server
- * cuts, another reads on; no client sends one.
+ * What two servers could read differently: HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal has no body). Node
+ * takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
 function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
@@ -80,7 +75,7 @@ function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage)
   return HOST.test(host) ? null : 'the Host header is not a host';
 }
 
-/** Names and values alternate. */
+/** @param rawHeaders names and values alternate. */
 function repeatedHeader(rawHeaders: readonly string[]): string | null {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -92,11 +87,11 @@ function repeatedHeader(rawHeaders: readonly string[]): string | null {
   return null;
 }
 
-// Lines and labels name the route alone: a query holds names and phone numbers, and an unknown path may be a secret in the wrong place.
+// Log lines and labels name only the route: a query holds names and phone numbers, and an unknown path may be a misplaced secret.
 
 const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
-/** Adds the hooks. They come first, so that what any other hook does is a part of the request's span. */
+/** Called first, so that a request's span includes the work of all other hooks. */
 export function observeRequests(app: FastifyInstance, tracing: Tracing | null): void {
   app.decorateRequest('admitted', null);
   app.decorateRequest('span', null);
@@ -141,7 +136,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
   });
 }
 
-/** What is refused for overload has no span: no work is done for it. */
+/** A request that is refused for overload has no span. */
 function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   const { config } = app.services;
   const isRoot = !config.query.trustTraceparent;
@@ -161,7 +156,7 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     if (request.span === null) done();
     else within(request.span, done);
   });
-  // After a body was read, the context is that of its last bytes.
+  // Once a body was read, the active context is that of its last bytes.
   app.addHook('preValidation', ({ span }, _reply, done) => {
     if (span === null || activeSpan() === span) done();
     else within(span, done);

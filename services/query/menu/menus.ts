@@ -1,6 +1,6 @@
 /**
- * Menus are put together when they are read: once for each stamp, then answered from memory as long as the store's stamp is the
- * same. Of each store one is kept. One that is too large for that leaves as a stream, each time from one snapshot of its own.
+ * Composes menus when they are read: once for each stamp, then cached while the store's stamp stays the same. A menu that is too large
+ * for the cache is streamed, each time from a snapshot of its own.
  */
 import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
@@ -16,24 +16,24 @@ import { isFew, readLargeMenu, type ReadMenu, readSmallMenu } from './read.ts';
 const CACHED_BYTES = 96 * 1_048_576;
 /** A larger menu is not cached. */
 const MAX_CACHED_BYTES = 24 * 1_048_576;
-/** A larger one is no small menu. */
+/** A larger menu is not small. */
 const MAX_SMALL_BYTES = 1_048_576;
-/** Large menus that are put together at a time, and of one store: each takes some 30 MiB at most. */
+/** Large menus that are composed at a time, in all and of one store: each takes 30 MiB of memory at most. */
 const MAX_AT_ONCE = 8;
 const MAX_AT_ONCE_OF_ONE = 2;
-/** Small ones: each is a read of at most 16 MiB. */
+/** Small menus: each is a read of at most 16 MiB. */
 const MAX_SMALL_AT_ONCE = 16;
-/** Longer than MongoDB keeps a snapshot as a rule (300 s), a stream cannot go on. */
+/** A stream ends before MongoDB gives up its snapshot (300 s). */
 const MAX_STREAM_MS = 240_000;
 
 export class Menus {
   readonly #largeMenus: LRUCache<string, true>;
-  /** By store: what was made last, and for which stamp. */
+  /** By store: the last menu, and the tag of its stamp. */
   readonly #cache = new LRUCache<string, { tag: string; menu: Found }>({
     maxSize: CACHED_BYTES,
     sizeCalculation: ({ menu }) => menu.body.length + 1_000,
   });
-  /** By store and stamp: requests for a menu that is being made share it. */
+  /** By store and tag: requests for a menu that is being composed share it. */
   readonly #making = new Map<string, Promise<Found | null>>();
   readonly #takeSlot = semaphore(MAX_AT_ONCE, MAX_AT_ONCE_OF_ONE);
   readonly #takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1);
@@ -42,7 +42,6 @@ export class Menus {
     this.#largeMenus = largeMenus;
   }
 
-  /** The menu of a store; without categories where it has none to show. */
   async read(view: View): Promise<Found<Buffer | Readable>> {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
@@ -58,12 +57,12 @@ export class Menus {
       this.#making.set(name, making);
       return making;
     };
-    // What is read piece by piece may take longer than a request: each piece has a deadline of its own.
+    // A large menu may take longer than a request: each of its reads has a deadline of its own.
     const menu = await (isFew(stamp) ? view.withDeadline(make) : make());
     return menu ?? this.#stream(view, key);
   }
 
-  /** Makes a menu that fits into the cache, and puts it there; `null` for a larger one. */
+  /** Composes a menu and caches it; `null` if it is too large. */
   async #make({ storeId, shared: { source } }: View, key: string, tag: string, mayBeSmall: boolean) {
     const makeSmall = async () => {
       const found = await readSmallMenu(source, storeId);
@@ -113,7 +112,7 @@ async function inSlot<T>(
   return work().finally(release);
 }
 
-/** A whole menu; `null` where it has more bytes than `most`. */
+/** A whole menu; `null` if it has more than `most` bytes. */
 async function collected({ stamp, portions }: ReadMenu, most: number): Promise<Found | null> {
   const all: Buffer[] = [];
   let bytes = 0;
@@ -125,18 +124,17 @@ async function collected({ stamp, portions }: ReadMenu, most: number): Promise<F
   return { body: asShared(Buffer.concat(all)), stamp };
 }
 
-/** Changes with everything that a menu shows; after a restored backup the epochs differ where counters may not. */
+/** Changes with everything that a menu shows. After a restored backup counters may repeat; epochs do not. */
 function tagOf(stamp: Stamp | null): string {
   const { category, product, option_group: groups, epochs } = stamp ?? {};
   return JSON.stringify([offsetOf(stamp), category, product, groups, epochs]);
 }
 
-/** Waits for a slot. @returns what gives it back. @throws the signal's reason when it is aborted before. */
+/** Waits for a slot. @returns the release. @throws the signal's reason if it is aborted before. */
 type TakeSlot = (key: string, signal: AbortSignal) => Promise<() => void>;
 
-/** A semaphore for work that takes memory: so many at a time, and so many of them for one key. Those of other keys overtake. */
+/** A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets others overtake. */
 function semaphore(most: number, mostOfOne: number): TakeSlot {
-  /** The key of each slot that is taken. */
   const taken: string[] = [];
   const waiting = new Set<{ key: string; begin: () => void }>();
   const beginNext = () => {

@@ -1,6 +1,6 @@
 /**
- * What a menu shows, product by product, from one snapshot: of a store with few records all in one read, of any other piece by piece, so that
- * what is held at a time is bounded, however large the menu is.
+ * Reads a menu, product by product, from one snapshot. A store with few records takes one read. Any other is read in pieces, so that memory
+ * is bounded, however large the menu is.
  */
 import type { Document } from 'mongodb';
 import { LRUCache } from 'lru-cache';
@@ -27,7 +27,7 @@ type ShownGroup = Pick<OptionGroupDocument, '_id' | 'active_summary'>;
 interface Shown {
   category: ShownCategory;
   product: ShownProduct;
-  /** What is shown of its option groups, in order. */
+  /** The JSON of its option groups, in order. */
   groups: string[];
 }
 
@@ -43,16 +43,15 @@ const SHOWN = { summary: 1, offset: 1, updated_at: 1 };
 const SHOWN_OF_PRODUCTS: Document = { $project: { _id: 0, category_id: 1, option_group_ids: 1, ...SHOWN } };
 const SHOWN_OF_GROUPS: Document = { $project: { active_summary: 1 } };
 
-/** Records of all kinds together, of a store. */
+/** Categories, products and option groups together. */
 const FEW_RECORDS = 1_000;
 
-/** Whether a store has so few records that its menu is most likely small. */
 export function isFew(stamp: Stamp | null): boolean {
   const { category = 0, product = 0, option_group: groups = 0 } = stamp?.counts ?? {};
   return category + product + groups <= FEW_RECORDS;
 }
 
-/** What a row holds lies in arrays: read one by one, a store's records would take the driver twice the time. */
+/** One row holds all records in arrays: as rows they would take twice the time. */
 type Row = Stamp & {
   /** In order of their categories' ids, then in their own. */
   products: ShownProduct[];
@@ -60,7 +59,7 @@ type Row = Stamp & {
   groups: ShownGroup[];
 };
 
-/** Reads the menu of a store with few records; `null` where they do not fit into one document. */
+/** Reads the menu of a store with few records; `null` if they do not fit into one document. */
 export async function readSmallMenu(source: Source, storeId: string): Promise<ReadMenu | null> {
   const ofStore = (from: string, as: string, pipeline: Document[]) => ({
     $lookup: { from, localField: '_id', foreignField: 'store_id', pipeline, as },
@@ -94,19 +93,19 @@ function* shownIn(row: Row): Generator<Shown> {
   }
 }
 
-/** Reads a menu of any size: its portions as they are taken. */
+/** Reads a menu of any size while its portions are consumed. */
 export async function readLargeMenu(reads: SnapshotReads, storeId: string): Promise<ReadMenu> {
   const [stamp = null] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
   return { stamp, portions: jsonOf(storeId, offsetOf(stamp), shownBy(reads, storeId)) };
 }
 
-/** Categories whose products are found by one command. */
+/** Categories whose products one command finds. */
 const CATEGORIES = 50;
-/** Products that come at once. */
+/** Products of one batch. */
 const PRODUCTS = 100;
-/** Option groups that are read at once, unless a single product has more: a product has 100 at most. */
+/** Option groups of one read: as many as one product may have. */
 const GROUPS = 100;
-/** Characters of option groups that are kept for the products that follow. */
+/** Characters of option groups that are cached for the products that follow. */
 const KEPT_CHARACTERS = 8 * 1_048_576;
 
 async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<Shown> {
@@ -138,7 +137,7 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
   }
 }
 
-/** Products that follow one another, with few option groups together. */
+/** Splits products into parts that name few option groups. */
 function* partsOf(products: readonly ShownProduct[]): Generator<ShownProduct[]> {
   let part: ShownProduct[] = [];
   let groups = new Set<string>();
@@ -155,9 +154,9 @@ function* partsOf(products: readonly ShownProduct[]): Generator<ShownProduct[]> 
   if (part.length > 0) yield part;
 }
 
-/** Makes the read of what is shown of the option groups that some products name, by id; those that do not exist are left out. */
+/** Makes the read of the option groups that products name: the JSON by id, of those that exist. */
 function groupReader(reads: SnapshotReads, storeId: string) {
-  /** Of a group that does not exist, nothing. */
+  /** An empty text for a group that does not exist. */
   const kept = new LRUCache<string, string>({
     maxSize: KEPT_CHARACTERS,
     sizeCalculation: (body) => body.length + 100,
@@ -179,13 +178,9 @@ function groupReader(reads: SnapshotReads, storeId: string) {
   };
 }
 
-/** Pieces are sent in such portions. */
 const PORTION_CHARACTERS = 65_536;
 
-/**
- * The JSON of a menu. Products of a category follow one another.
- * @param offset that in which the answer is given, from the same snapshot.
- */
+/** The JSON of a menu. @param offset of the answer, from the same snapshot. @param shown grouped by category. */
 async function* jsonOf(
   storeId: string,
   offset: string,

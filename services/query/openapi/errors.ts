@@ -20,7 +20,7 @@ import { parameterReader } from '../parameters/read.ts';
 import { orderFilters, paging } from '../parameters/filters.ts';
 import { described, part, Text } from '../records/fields.ts';
 import { INVALID_CLIENT, tooManyFailures, tooManyTokens } from '../token/form.ts';
-import { COUNTED_REFUSAL, headers, type HEADERS, type ResponseObject } from './objects.ts';
+import { COUNTED_REFUSAL, headers, type HEADERS, type Part } from './objects.ts';
 
 const Detail = described(
   Text,
@@ -34,7 +34,7 @@ type Described = [description: string, sent: readonly (keyof typeof HEADERS)[], 
  * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
  * that narrow another. @param name leads its schema's.
  */
-export function refusalAnswer(name: string, [description, sent, examples]: Described): ResponseObject {
+export function refusalAnswer(name: string, [description, sent, examples]: Described): Part {
   // Those of the token endpoint alone are never to be stored.
   const ofToken = sent.includes('No-Store');
   const codes = [...new Set(Object.values(examples).map(({ code }) => code))];
@@ -55,7 +55,7 @@ export function refusalAnswer(name: string, [description, sent, examples]: Descr
   return {
     description,
     headers: headers(...sent, 'Help-Link'),
-    content: { 'application/json': { schema, examples: Object.fromEntries(shown) as Record<string, object> } },
+    content: { 'application/json': { schema, examples: Object.fromEntries(shown) as Part } },
   };
 }
 
@@ -160,4 +160,4 @@ const DESCRIBED = {
 /** Every answer that refuses, but that of malformed token requests. */
 export const REFUSALS = Object.fromEntries(
   Object.entries<Described>(DESCRIBED).map(([name, about]) => [name, refusalAnswer(name, about)]),
-) as Record<keyof typeof DESCRIBED, ResponseObject>;
+) as Record<keyof typeof DESCRIBED, Part>;

@@ -1,5 +1,4 @@
-/** The objects of an OpenAPI 3.1 document that ours uses, and the headers (rules R7.4, R7.8); those of answers are in `headers.json`. */
-import type { Schema } from '../records/fields.ts';
+/** Tags and headers of the OpenAPI document (rules R7.4, R7.8). The headers of answers are in `headers.json`. */
 import answers from './headers.json' with { type: 'json' };
 
 /** The groups of endpoints, in the order in which the document shows them. */
@@ -21,59 +20,32 @@ export const TAGS = {
 
 export type Tag = keyof typeof TAGS;
 
-export interface Reference {
-  $ref: string;
+/** An object of the document. The linters of `npm run check` know its rules. */
+export type Part = Readonly<Record<string, unknown>>;
+
+export interface OperationObject extends Part {
+  tags: readonly [Tag];
+  security: readonly Readonly<Record<string, readonly string[]>>[];
+  parameters: readonly Part[];
 }
 
-type Example = string | number;
-
-export interface ParameterObject {
-  name: string;
-  in: 'query' | 'header';
-  description: string;
-  required?: true;
-  explode?: true;
-  schema: Schema;
-  example?: Example;
-  examples?: Record<string, { value: Example; 'x-disabled': true }>;
-}
-
-export type Content = Record<string, { schema: Schema; example?: unknown; examples?: Record<string, object> }>;
-
-export interface ResponseObject {
-  description: string;
-  headers: Record<string, Reference>;
-  content?: Content;
-  links?: Record<string, object>;
-}
-
-export interface OperationObject {
-  operationId: string;
-  tags: [Tag];
-  summary: string;
-  description: string;
-  security: Record<string, readonly string[]>[];
-  parameters: (ParameterObject | Reference)[];
-  requestBody?: { description: string; required: true; content: Content };
-  responses: Record<string, ResponseObject | Reference>;
-}
-/** The example of a parameter that may be left out: pages with which requests are tried do not send it unasked. */
-export function optionalExample(value: Example): Required<Pick<ParameterObject, 'examples'>> {
+/** The example of an optional parameter. Pages that try requests send it only when it is switched on. */
+export function optionalExample(value: string | number): Part {
   return { examples: { example: { value, 'x-disabled': true } } };
 }
 
-export function reference(kind: 'responses' | 'headers' | 'parameters', name: string): Reference {
+export function reference(kind: 'responses' | 'headers' | 'parameters', name: string): Part {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** Made for the document alone: what the code sends is checked against it. */
+/** For the document alone: tests compare what the code sends with it. */
 export const HEADERS = answers.headers;
 
-/** Sent under another name than that of the component. */
+/** The names of headers whose components are called otherwise. */
 const SENT_AS: Partial<Record<keyof typeof HEADERS, string>> = answers.sentAs;
 
-/** The headers of an answer, of which `X-Request-Id` is always one. */
-export function headers(...names: (keyof typeof HEADERS)[]): Record<string, Reference> {
+/** The headers of an answer; `X-Request-Id` is one of all of them. */
+export function headers(...names: (keyof typeof HEADERS)[]): Record<string, Part> {
   const all = ['X-Request-Id', ...names] as const;
   return Object.fromEntries(all.map((name) => [SENT_AS[name] ?? name, reference('headers', name)]));
 }
@@ -104,4 +76,4 @@ export const REQUEST_HEADERS = {
     schema: { type: 'string' },
     ...optionalExample('W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"'),
   },
-} as const satisfies Record<string, ParameterObject>;
+};

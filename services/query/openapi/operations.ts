@@ -1,28 +1,17 @@
 /** The operations of the OpenAPI document: data endpoints, as they are declared, the token endpoint (R4.1 to R4.7), and the service's own. */
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import {
-  COMPONENT,
-  component,
-  described,
-  objectOf,
-  part,
-  type Reference as SchemaReference,
-  Text,
-} from '../records/fields.ts';
+import { COMPONENT, component, described, objectOf, part, type Reference, Text } from '../records/fields.ts';
 import { invalidForm, invalidScope, UNAUTHORIZED_CLIENT, UNSUPPORTED_GRANT_TYPE } from '../token/form.ts';
 import { type REFUSALS, refusalAnswer } from './errors.ts';
 import {
-  type Content,
   COUNTED,
   headers,
-  QUOTA,
   type OperationObject,
   optionalExample,
-  type ParameterObject,
+  type Part,
+  QUOTA,
   reference,
-  type Reference,
-  type ResponseObject,
   type Tag,
 } from './objects.ts';
 
@@ -33,7 +22,7 @@ export interface Documentation {
   summary: string;
   description: string;
   /** What a 200 holds: a record, or an envelope of records. */
-  answer: SchemaReference;
+  answer: Reference;
   /** All of them are required. */
   scopes: readonly [Scope, ...Scope[]];
   parameters: Parameters;
@@ -81,12 +70,12 @@ export function dataOperation(about: Documentation): OperationObject {
   };
 }
 
-function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Reference> {
+function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Part> {
   return Object.fromEntries(Object.entries(names).map(([status, name]) => [status, reference('responses', name)]));
 }
 
 /** The answer to a condition that holds. */
-export const NOT_MODIFIED: ResponseObject = {
+export const NOT_MODIFIED: Part = {
   description: 'Nothing changed since the answer that `If-None-Match` names. There is no body.',
   headers: headers('ETag', 'Vary', ...COUNTED),
 };
@@ -96,7 +85,7 @@ function scopeSentence(scopes: readonly Scope[]): string {
   return scopes.length === 1 ? `Requires the scope ${named}.` : `Requires the scopes ${named}, all of them.`;
 }
 
-function queryParameter([name, parameter]: [string, Parameter<unknown>]): ParameterObject {
+function queryParameter([name, parameter]: [string, Parameter<unknown>]): Part {
   const { description, schema, absent, repeatable = false, example } = parameter;
   const required = absent === undefined;
   return {
@@ -110,7 +99,7 @@ function queryParameter([name, parameter]: [string, Parameter<unknown>]): Parame
   };
 }
 
-function found({ answer, isUntagged, links }: Documentation): ResponseObject {
+function found({ answer, isUntagged, links }: Documentation): Part {
   const { schema, example } = answer[COMPONENT];
   return {
     description: schema.description,
@@ -120,7 +109,7 @@ function found({ answer, isUntagged, links }: Documentation): ResponseObject {
   };
 }
 
-function json(schema: SchemaReference, example: object | undefined): Content {
+function json(schema: Reference, example: object | undefined): Part {
   return { 'application/json': { schema, example } };
 }
 
@@ -224,15 +213,11 @@ export const tokenOperation: OperationObject = {
   },
 };
 
-function health(name: string, description: string, status: string): Content {
+function health(name: string, description: string, status: string): Part {
   return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 
-const open: Pick<OperationObject, 'tags' | 'security' | 'parameters'> = {
-  tags: ['Service'],
-  security: [],
-  parameters: [reference('parameters', 'X-Request-Id')],
-};
+const open = { tags: ['Service'], security: [], parameters: [reference('parameters', 'X-Request-Id')] } as const;
 
 export const healthOperation: OperationObject = {
   ...open,

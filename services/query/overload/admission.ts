@@ -1,24 +1,21 @@
 /**
- * Decides which requests are begun, which wait for their turn, and which are refused, before anything is done for them: before the
- * framework, tokens and quotas (decision 0047). `/health` is always begun.
+ * Decides which requests begin, wait or are refused, before the framework, tokens and quotas do any work for them (decision 0047).
+ * `/health` always begins.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
 
-/** Requests in flight at a time: as many as there are connections to MongoDB. So many, with those that wait, are never refused. */
+/** Requests in flight at a time: as many as MongoDB connections. Up to so many, waiting ones included, are never refused. */
 export const MAX_IN_FLIGHT = 64;
-/** Requests begun in one turn of the event loop. Requests begun together also end together, and delay `/health` and refusals. */
+/** Requests begun in one turn of the event loop also finish in one turn, which delays `/health` and refusals. */
 const MAX_BEGUN_PER_TURN = 16;
-/** A request waits at most so many times as long as others wait on average while requests are refused: a burst is answered. */
+/** A request of a burst may wait three times the latency that an overload allows on average. */
 const BURST_WAITS = 3;
-/** More than a burst: requests wait too long, and in the last window so many times as many came as were begun. */
-const OUTRUN = 1.25;
-/**
- * After this time, while anybody asks, it is counted what was asked and begun, what has waited too long is refused, and answers that are
- * made give their places back.
- */
+/** Overload: requests wait too long, and in the last window 1.25 times as many came as were begun. */
+const OVERLOAD_RATIO = 1.25;
+/** While requests come, their rates are measured and long waits are refused at this interval. */
 const WINDOW_MS = 100;
 
 export interface AdmittedRequest {
@@ -27,12 +24,12 @@ export interface AdmittedRequest {
   handler: RequestListener;
   sender: Sender;
   arrivedAt: number;
-  /** For how many milliseconds it waited to be begun. */
+  /** How long it waited to begin. */
   queuedMs: number;
   isOver: boolean;
 }
 
-/** A store, or an address whose token is not known: each gets an equal share. It is forgotten when nothing of it is left. */
+/** A store, or the address of an unknown token: each gets an equal share. It is forgotten once it has no requests. */
 interface Sender {
   name: string;
   inFlight: number;
@@ -40,7 +37,7 @@ interface Sender {
 }
 
 export interface AdmissionOptions {
-  /** How long a request waits to be begun, on average, while more is asked than can be answered. */
+  /** How long a request waits to begin, on average, during an overload. */
   latencyMs: number;
   senderOf: (request: IncomingMessage) => string;
   metrics: QueryMetrics;
@@ -49,24 +46,22 @@ export interface AdmissionOptions {
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  /** The one that is being begun. A map from request to entry would cost a fifth of a cheap answer (decision 0047). */
+  /** The request whose handler is being called. A map from request to entry would cost a fifth of a cheap answer (decision 0047). */
   #beginning: AdmittedRequest | null = null;
   readonly #inFlight = new Set<AdmittedRequest>();
   readonly #senders = new Map<string, Sender>();
-  /** Senders with requests that wait; the first one is the next. */
+  /** Senders with waiting requests; the first is next. */
   readonly #waiting = new Set<Sender>();
   #queued = 0;
-  /** Of this turn of the event loop. */
   #isTurnEndScheduled = false;
   #begunInTurn = 0;
   #begun = 0;
-  /** While anybody asks. */
   #isWindowOpen = false;
   #askedInWindow = 0;
   #begunInWindow = 0;
-  /** How many were begun in the last window, in as much time as a request may wait. */
-  #begunInWait = 0;
-  #isOutrun = false;
+  /** Requests that begin during the allowed latency, at the rate of the last window. */
+  #begunInLatency = 0;
+  #isOverloaded = false;
   #refusedAt = Number.NEGATIVE_INFINITY;
   readonly #refusals = new RepeatedLines();
 
@@ -105,15 +100,12 @@ export class Admission {
     return this.#begun;
   }
 
-  /** The request that is begun in this very call; `null` for `/health`. */
+  /** The request whose handler is being called; `null` for `/health`. */
   get beginning(): AdmittedRequest | null {
     return this.#beginning;
   }
 
-  /**
-   * Waits for something that costs nothing, such as a change that may never come. Meanwhile the request is not in flight.
-   * Afterwards it is, however many others are: it was let in.
-   */
+  /** While a request waits for something that costs nothing, such as a change, it is not in flight. Afterwards it always is again. */
   async whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
     if (entry === null) return wait;
     this.#leave(entry);
@@ -138,18 +130,18 @@ export class Admission {
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 
-  /** A sender with less than its share need not wait for the slow requests of others, and is not refused. */
+  /** A sender below its share does not wait for the slow requests of others, and is not refused. */
   #isWithinShare(requests: number): boolean {
     return this.#inFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / this.#senders.size;
   }
 
   /**
-   * During an overload as many requests may wait as are begun in the allowed wait, at the rate of the last window: by Little's law these
-   * wait that long. The longest queue then makes room for a sender with a shorter one.
+   * During an overload, as many requests may wait as begin during the allowed latency: by Little's law they wait that long. The longest
+   * queue makes room for a sender with a shorter one.
    */
   #hasRoomToWait(sender: Sender, now: number): boolean {
-    const isOverloaded = this.#isOutrun || now - this.#refusedAt <= this.#options.latencyMs;
-    if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInWait) return true;
+    const isOverloaded = this.#isOverloaded || now - this.#refusedAt <= this.#options.latencyMs;
+    if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInLatency) return true;
     if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
     let longest: Sender | null = null;
     for (const other of this.#waiting) {
@@ -191,7 +183,7 @@ export class Admission {
     this.#scheduleTurnEnd();
   }
 
-  /** Takes the next one of a sender, which then is the last of the senders. */
+  /** Takes the next request of a sender, which becomes the last sender. */
   #dequeue(sender: Sender): AdmittedRequest | undefined {
     const entry = sender.queue.shift();
     this.#waiting.delete(sender);
@@ -207,7 +199,7 @@ export class Admission {
     setImmediate(() => this.#endTurn());
   }
 
-  /** Begins in the next turn what waits, the senders in turn. */
+  /** Begins waiting requests, one of each sender in turn. */
   #endTurn(): void {
     const now = performance.now();
     this.#isTurnEndScheduled = false;
@@ -222,7 +214,6 @@ export class Admission {
     }
   }
 
-  /** Refuses what has waited too long. */
   #refuseExpired(sender: Sender, now: number): void {
     const hasExpired = ({ queue: [next] }: Sender) =>
       next !== undefined && this.#areMany() && now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
@@ -233,7 +224,7 @@ export class Admission {
     this.#forgetIfIdle(sender);
   }
 
-  /** Fewer are never refused: a long turn of the event loop is no overload. */
+  /** Fewer requests are never refused: a long turn of the event loop is no overload. */
   #areMany(arriving = 0): boolean {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
@@ -250,13 +241,13 @@ export class Admission {
     const isLate = [...this.#waiting].some(
       ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
     );
-    this.#isOutrun = isLate && this.#askedInWindow > this.#begunInWindow * OUTRUN;
-    this.#begunInWait = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
+    this.#isOverloaded = isLate && this.#askedInWindow > this.#begunInWindow * OVERLOAD_RATIO;
+    this.#begunInLatency = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
     for (const entry of this.#inFlight) {
-      // The rest is its client's affair: how soon it takes the answer.
+      // The answer is made; only the client takes its time to read it.
       if (entry.response.writableEnded || entry.response.writableNeedDrain) this.#leave(entry);
     }
-    // Also where nothing ends and nothing can be begun.
+    // No turn may follow while nothing ends.
     for (const sender of this.#waiting) this.#refuseExpired(sender, now);
     if (this.#senders.size > 0) this.#beginWindow(now);
     else this.#isWindowOpen = false;
@@ -264,7 +255,7 @@ export class Admission {
 
   #enter(entry: AdmittedRequest): void {
     this.#inFlight.add(entry);
-    // Forgotten while the request waited for a change, the sender may have come back as another object.
+    // While the request waited for a change, its sender may have been forgotten and made again.
     entry.sender = this.#findSender(entry.sender.name);
     entry.sender.inFlight += 1;
     this.#options.metrics.inFlight.set(this.#inFlight.size);
@@ -285,10 +276,7 @@ export class Admission {
     this.#refusedAt = now;
     const leftOut = this.#refusals.say('overloaded', now);
     if (leftOut === null) return;
-    this.#options.logger.warn(
-      { refused: leftOut + 1 },
-      'overloaded: more is asked than can be answered in time, the rest is refused',
-    );
+    this.#options.logger.warn({ refused: leftOut + 1 }, 'overloaded: requests that cannot be answered in time get 503');
   }
 }
 

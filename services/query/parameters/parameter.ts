@@ -1,16 +1,13 @@
-/**
- * What a parameter is: one definition that reads it, says in words what is allowed, and is its JSON Schema, so
- * that answers and the OpenAPI document cannot disagree.
- */
+/** Parameters: one definition parses, says in words what is allowed, and has the JSON Schema for the OpenAPI document. */
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
 import { arrayOf, Id, LocalDateTime, type Schema } from '../records/fields.ts';
 
 export interface Kind<T> {
-  /** What is allowed, to follow "must be". */
+  /** Follows "must be" in a refusal. */
   allowed: string;
   schema: Schema;
-  /** The value of a text that is not empty; `null` when it is not allowed. */
+  /** Parses a text that is not empty; `null` if it is not allowed. */
   read: (text: string) => T | null;
 }
 
@@ -20,11 +17,10 @@ export interface Meaning {
   example?: string | number;
 }
 
-/** A kind of value in its place: whether it may be absent or repeated, and what it is then. */
 export interface Parameter<T> extends Meaning, Kind<unknown> {
-  /** The value of one that is absent; without it there is no answer. */
+  /** Its value if it is absent; a parameter without this is required. */
   absent?: T;
-  /** Each value once, in a fixed order. */
+  /** It has each value once, in a fixed order. */
   repeatable?: true;
 }
 
@@ -34,12 +30,11 @@ export type Values<P extends Parameters> = {
   [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
 };
 
-/** A parameter that may be absent: `null` then. */
+/** A parameter that is `null` if it is absent. */
 export function optional<T>(kind: Kind<T>, meaning: Meaning): Parameter<T | null> {
   return { ...meaning, ...kind, absent: null };
 }
 
-/** A parameter that has a value when it is absent. */
 export function withDefault<T>(kind: Kind<T>, absent: T, meaning: Meaning): Parameter<T> {
   return { ...meaning, ...kind, schema: { ...kind.schema, default: absent }, absent };
 }
@@ -48,12 +43,12 @@ export function required<T>(kind: Kind<T>, meaning: Meaning): Parameter<T> {
   return { ...meaning, ...kind };
 }
 
-/** A parameter that may be given several times; empty when it is absent. */
+/** A parameter that may be given several times; empty if it is absent. */
 export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): Parameter<readonly T[]> {
   return { ...meaning, ...kind, schema: arrayOf(kind.schema), absent: [], repeatable: true };
 }
 
-/** A whole number, in decimal digits only. @param most greater ones are taken, and count as this one. */
+/** A whole number in decimal digits. @param most a greater one is accepted and reduced to it. */
 export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, least = 1): Kind<number> {
   return {
     allowed,
@@ -82,21 +77,20 @@ const CURSOR_CHARACTERS = 200;
 const SHAPE_OF_CURSOR = `^[A-Za-z0-9_-]{1,${CURSOR_CHARACTERS}}$`;
 const cursorShape = new RegExp(SHAPE_OF_CURSOR);
 
-/** A place in a change feed, as an answer named it. */
 export const cursor: Kind<string> = {
   allowed: '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
   schema: { type: 'string', pattern: SHAPE_OF_CURSOR },
   read: (text) => (cursorShape.test(text) ? text : null),
 };
 
-/** A local date-time: milliseconds of the text read as if it were UTC, to be shifted by the store's offset. */
+/** A local date-time, parsed as if it were UTC: milliseconds, to be shifted by the store's offset. */
 export const localDateTime: Kind<number> = {
   allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
   schema: LocalDateTime,
   read: parseLocalDateTime,
 };
 
-/** One of a closed list of words; `schema` is what clients take them for. */
+/** One of a closed list of words. `schema` is for clients: it may call them booleans. */
 export function oneOf<const T extends string>(words: readonly T[], schema: Schema): Kind<T> {
   return {
     allowed: `one of ${words.join(', ')}`,
@@ -113,10 +107,9 @@ export const id: Kind<string> = {
 
 const SEARCH_CHARACTERS = 100;
 
-/** Text to search for, without the blanks at both ends. */
 export const searchText: Kind<string> = {
   allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
-  // Blanks at both ends don't count, so that lengths alone would not tell.
+  // A pattern, because lengths would count the blanks at both ends.
   schema: {
     type: 'string',
     pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$`,

@@ -1,4 +1,4 @@
-/** From a query string to the values of an endpoint's parameters, or to one sentence about the first mistake. */
+/** Parses the query string of an endpoint, or says its first mistake in one sentence. */
 import type { FastifyRequest } from 'fastify';
 import { nearestName } from '#shared/nearest.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
@@ -8,7 +8,7 @@ interface RawQuery {
   raw: string;
 }
 
-/** The app's query parser: it keeps the text whole for those who read it. */
+/** The app's query parser keeps the text: endpoints parse it. */
 export function keepQuery(raw: string): Record<string, unknown> {
   return { raw } satisfies RawQuery;
 }
@@ -21,8 +21,8 @@ export function queryOf(request: FastifyRequest): string {
 const SHOWN_NAME_LENGTH = 64;
 
 /**
- * Makes the reader of an endpoint's parameters, once for each. It throws `Refused` with 422 for everything that the endpoint does not define or
- * allow. The message never repeats values, since they may be personal.
+ * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for everything that the endpoint does not define or allow. The
+ * message never repeats values: they may be personal.
  */
 export function parameterReader<P extends Parameters>(parameters: P): (query: string) => Values<P> {
   const definitions = new Map(Object.entries(parameters));
@@ -38,7 +38,7 @@ export function parameterReader<P extends Parameters>(parameters: P): (query: st
   };
 }
 
-/** Makes the reader of one parameter of an endpoint, whatever else stands in the query. It throws as that of all. */
+/** Makes the reader of one parameter, which ignores all others. It throws as `parameterReader`. */
 export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: string) => T {
   const definitions = new Map([[name, definition]]);
   return (query) => {
@@ -75,24 +75,24 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
   return texts;
 }
 
-/** Several values behind one name, separated by commas: other APIs have them so. */
+/** A hint for values that are separated by commas, as in other APIs. */
 function severalInOne(name: string, { repeatable, read }: Parameters[string], given: readonly string[]): string {
   const parts = given.flatMap((value) => value.split(','));
   if (repeatable !== true || parts.length === given.length || parts.some((part) => read(part) === null)) return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }
 
-/** What other APIs take from the query is the token's here. */
+/** Other APIs have these in the query; here the token has them. */
 const FROM_THE_TOKEN = new Set(['store', 'storeid', 'store_id', 'environment', 'env', 'merchant_id']);
 
-/** What other APIs call ours, without signs between words. */
+/** Names of our parameters in other APIs, without signs between words. */
 const OTHER_NAMES = new Map([
   ...['limit', 'perpage', 'size', 'count'].map((name) => [name, 'page_size'] as const),
   ...['offset', 'cursor', 'skip'].map((name) => [name, 'page'] as const),
   ...['q', 'query'].map((name) => [name, 'search'] as const),
 ]);
 
-/** The parameter that was meant, in words; `null` where none is near. */
+/** The parameter that was probably meant; `null` if none is near. */
 function meant(name: string, names: readonly string[]): string | null {
   const known = OTHER_NAMES.get(name.toLowerCase().replaceAll(/[^a-z]/g, ''));
   if (known === 'page' && names.includes('after')) return 'after';
@@ -117,16 +117,16 @@ function refuseEmptyRange(values: Record<string, unknown>, from: string, to: str
   }
 }
 
-/** Stands for itself. */
+/** Needs no decoding. */
 const PLAIN = /^[\w.~-]*$/;
 
-/** One part, decoded; `null` marks a side that is malformed. */
+/** A decoded pair; `null` marks a malformed side. */
 export interface Pair {
   name: string | null;
   value: string | null;
 }
 
-/** The pairs of a query string or form, in order; empty segments are skipped, as everywhere on the web. */
+/** The pairs of a query string or form. Empty segments are skipped, as everywhere on the web. */
 export function parseUrlEncoded(text: string): Pair[] {
   const pairs: Pair[] = [];
   for (const segment of text.split('&')) {
@@ -140,10 +140,7 @@ export function parseUrlEncoded(text: string): Pair[] {
   return pairs;
 }
 
-/**
- * Decodes one name or value: `+` is a blank; `null` when it is not valid percent-encoding of UTF-8, or holds
- * something that should have been encoded (a plain blank is let pass: people type it into forms).
- */
+/** Decodes a name or value, `+` as a blank; `null` if it is not percent-encoded UTF-8. A plain blank is accepted. */
 export function decode(text: string): string | null {
   if (PLAIN.test(text)) return text;
   if (/[^\x20-\x7e]/.test(text)) return null;

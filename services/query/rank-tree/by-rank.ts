@@ -1,8 +1,7 @@
 /**
- * A page and its count from the rank tree, all in one snapshot: the nodes on the way to the bounds of the range and to the page, with
- * counts of what comes before the bounds in their leaves; then the page. Cached nodes are the present ones where the stamp in the
- * snapshot names the version with which they were read: then the page is read at once, together with what other requests read. Otherwise
- * the cache only says which nodes to read, and where it is wrong or empty, the missing nodes are read first.
+ * A page and its count from the rank tree, in one snapshot. It takes the nodes on the way to the range's bounds and to the page, counts of
+ * the records before the bounds in their leaves, and the page. Cached nodes are current if the stamp of the snapshot names their version:
+ * then the page is one read, shared with other requests. Otherwise the cache only tells which nodes to read.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
@@ -22,16 +21,15 @@ import {
   type RankedRequest,
 } from './read-tree.ts';
 
-/** Of a tree that was not read yet the uppermost node is one of these; with a fourth level it has a hundred million records. */
+/** Where the top node of an unknown tree may be. A tree with a fourth level has a hundred million records. */
 const TOP_LEVELS = [0, 1, 2];
 
-/** Reads a page within a range of keys. */
 export async function readRanked(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage> {
   const page = await readByCachedNodes(view, request, range);
   return page ?? inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
 }
 
-/** `null` where they do not say where the page begins, or are not the present ones. */
+/** `null` if cached nodes do not tell where the page begins, or are not current. */
 async function readByCachedNodes(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage | null> {
   const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
   const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
@@ -48,13 +46,13 @@ async function readByCachedNodes(view: View, request: RankedRequest, range: KeyR
   return { rows: found.page, stamp: found.stamp, count: countWithin(range, counted, found.stamp, request) };
 }
 
-/** A node as it is in a version of the tree, where it is cached. */
+/** A cached node of a version of the tree. */
 function cachedNode({ shared }: View, version: string | undefined, id: string): Packed | undefined {
   const node = shared.caches.nodes.get(shared.key(id));
   return version !== undefined && node?.version === version ? node : undefined;
 }
 
-/** Where the page begins, if the nodes are the present ones; `null` where that is not known before the bounds are counted. */
+/** Where the page begins if the nodes are current; `null` if records before the bounds have to be counted first. */
 function expectedStart(request: RankedRequest, { from }: KeyRange, estimated: Estimate | null): Start | null {
   const skip = skippedBy(request);
   if (isShallow(request, skip)) return { key: from, skip };
@@ -70,7 +68,7 @@ function countWithin(
   return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
-/** The same in a snapshot that is there. */
+/** The same in an existing snapshot. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
@@ -113,7 +111,7 @@ export async function readByRank(
   for (;;) {
     for (const [id, node] of rows.nodes) {
       nodes.set(id, node);
-      // A copy: the bytes are a view into the whole reply, which would stay in memory.
+      // A copy, because the bytes are a view that would keep the whole reply in memory.
       const copy = { ...node, counts: Uint8Array.from(node.counts), version, totals: sumCounts(node, null) };
       caches.nodes.set(view.shared.key(id), copy);
     }
@@ -124,11 +122,11 @@ export async function readByRank(
     if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
     rows = await readNodes({
       page: null,
-      // Where the tree is another one, all that was expected is read at once.
+      // If the cache was wrong, all expected nodes are read at once.
       nodes: missing.size === 0 ? [] : new Set([...missing, ...guessed]),
       boundaryCounts: found.boundaryCounts,
     });
-    // A node is missing although its parent names it: the tree is damaged, so the records are counted.
+    // A damaged tree: a parent names a node that does not exist. The records are counted instead.
     if ([...missing].some((id) => !rows.nodes.has(id))) return scanAll();
   }
 
@@ -141,12 +139,12 @@ export async function readByRank(
   }
 }
 
-/** About how many records a range holds; 0 where that is not known. */
+/** About how many records a range holds; 0 if unknown. */
 export function estimatedCount(estimated: Estimate | null): number {
   return estimated === null || estimated.missing.size > 0 ? 0 : estimated.upper - estimated.lower;
 }
 
-/** An estimate from cached nodes; `null` where none of the tree was read yet. */
+/** An estimate from cached nodes; `null` if the tree was not read yet. */
 export function estimate(view: View, request: RankedRequest, range: KeyRange): Estimate | null {
   const { shared, storeId } = view;
   const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
@@ -156,12 +154,12 @@ export function estimate(view: View, request: RankedRequest, range: KeyRange): E
   return estimateFrom(descent, request, range, new Map());
 }
 
-/** What the known nodes say: exact where no node or count is missing, else close to it. */
+/** The result of the known nodes: exact if no node or count is missing. */
 interface Estimate {
-  /** The nodes that it needed, and those among them that are not known. */
+  /** The nodes that it needed, and the unknown ones among them. */
   visited: ReadonlySet<string>;
   missing: ReadonlySet<string>;
-  /** Leaves in which the records before a bound are still to be counted. */
+  /** Leaves whose records before a bound still have to be counted. */
   boundaryCounts: Edge[];
   /** Ranks of the range's bounds. */
   lower: number;
@@ -169,7 +167,7 @@ interface Estimate {
   start: Start | null;
 }
 
-/** @param boundaryCounts what was counted, by `boundaryName`. */
+/** @param boundaryCounts the counts so far, by `boundaryName`. */
 function estimateFrom(
   descent: Descent,
   request: RankedRequest,
@@ -192,7 +190,7 @@ function estimateFrom(
   let start: Start | null = null;
   if (!isShallow(request, skippedBy(request)) && descent.missing.size === 0 && first < upper.rank + upper.uncertainty) {
     start = descent.startAt(first);
-    // The page begins between these two, so the nodes of both are visited.
+    // The page begins between the two: both visit their nodes.
     if (lower.uncertainty > 0) descent.startAt(first + lower.uncertainty);
   }
   return {

@@ -1,23 +1,23 @@
-/** The way down a rank tree, to a key or to a rank, through nodes that were read. Pure. */
+/** The descent of a rank tree to a key or a rank, through nodes that were read. Pure. */
 import { indexOfKey } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 
-/** Where a key lies, but for what comes before it in its own leaf. */
+/** The position of a key, without the records before it in its own leaf. */
 export interface Edge {
   key: string;
-  /** The leaf that covers it, with how many of its records pass the filter. */
+  /** The leaf of the key, and how many of its records match. */
   leaf: { boundary: string; count: number };
-  /** How many come before that leaf. */
+  /** How many match before that leaf. */
   before: number;
 }
 
-/** Names the count of what comes before a bound in a leaf. */
+/** Names the count of the records before a bound in a leaf. */
 export function boundaryName({ key, leaf: { boundary } }: Edge): string {
   return `${key}\n${boundary}`;
 }
 
-/** Where a record with some rank lies: so many behind a leaf's boundary. */
+/** The position of a rank: `skip` records after the boundary of a leaf. */
 export interface Start {
   key: string;
   skip: number;
@@ -26,7 +26,6 @@ export interface Start {
 export interface DescentOptions {
   tree: Pick<RankTree, 'name'>;
   storeId: string;
-  /** How many levels of nodes the tree has. */
   levels: number;
   /** The facets that count; `null` where all do. */
   facets: readonly string[] | null;
@@ -39,7 +38,7 @@ interface SummedNode {
 }
 
 export class Descent {
-  /** `_id`s of the nodes that were asked for, and of those among them that were not there. */
+  /** `_id`s of the nodes that it needed, and of the missing ones among them. */
   readonly visited = new Set<string>();
   readonly missing = new Set<string>();
   readonly #options: DescentOptions;
@@ -49,7 +48,7 @@ export class Descent {
     this.#options = options;
   }
 
-  /** Where a key lies; `null` where a node on the way is not there. */
+  /** The position of a key; `null` if a node on the way is missing. */
   edgeAt(key: string): Edge | null {
     let edge: Edge = { key, leaf: { boundary: '', count: 0 }, before: 0 };
     for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
@@ -64,7 +63,7 @@ export class Descent {
     return edge;
   }
 
-  /** Where the record with a rank lies; `null` where a node on the way is not there, or where there is no such record. */
+  /** The position of a rank; `null` if a node on the way is missing, or there is no such record. */
   startAt(rank: number): Start | null {
     let start: Start = { key: '', skip: rank };
     for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
@@ -82,7 +81,7 @@ export class Descent {
     return start;
   }
 
-  /** The node of a level that begins at a boundary, with how many records of each part count. */
+  /** The node of a level that begins at a boundary, and how many records of each part match. */
   #nodeAt(level: number, boundary: string): SummedNode | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
     const id = nodeId(tree.name, storeId, level, boundary);

@@ -1,4 +1,4 @@
-/** Nodes, counts and records of a list that has a rank tree, read in one round trip. */
+/** Reads nodes, counts and records of a list with a rank tree in one round trip. */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
@@ -10,11 +10,11 @@ import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 
 export interface TreeRead {
-  /** Where the page's records begin; `null` while that is not known. */
+  /** Where the page begins; `null` if it is not known yet. */
   page: Start | null;
   /** `_id`s of nodes. */
   nodes: Iterable<string>;
-  /** Leaves in which the records before a bound are counted. */
+  /** Leaves whose records before a bound are counted. */
   boundaryCounts: readonly Edge[];
 }
 
@@ -50,7 +50,7 @@ export async function readTree(
   return sortOut(rows, records.boundaryCounts);
 }
 
-/** The same without nodes, together with what is read for other requests. */
+/** The same without nodes, in one read with other requests. */
 export async function readRecords(
   view: View,
   request: RankedRequest,
@@ -63,7 +63,7 @@ export async function readRecords(
   return { ...sortOut(rows, asked.boundaryCounts), stamp };
 }
 
-/** What finds the page, and counts what comes before the bounds. */
+/** The pipelines that find the page, and count the records before the bounds. */
 function pipelinesOf(
   storeId: string,
   request: RankedRequest,
@@ -87,7 +87,7 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
     stamp: null,
     page: [],
     nodes: new Map(),
-    // Where nothing is counted, there is no row.
+    // A count of nothing is no row.
     boundaryCounts: new Map(asked.map((edge) => [boundaryName(edge), 0])),
   };
   for (const row of rows) {
@@ -109,7 +109,7 @@ export interface RankedRequest extends PageRequest {
   facets: string[] | null;
 }
 
-/** The condition of the records of a store that a request lets through, within a range of keys. */
+/** The filter of the records of a store that a request matches within a range of keys. */
 export function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
   return {
     store_id: storeId,
@@ -118,19 +118,19 @@ export function matching(storeId: string, { tree, facets }: RankedRequest, range
   };
 }
 
-/** The index that leads to these records in their order: by facet the matching ones lie together, merged from each. */
+/** The index with these records in their order. By facet, MongoDB merges the sorted records of each facet. */
 export function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
 }
 
-/** How many of all records pass the filter by facets. */
+/** How many of all records have one of the facets. */
 export function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
   if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
   const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
   return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
 }
 
-/** Whether skipping is quicker than descending the tree: a thousand keys are passed in a fraction of what two round trips take. */
+/** Whether skipping is faster than the tree: a thousand keys take a fraction of two round trips. */
 export function isShallow({ tree }: RankedRequest, skip: number): boolean {
   return skip <= tree.leafRecords * 2;
 }

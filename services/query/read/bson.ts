@@ -1,6 +1,6 @@
 /**
- * Reads the documents of MongoDB's replies. The finished JSON that records hold stays bytes: a string with a character for each byte
- * (latin1), which is cut and joined like any text and leaves as it came, neither decoded nor encoded.
+ * Decodes documents of MongoDB's replies. The JSON that records hold is not decoded: it becomes a string with a character for each byte
+ * (latin1), which is cut and joined like text and leaves as the same bytes.
  */
 import { Binary } from 'mongodb';
 
@@ -18,33 +18,30 @@ interface Decoded {
   [name: string]: unknown;
 }
 
-/** Reads a document. @throws at a type that no document of ours holds. */
+/** @throws at a type that our documents do not have. */
 export function decodeDocument(bytes: Uint8Array): Decoded {
   return new Decoder(bytes).document();
 }
 
-/** A document of a store as it was read last: while its bytes are the same, it is not decoded again. Nobody changes it. */
+/** The last row of a store. It is reused, and so never changed, while the reply has the same bytes. */
 export interface KnownRow {
   bytes: Buffer;
   row: Decoded;
 }
 
-/** Those rows by the ids of their stores. */
+/** By the ids of stores. */
 export interface KnownRows {
   get: (id: string) => KnownRow | undefined;
   set: (id: string, row: KnownRow) => unknown;
 }
 
-/**
- * The rows of a cursor's first batch, as `raw` replies have it; `null` where it goes on, so that the rows are not all.
- * @param known rows that are taken as they are where the reply has the same bytes.
- */
+/** The rows of the first batch in a raw reply; `null` if more batches follow. @param known rows to reuse if their bytes are the same. */
 export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null): Decoded[] | null {
   const { id, firstBatch } = new Decoder(cursor, known).document();
   return id === 0 ? (firstBatch as Decoded[]) : null;
 }
 
-/** `_id` and its end, as a number. */
+/** The name `_id` with its final NUL, as a number. */
 const ID_NAME = Buffer.from('_id\0').readUInt32LE();
 
 class Decoder {
@@ -77,7 +74,7 @@ class Decoder {
     return values;
   }
 
-  /** The document here, or the one with the same bytes that was read before. */
+  /** The next document, or the known row with the same bytes. */
   #row(known: KnownRows): Decoded {
     const from = this.#at;
     const id = this.#storeId(from);
@@ -89,12 +86,12 @@ class Decoder {
       return before.row;
     }
     const row = this.document();
-    // A copy, or the whole reply would stay in memory.
+    // A copy: the slice would keep the whole reply in memory.
     known.set(id, { bytes: Buffer.from(this.#bytes.subarray(from, end)), row });
     return row;
   }
 
-  /** The `_id` with which a document begins, where it is that of a store: others hold a slash. */
+  /** The `_id` of a document that begins with the id of a store: other ids hold a slash. */
   #storeId(document: number): string | null {
     const nameAt = document + 5;
     if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME) return null;
@@ -145,7 +142,7 @@ class Decoder {
       case 0x12:
         return this.#long();
       default:
-        throw new TypeError(`a reply of MongoDB holds the type ${type}, which nothing of ours is`);
+        throw new TypeError(`a reply of MongoDB holds the type ${type}, which our documents do not have`);
     }
   }
 
@@ -156,7 +153,7 @@ class Decoder {
     return BODIES.has(name) ? this.#bytes.toString('latin1', from, end) : this.#bytes.toString('utf8', from, end);
   }
 
-  /** What does not fit into a number is no value that we decide by. */
+  /** A value beyond 2^53 loses digits; no decision depends on one. */
   #long(): number {
     const from = this.#at;
     this.#at += 8;

@@ -1,31 +1,28 @@
-/**
- * The caches of what is read from MongoDB, made once for the process. All keys begin with the generation's id. `docs/caches.md` says why
- * a wrong or old entry is harmless.
- */
+/** The caches of reads from MongoDB. All keys begin with the generation's id. `docs/caches.md` says why an outdated entry is harmless. */
 import { LRUCache } from 'lru-cache';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import type { KnownRow } from './bson.ts';
 
-/** Categories of one position, whose products stand among one another. */
+/** The categories of one position: their products are sorted together. */
 export interface CategoryGroup {
-  /** Ids; an empty one stands for products without a category. */
+  /** Ids; an empty id for products without a category. */
   categories: string[];
   /** How many products they hold. */
   count: number;
 }
 
 export interface Layout {
-  /** That of the stamp; absent for a store that never had a category or product. */
+  /** Of the stamp; absent for a store that never had a category or product. */
   version: string | undefined;
-  /** In order, those without products left out; the last may be that of products whose category is unknown. */
+  /** In order, without empty ones. The last may be for products with an unknown category. */
   groups: CategoryGroup[];
 }
 
-/** Beside its characters, each of which may take two. */
+/** Besides its characters, of two bytes each. */
 const BYTES_OF_A_BOUNDARY = 40;
 
-/** What was seen of a change feed of a store: by it the next read asks for what it needs. It may be outdated. */
+/** What the last read of a store's change feed saw, to size the next one. It may be outdated. */
 export interface FeedHint {
   positions: Stamp['positions'];
   /** Bytes of a change, on average. */
@@ -38,13 +35,13 @@ export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches() {
   return {
-    /** Stamps, alone or with first pages, as they were read last; decoded they take about as much again, and so do the answers. */
+    /** The last stamps, alone or with first pages. Decoded rows take about as much again, and so do the answers. */
     rows: new LRUCache<string, KnownRow>({
       maxSize: 16_000_000,
       sizeCalculation: ({ bytes }) => bytes.length * 3,
     }),
     feeds: new LRUCache<string, FeedHint>({ max: 20_000 }),
-    /** Nodes of rank trees, as they were read last, with the version that the tree had; bounded in bytes. Boundaries may be the beginnings of names. */
+    /** Nodes of rank trees, with the version of their tree; bounded in bytes. Boundaries may hold the beginnings of names. */
     nodes: new LRUCache<string, Packed & { version: string | undefined }>({
       maxSize: 8_000_000,
       sizeCalculation: ({ boundaries, counts }) =>

@@ -1,4 +1,4 @@
-/** The shapes in which a record is answered: as it is stored, or put together with what other records say of it. */
+/** The shapes of a record in an answer: as it is stored, or joined with other records. */
 import type { Document } from 'mongodb';
 import {
   CATEGORY_PRODUCTS,
@@ -11,15 +11,15 @@ import {
 } from '#shared/read-models/collections.ts';
 
 export interface ShapeReading {
-  /** After the documents are found: the stages that leave `_id`, `offset` and what the body is made of. */
+  /** The stages, after the match, that leave `_id`, `offset` and the parts of the body. */
   stages: Document[];
-  /** The JSON, its date-times for the document's offset; `undefined` where there is no such body. */
+  /** The JSON, with date-times in the document's offset; `undefined` if there is no such body. */
   bodyOf: (row: Document) => string | undefined;
 }
 
 export type Shape = 'summary' | 'whole' | 'order' | 'category' | 'product';
 
-/** How each shape is read, all of it in one snapshot. */
+/** Each shape is read in one snapshot. */
 export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   summary: asStored('summary'),
   whole: asStored('whole'),
@@ -27,7 +27,7 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
     stages: [{ $project: { summary: 1, whole: 1, offset: 1 } }],
     bodyOf(row) {
       const { summary, whole } = row as Pick<OrderDocument, 'summary' | 'whole'>;
-      // Names of members: a quote in a text has a backslash before it.
+      // These match names of members only: a quote in a text has a backslash before it.
       const customer = summary.indexOf(',"customer":') + 1;
       const afterCustomer = summary.indexOf(',"item_count":');
       const items = whole.indexOf(',"items":');
@@ -46,13 +46,7 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   },
   product: {
     stages: [
-      {
-        $set: {
-          groups: {
-            $map: { input: '$option_group_ids', in: { $concat: ['$store_id', '/', '$$this'] } },
-          },
-        },
-      },
+      { $set: { groups: { $map: { input: '$option_group_ids', in: { $concat: ['$store_id', '/', '$$this'] } } } } },
       {
         $lookup: {
           from: COLLECTIONS.option_group,
@@ -73,9 +67,7 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   },
 };
 
-type CategoryRow = Pick<CategoryDocument, 'summary' | 'dates'> & {
-  counts: Pick<CategoryProducts, 'products'>[];
-};
+type CategoryRow = Pick<CategoryDocument, 'summary' | 'dates'> & { counts: Pick<CategoryProducts, 'products'>[] };
 
 type ProductRow = Pick<ProductDocument, 'summary' | 'before_groups' | 'after_groups'> & {
   /** Ids of documents, in the order of the product. */

@@ -1,4 +1,4 @@
-/** Reads in one snapshot: one aggregate by itself, or several that share one. As a rule the stamp of the store is read with them. */
+/** Reads in one snapshot, of one aggregate or several. Most read the stamp of the store too. */
 import {
   type AggregateOptions,
   type ClientSession,
@@ -16,7 +16,7 @@ import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import { decodeDocument, decodeFirstBatch, type KnownRows } from './bson.ts';
 import type { Readable } from 'node:stream';
 
-/** What is read from, and for how long. */
+/** A generation to read from, with a deadline. */
 export interface Source {
   generation: Generation;
   withDeadline: WithDeadline;
@@ -24,22 +24,21 @@ export interface Source {
   rows: KnownRows;
 }
 
-/** What is read of one store. */
+/** The records of one store. */
 export interface StoreView extends Source {
   storeId: string;
-  /** Whether records are read together with the erasures that are under way, and redacted (`page.ts`). */
+  /** Whether records are read with the erasures under way, and redacted (`page.ts`). */
   redactErased: boolean;
 }
 
-/** A first batch as large as the largest page spares a second trip. */
+/** As large as the largest page, so that it takes one round trip. */
 const BATCH = 1_000;
 
-/** How an aggregate is run. */
 interface ReadOptions {
   /** The index that its first collection is read by. */
   hint?: string | undefined;
   session?: ClientSession | undefined;
-  /** Of rows that are a stamp and more, or `null` where they are not kept: by it they are compared with those of the last read. */
+  /** The kind of rows that hold a stamp, to reuse rows with the same bytes; `null` for rows that are not kept. */
   kind?: string | null;
 }
 
@@ -51,9 +50,8 @@ export type ReadInSnapshot = <T extends Document>(
 ) => Promise<T[]>;
 
 /**
- * One aggregate is one snapshot and one round trip, also when it unites several collections. Sends a command and reads its reply as it
- * came: the driver's cursor would take twice the time (decision 0080). It reads what does not fit into one reply, and what was lost with a
- * connection.
+ * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes the raw reply: the driver's cursor would
+ * take twice the time (decision 0080). The cursor is used for more than one batch, and after a lost connection.
  */
 export async function readSnapshot<T extends Document>(
   source: Source,
@@ -63,7 +61,7 @@ export async function readSnapshot<T extends Document>(
 ): Promise<T[]> {
   const { hint, session, kind = collection === STAMPS ? null : '' } = options;
   const { db } = source.generation;
-  // The deadline's signal is not for the driver, which would listen to it at a high price: a connection whose reply is overdue is closed.
+  // The driver does not get the signal, which is expensive there: the connection of an overdue reply is closed instead.
   return source.withDeadline(async () => {
     const { readPreference } = db;
     const command = {
@@ -85,7 +83,7 @@ export async function readSnapshot<T extends Document>(
   });
 }
 
-/** The stamp of a store as it was read last, alone or with records; `null` where it was not. */
+/** The last stamp that was read of a store, alone or with records. */
 export function lastStamp(source: Source, storeId: string): Stamp | null {
   return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
 }
@@ -109,12 +107,12 @@ async function readByCursor<T>(
   return rows.map((row) => decodeDocument(row) as T);
 }
 
-/** A session names its snapshot by itself. */
+/** A session has its own snapshot. */
 function concernOf(session: ClientSession | undefined): AggregateOptions {
   return session === undefined ? { readConcern: { level: 'snapshot' } } : {};
 }
 
-/** Whether a connection was lost, or the primary; not where the time is over. */
+/** Whether a connection or the primary was lost; not after a timeout. */
 function isWorthRetrying(error: unknown): boolean {
   if (error instanceof MongoNetworkTimeoutError) return false;
   return error instanceof MongoNetworkError || (error instanceof MongoServerError && isUnavailable(error));
@@ -124,21 +122,20 @@ function hinted(hint: string | undefined): AggregateOptions {
   return hint === undefined ? {} : { hint };
 }
 
-/** Reads that share a snapshot: that of the first. One follows the other. */
+/** Reads, one after the other, that share the snapshot of the first. */
 export interface SnapshotReads {
   read: ReadInSnapshot;
-  /** The rows of one aggregate as they come, `size` at a time, each time by a read of its own; ended early, it leaves nothing behind. */
+  /** The rows of one aggregate, `size` at a time, each batch with a deadline of its own. An early end closes the cursor. */
   batches: <T extends Document>(
     collection: string,
     pipeline: Document[],
     hint?: string,
     size?: number,
   ) => AsyncGenerator<T[]>;
-  /** Gives the snapshot up. */
   end: () => Promise<void>;
 }
 
-/** Begins a snapshot; the source's limit is for each read. */
+/** Begins a snapshot. The deadline of the source holds for each read alone. */
 export function openSnapshot(source: Source): SnapshotReads {
   const { generation, withDeadline } = source;
   const session = generation.db.client.startSession({ snapshot: true });
@@ -159,7 +156,7 @@ export function openSnapshot(source: Source): SnapshotReads {
         stopped.abort(error);
         throw error;
       } finally {
-        // Not awaited: a server that hangs would keep whoever has its rows.
+        // Not awaited: a hanging server would block the caller.
         void cursor.close().catch(() => undefined);
       }
     },
@@ -177,12 +174,12 @@ export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) 
   }
 }
 
-/** The last stage of a snapshot: the stamps of stores as they lie there, since a projection would cost as much as the read. */
+/** The last stage of a pipeline: adds the stamps of stores. A projection would cost as much as the read. */
 export function unionWithStamps(...storeIds: readonly string[]): Document {
   return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } };
 }
 
-/** One pipeline on a collection from several, the rows of one after those of the other. */
+/** One pipeline from several on a collection: the rows of each after those of the one before. */
 export function united(collection: string, [first = [], ...others]: readonly Document[][]): Document[] {
   return [...first, ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } }))];
 }
@@ -202,7 +199,7 @@ export function offsetOf(stamp: Stamp | null): string {
   return stamp?.timezone_offset ?? DEFAULT_OFFSET;
 }
 
-/** A body as it leaves; a stream is to be read to its end, or destroyed. */
+/** A body to send. A stream must be read to its end or destroyed. */
 export type Body = Buffer | Readable;
 
 export interface Found<B extends Body = Buffer> {

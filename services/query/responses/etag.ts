@@ -1,4 +1,4 @@
-/** Weak entity tags: made from what was asked and a stamp of what the answer depends on, never from the body. */
+/** Weak entity tags, made from the request and from the stamp of the records behind the answer, never from the body. */
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
@@ -9,7 +9,7 @@ import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 
 export interface EtagSource {
   path: string;
-  /** As they were understood: two ways to ask for the same have the same tag. */
+  /** Parsed: two spellings of the same request have the same tag. */
   parameters: Record<string, unknown>;
   storeId: string;
   marker: GenerationMarker;
@@ -18,12 +18,12 @@ export interface EtagSource {
 }
 
 /**
- * The tag of an answer, such as `W/"k3…"`. It changes with every event applied to a kind of record that the answer depends on, and
- * with the store's offset, since that shifts every date-time.
+ * The tag of an answer, such as `W/"k3…"`. It changes with every event of a kind that the answer depends on, and with the store's offset,
+ * which shifts every date-time.
  */
 export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSource, stamp: Stamp | null): string {
   const counters = dependsOn.map((entity) => stamp?.[entity] ?? 0);
-  // After a backup was restored the same numbers are counted again, for other events.
+  // After a restored backup the same counters come again, for other events.
   const epochs = dependsOn.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   const source = [
@@ -35,23 +35,23 @@ export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSou
     offset,
     counters,
     epochs,
-    // The counters of a store that was erased begin at 0 again.
+    // The counters of an erased store begin at 0 again.
     ...(stamp?.erased_at === undefined ? [] : [stamp.erased_at]),
   ];
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
 }
 
-/** The deletion of a customer counts for what names customers as well, and takes a position of the customers first. */
+/** The deletion of a customer also changes records that name customers, but first has a position of the customers. */
 function lastPosition(stamp: Stamp | null, entity: EntityName): number {
   const { positions } = stamp ?? {};
   const own = positions?.[entity] ?? 0;
   return NAMING_CUSTOMERS.some((naming) => naming === entity) ? Math.max(own, positions?.customer ?? 0) : own;
 }
 
-/** What `If-None-Match` asks: nothing, whether there is anything at all, or whether one of some tags is current. */
+/** `If-None-Match`: absent, `*`, or tags. */
 export type Condition = null | '*' | readonly string[];
 
-/** Reads `If-None-Match`; what is no entity tag in it matches nothing. */
+/** Parses `If-None-Match`. What is not an entity tag matches nothing. */
 export function conditionOf(header: string | undefined): Condition {
   if (header === undefined) return null;
   if (header.trim() === '*') return '*';

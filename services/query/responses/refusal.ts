@@ -1,4 +1,4 @@
-/** A refusal: an answer other than the one asked for, with its status, code, words and headers (rules R7.1 to R7.4). */
+/** Refusals: error responses with status, code, detail and headers (rules R7.1 to R7.4). */
 import type { Scope } from '#shared/events/access-event.ts';
 
 /** Name of the protection space in `WWW-Authenticate`. */
@@ -7,7 +7,7 @@ export const REALM = 'store-data';
 /** Seconds after which a client may try again when a server is away: most outages end within a failover. */
 export const RETRY_AFTER_OUTAGE_SECONDS = 2;
 
-/** Why a request was refused, for metrics and logs; the answer never says more than its code. */
+/** Why a request was refused, for metrics and logs. The answer says only its code. */
 export type RefusalReason =
   | 'token_missing'
   | 'token_invalid'
@@ -27,16 +27,15 @@ export type RefusalReason =
 export interface Refusal {
   status: number;
   code: string;
-  /** For people; never holds values of personal data, tokens or secrets. */
+  /** For people. Never holds personal data, tokens or secrets. */
   detail: string;
   headers: Record<string, string>;
   /** More exact than the code. */
   reason?: RefusalReason;
-  /** Of the key that was refused, where it is one of ours. */
+  /** Of a known key. */
   clientId?: string;
 }
 
-/** Carries a refusal to the error handler. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly refusal: Refusal;
@@ -51,7 +50,7 @@ export function refusal(status: number, code: string, detail: string, headers: R
   return { status, code, detail, headers };
 }
 
-/** What HTTP or its framing does not allow; 400 unless a more exact status is given. */
+/** For a violation of HTTP; 400 unless a more exact status is given. */
 export const invalidRequest = (detail: string, status = 400) => refusal(status, 'invalid_request', detail);
 
 /** `detail` is also the `error_description`, so it holds neither quotes nor backslashes. */
@@ -60,7 +59,7 @@ export const invalidToken = (detail: string) =>
     'www-authenticate': `Bearer realm="${REALM}", error="invalid_token", error_description="${detail}"`,
   });
 
-/** Names what is missing; the header holds all that the endpoint requires. */
+/** The detail names the missing scopes, the header all that the endpoint requires. */
 export const insufficientScope = (required: readonly Scope[], missing: readonly Scope[]) =>
   refusal(403, 'insufficient_scope', `the token lacks the scope ${missing.join(' and ')}`, {
     'www-authenticate': `Bearer realm="${REALM}", error="insufficient_scope", scope="${required.join(' ')}"`,
@@ -89,7 +88,7 @@ export const ENVIRONMENT_UNAVAILABLE = refusal(
   { 'retry-after': String(RETRY_AFTER_OUTAGE_SECONDS) },
 );
 
-/** The same code and headers as of an outage: for a client it is one. */
+/** The same code and headers as for an outage. */
 export const OVERLOADED: Refusal = {
   ...ENVIRONMENT_UNAVAILABLE,
   detail: 'more is asked than can be answered now, try again later',
@@ -98,7 +97,7 @@ export const OVERLOADED: Refusal = {
 /** A refusal of any endpoint, as the token endpoint answers it. */
 export function asTokenRefusal(other: Refusal): Refusal {
   if (other.code === 'environment_unavailable') return { ...other, code: 'temporarily_unavailable' };
-  // Whatever is wrong with the body, its size and type included, is a malformed request (rule R4.4).
+  // Any mistake of the body, of its size and type too, is a malformed request (rule R4.4).
   if (other.code === 'invalid_request') return { ...other, status: 400 };
   return other;
 }

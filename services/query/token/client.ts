@@ -1,7 +1,7 @@
 /**
- * Authentication of the client at the token endpoint, and whether its key may get tokens. MongoDB decides, by a read of
- * what a majority has. Redis stores the session in one atomic step, and only where it has the very version of the key that was read: so
- * nothing that was taken away in between gets a token (decision 0053).
+ * Authenticates the client at the token endpoint and decides whether its key may get a token. MongoDB decides, by a majority read. One
+ * atomic step stores the session in Redis, only if Redis has the version of the key that was read: so a right that was removed meanwhile
+ * gets no token (decision 0053).
  */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
@@ -25,8 +25,8 @@ interface Credentials {
   clientSecret: string;
 }
 
-/** A session that is stored where a key may get tokens and has all of the scopes. */
-export interface WantedSession {
+/** A session to be stored if the key may get tokens and has all of the scopes. */
+interface WantedSession {
   id: string;
   seconds: number;
   scopes: readonly Scope[];
@@ -40,20 +40,19 @@ export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
   readKey: ReadOne<AccessKey>;
 }
 
-/** Why authentication failed: for operators, the most useful reason first. */
+/** Why authentication failed, for operators. If several apply, the first counts. */
 const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
 type Failure = (typeof FAILURES)[number];
 
 /**
- * The credentials in every way they can be read, as they were sent first: real clients send Basic credentials (RFC 7617) as they are or
- * form-encoded (RFC 6749 section 2.3.1). @throws {Refused} 401 `invalid_client` without any.
+ * The credentials, as sent and form-decoded: real clients send Basic credentials either plain (RFC 7617) or form-encoded (RFC 6749
+ * section 2.3.1). @throws {Refused} 401 `invalid_client` without any.
  */
 function readCredentials(header = '') {
   const [, encoded] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? [];
   const bytes = Buffer.from(encoded ?? '', 'base64');
   const text = bytes.toString('utf8');
   const colon = text.indexOf(':');
-  // Nothing was tried.
   if (colon === -1 || !isUtf8(bytes)) throw new Refused({ ...INVALID_CLIENT, reason: 'credentials_missing' });
   const asSent: Credentials = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
   const clientId = decode(asSent.clientId);
@@ -63,34 +62,33 @@ function readCredentials(header = '') {
   return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
+/** Keys of one read. */
+const MAX_KEYS = 1_000;
+
 /**
- * Makes the read of keys: those that are asked for while one is under way share the next, so that a flood of failures costs few. A
- * former primary that does not know yet that it is one answers with an older version than Redis has, which stores no session then.
+ * Makes the read of keys. Requests that come during a read share the next one, so that a flood of failures costs few reads. If a former
+ * primary returns an older version than Redis has, Redis stores no session.
  */
 export function keyReader({ keys }: ControlCollections, withDeadline: WithDeadline): ReadOne<AccessKey> {
-  const MAX_IDS = 1_000;
-  const options = { batchSize: MAX_IDS + 1 };
-  return batched(
-    async (ids) => {
-      const found = await withDeadline((signal) =>
-        keys.find({ _id: { $in: [...ids] } }, { ...options, signal }).toArray(),
-      );
-      return new Map(found.map((key) => [key._id, key]));
-    },
-    { underWay: 1, ids: MAX_IDS },
-  );
+  const read = async (ids: readonly string[]) => {
+    const options = { batchSize: MAX_KEYS + 1 };
+    const found = await withDeadline((signal) =>
+      keys.find({ _id: { $in: [...ids] } }, { ...options, signal }).toArray(),
+    );
+    return new Map(found.map((key) => [key._id, key]));
+  };
+  return batched(read, { underWay: 1, ids: MAX_KEYS });
 }
 
 /** Minimum response time of a failure; hides timing differences. */
 const FAILURE_MS = 10;
-/** Each further one is needed only where the key, or Redis, changed since the last. */
+/** A read is repeated only if the key, or Redis, changed after it. */
 const MAX_READS = 3;
 
 /**
- * Makes the step that authenticates a client and stores the requested session if the key allows it. Every failure costs the same work and
- * time.
- * @throws {Refused} 401 `invalid_client`; 400 `unauthorized_client` when the key is inactive or its store blocked; 429 `slow_down` after
- * too many failures, and where the key has as many live tokens as it may, and nothing else would be wrong.
+ * Makes the step that authenticates a client and stores the requested session. Every failure costs the same work and time.
+ * @throws {Refused} 401 `invalid_client`; 400 `unauthorized_client` if the key is inactive or its store blocked; 429 `slow_down` after too
+ * many failures, or if the only obstacle is that the key has the most live tokens it may have.
  */
 export function authenticateClient(sources: ClientSources) {
   return async (
@@ -108,7 +106,7 @@ export function authenticateClient(sources: ClientSources) {
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
         Promise.all(candidates.map((one) => findKey(sources, one, withDeadline))),
-        // Before the decision: beyond the limit a client does not learn whether its secret is right.
+        // Awaited before the decision: beyond the limit a client must not learn whether its secret is right.
         isWithin,
       ]);
       const key = found.find(({ failure }) => failure === null)?.key ?? null;
@@ -124,7 +122,7 @@ export function authenticateClient(sources: ClientSources) {
   };
 }
 
-/** The key of credentials, and why they do not get it. As much is compared whether there is a key or not. */
+/** Finds the key and why the credentials fail. It compares as much for an unknown key as for a known one. */
 async function findKey(
   { environments, readKey }: ClientSources,
   { clientId, clientSecret }: Credentials,
@@ -141,7 +139,7 @@ async function findKey(
   return { clientId, key, failure: failureOf() };
 }
 
-/** For operators only. An unknown `client_id` is left out: it may be a secret in the wrong place. */
+/** The reason for operators. An unknown `client_id` is left out: it may be a misplaced secret. */
 function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]): {
   reason?: Failure;
   clientId?: string;
@@ -154,8 +152,8 @@ function whyRefused(found: readonly { clientId: string; failure: Failure | null 
 }
 
 /**
- * Stores a session if Redis has the version of the key that was read: a change that came since has another. A session and its place
- * among the live ones of its key end in the same millisecond, by the clock of Redis.
+ * Stores a session if Redis has the version of the key that was read. The session and its entry in the list of live tokens expire in the
+ * same millisecond, by the clock of Redis.
  */
 const SCRIPT = redisScript(`
 local client, version, session, seconds, max = unpack(ARGV)
@@ -183,8 +181,7 @@ return {'allowed'}`);
 
 /**
  * Stores the session of a key that was just read.
- * @returns its client, or `out_of_date` where Redis has another version: then it has the one that was read, unless its own is newer.
- * @throws {Refused} 400 or 429 as `authenticateClient`.
+ * @returns the client; `out_of_date` if Redis had another version: an older one has then been replaced.
  */
 async function storeSession(
   { gates, prefix, maxTokens, control }: ClientSources,
@@ -209,7 +206,7 @@ async function storeSession(
     ],
     [clientId, key.version, session?.id ?? '', session?.seconds ?? 0, maxTokens],
   );
-  // Of a Redis that went away or back the session may be lost.
+  // A Redis that was lost or went back may not have the session.
   permit.assertValid();
   switch (outcome) {
     case 'allowed':

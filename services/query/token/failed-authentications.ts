@@ -1,7 +1,6 @@
 /**
- * Limits failed authentications at the token endpoint by three counts: of a client from one address, of an address, and of a client
- * (decision 0015). Only the first refuses a right secret, so an attacker cannot lock out a client at another address; the other two
- * lower the limit of the first.
+ * Limits failed authentications at the token endpoint by three counts (decision 0015): of a client from one address, of an address, and of
+ * a client. Only the first refuses a right secret, so an attacker cannot lock out a client at another address. The others lower its limit.
  */
 import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
@@ -23,11 +22,9 @@ export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
 
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
-/** What a client may still fail from an address while that address, or others for that client, fail a lot. */
+/** The limit of a client at an address while the count of that address, or of that client, is exceeded. */
 const CAUTIOUS = 5;
-
-/** Clients and addresses that are known to be refused for now. */
-const CACHED = 10_000;
+const MAX_CACHED_REFUSALS = 10_000;
 
 export function createFailedAuthentications(
   redis: RedisRouter,
@@ -38,7 +35,6 @@ export function createFailedAuthentications(
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
   const counters = new WeakMap<Redis, RateLimiterRedis>();
-  /** Counts a failure where its count lies. */
   const count = (key: string) => {
     const storeClient = nodeFor(redis, key);
     let failures = counters.get(storeClient);
@@ -55,8 +51,8 @@ export function createFailedAuthentications(
     return failures.penalty(key);
   };
   const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
-  /** While a refusal surely lasts in Redis, it needs no look-up and no count: a flood costs neither. */
-  const refused = new LRUCache<string, true>({ max: CACHED });
+  /** Refusals that last: a flood of failures costs no read and no count in Redis. */
+  const refused = new LRUCache<string, true>({ max: MAX_CACHED_REFUSALS });
 
   const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
     counter.inc({ limit });
@@ -67,19 +63,19 @@ export function createFailedAuthentications(
     return slow('client_and_address', milliseconds);
   };
 
-  /** @param address as the peer or a trusted proxy has it; only its hash is kept, for the length of a window. */
+  /** @param address only its hash is stored, for the length of a window. */
   return (clientId: string, address: string | undefined) => {
     const keys = keysOf(prefix, clientId, address);
     return {
-      /** Refuses at once what is known here to be refused for now. @throws {Refused} 429 `slow_down`. */
+      /** Refuses what this process knows to be refused. @throws {Refused} 429 `slow_down`. */
       requireUnrefused() {
         const left = refused.getRemainingTTL(keys.pair);
         if (left > 0) throw new Refused(slow('client_and_address', left));
       },
-      /** Refuses any secret once this client has failed too often from this address. @throws {Refused} 429 `slow_down`. */
+      /** Refuses any secret after too many failures of this client from this address. @throws {Refused} 429 `slow_down`. */
       async requireWithin() {
         this.requireUnrefused();
-        // Nearly always 0, and then the other counts need not be read.
+        // Nearly always 0: then the other counts need not be read.
         const failed = await read(keys.pair);
         if (failed < cautious) return;
         const [ofAddress, ofClient, milliseconds] = await Promise.all([
@@ -108,10 +104,7 @@ export function createFailedAuthentications(
   };
 }
 
-/**
- * Names of the counts. A client counts by 16 bits of its hash: so an attacker with invented names fills Redis with at most 65,536 counts,
- * and clients that exist look like others.
- */
+/** A client counts by 16 bits of its hash: an attacker with invented names fills Redis with at most 65,536 counts. */
 function keysOf(prefix: string, clientId: string, address: string | undefined) {
   const client = hash('sha256', clientId).slice(0, 4);
   const tag = `${prefix}:{failed:${hash('sha256', addressGroup(address)).slice(0, 16)}}`;
@@ -122,18 +115,17 @@ function keysOf(prefix: string, clientId: string, address: string | undefined) {
   };
 }
 
-/** @param forwardedFor the header `X-Forwarded-For`: each proxy adds whom it saw at its end. */
 export type ClientAddress = (
   peer: string | undefined,
   forwardedFor: string | string[] | undefined,
 ) => string | undefined;
 
-/** @param trusted networks of proxies that are believed. @param unreadable called once with one that forwarded something else. */
+/** @param trusted networks of trusted proxies. @param unreadable called once, with a proxy that forwarded something else than an address. */
 export function clientAddresses(trusted: readonly string[], unreadable: (proxy: string) => void): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
   const networks = { trusted: trusted.map((text) => networkOf(text)) };
   const isTrusted = (address: string) => ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
-  let told = false;
+  let isReported = false;
   return (peer, forwardedFor) => {
     if (peer === undefined || isIP(peer) === 0) return peer;
     const entries = [forwardedFor ?? []].flat().join(',').split(',').reverse();
@@ -144,9 +136,9 @@ export function clientAddresses(trusted: readonly string[], unreadable: (proxy: 
       if (!isTrusted(nearest)) break;
       const address = readAddress(text);
       if (address === null) {
-        // Who sent it is the last that is known: clients of other proxies do not share an address with it.
-        if (!told) unreadable(nearest);
-        told = true;
+        // The proxy that sent it is the nearest known address.
+        if (!isReported) unreadable(nearest);
+        isReported = true;
         break;
       }
       nearest = address;
@@ -155,7 +147,7 @@ export function clientAddresses(trusted: readonly string[], unreadable: (proxy: 
   };
 }
 
-/** An entry as proxies write it: an address, perhaps with a port, in brackets or quotes; else `null`. */
+/** The address in an entry, which may have a port, brackets or quotes; `null` for anything else. */
 function readAddress(entry: string): string | null {
   const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
   const address =
@@ -169,10 +161,7 @@ function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
 }
 
-/**
- * The address or network of a client. An IPv4 address that came as IPv6 (`::ffff:203.0.113.9`) is the
- * same one. What a proxy sent that is no address falls into one group.
- */
+/** The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the same address. */
 export function addressGroup(address: string | undefined): string {
   if (address === undefined || isIP(address) === 0) return 'unknown';
   const parsed = ipaddr.process(address);
@@ -181,7 +170,7 @@ export function addressGroup(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Names the sender before anything is verified, by which what waits is shared out: the store of a known token, else the address. */
+/** Names the sender, among which waiting requests are shared out: the store of a token verified before, else the address. */
 export function senders(
   claimsOf: (token: string) => TokenClaims | undefined,
   addressOf: ClientAddress,

@@ -15,7 +15,7 @@ export const GRANT_TYPE = 'client_credentials';
 
 const CREDENTIALS: ReadonlySet<string | null> = new Set(['client_id', 'client_secret']);
 
-/** Parameters that we do not know are ignored, as RFC 6749 section 3.2 asks, an empty one counts as absent, and none may come twice. */
+/** Unknown parameters are ignored, as RFC 6749 section 3.2 asks. An empty one counts as absent; none may come twice. */
 export function readForm(contentType: string | undefined, body: unknown, query: string): TokenForm {
   if (contentType?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
     refuse('the content type must be application/x-www-form-urlencoded');
@@ -47,7 +47,7 @@ function readFields(body: Buffer): Map<string, string> {
 
 /** Credentials belong into the Authorization header: bodies and addresses end up in logs. */
 function refuseCredentials(pairs: readonly Pair[]): void {
-  // A value that cannot be decoded is one as well.
+  // Also a value that cannot be decoded.
   const found = pairs.find(({ name, value }) => CREDENTIALS.has(name) && value !== '');
   if (found !== undefined) refuse(`${String(found.name)} belongs into the Authorization header, with Basic`);
 }
@@ -88,9 +88,9 @@ export const tooManyFailures = (milliseconds: number, windowSeconds: number) =>
 export const tooManyTokens = (milliseconds: number) =>
   slowDown('the key has as many live tokens as it may', 'too_many_tokens', milliseconds);
 
-/** RFC 8628 section 3.5 has the word. */
+/** `slow_down` is from RFC 8628 section 3.5. */
 function slowDown(what: string, reason: RefusalReason, milliseconds: number, most = Infinity): Refusal {
-  // A count, or a token, still holds in the millisecond in which it ends.
+  // Rounded up: a count or a token still holds in the millisecond in which it ends.
   const seconds = Math.min(most, Math.floor(milliseconds / 1_000) + 1);
   const answer = refusal(429, 'slow_down', `${what}, wait ${seconds} s`, { 'retry-after': String(seconds) });
   return { ...answer, reason };
