@@ -39,7 +39,6 @@ declare module 'fastify' {
     isEnding: boolean;
     /** Services are closed only after this. */
     answered: Promise<void>;
-    /** The OpenAPI document, made from what the routes declare. */
     openApiContent: StaticContent;
   }
 }

@@ -63,7 +63,6 @@ async function connect(client: MongoClient, logger: Logger, signal: AbortSignal)
   } while (await pause(RECONNECT_MS, signal));
 }
 
-/** How often MongoDB is probed while it is away. */
 const PROBE_MS = 100;
 
 /**

@@ -1,4 +1,4 @@
-/** Deadlines. Reads from MongoDB need our own: a frozen server would block them for ever, and `timeoutMS` has no effect since driver 7.8. */
+/** Reads from MongoDB need deadlines of our own: a frozen server blocks them for ever, and `timeoutMS` has no effect since driver 7.8. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/waiting.ts';

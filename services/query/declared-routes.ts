@@ -1,4 +1,4 @@
-/** The routes of the API: each file in the folder of routes is a plugin that adds some. */
+/** The routes of the API: each file in the folder `routes` is a plugin that adds some. */
 import { join } from 'node:path';
 import autoload, { type AutoloadPluginOptions } from '@fastify/autoload';
 import fastify from 'fastify';
@@ -6,7 +6,7 @@ import type { Route } from './endpoints/data-endpoint.ts';
 
 export const ROUTES_FOLDER: AutoloadPluginOptions = { dir: join(import.meta.dirname, 'routes') };
 
-/** Finds them without a service: nothing is connected, and nothing answers. */
+/** Loads the routes without connecting to anything. */
 export async function declaredRoutes(): Promise<readonly Route[]> {
   const app = fastify({ exposeHeadRoutes: false });
   app.decorate('routes', []);

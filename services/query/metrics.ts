@@ -20,22 +20,21 @@ export interface ServiceContext {
 export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent: true }) {
   const registry = createRegistry();
   const { counter, gauge, histogram } = metricFactory(registry);
-  const signingKeysCurrent = new Gauge({
+  void new Gauge({
     name: 'store_data_signing_keys_current',
     help: '1 while the signing keys in use are those of their file, 0 while it is broken',
-    registers: [],
+    registers: [registry],
     collect() {
       this.set(signingKeys.isCurrent ? 1 : 0);
     },
   });
-  registry.registerMetric(signingKeysCurrent);
   return {
     registry,
     pool: poolMetrics({ gauge, histogram }),
     redisSeconds: redisSeconds({ histogram }),
     requestSeconds: histogram(
       'store_data_request_seconds',
-      'Seconds from the arrival of a request to the end of its answer, without those for which it waited for changes',
+      'Seconds from the arrival of a request to the end of its answer, without its wait for changes',
       [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
       ['route', 'method', 'status'],
     ),
@@ -47,40 +46,37 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
     ]),
     failedAuthentications: counter(
       'store_data_failed_authentications_total',
-      'Failed authentications at the token endpoint, by the limit that they exceeded: none (401), client_and_address, address, client (429)',
+      'Failed authentications at the token endpoint, by the exceeded limit: none (401), client_and_address, address, client (429)',
       ['limit'],
     ),
     shedRequests: counter(
       'store_data_shed_requests_total',
-      'Requests refused with 503, since more waited than can be answered in time; no other metric counts them',
+      'Requests refused with 503 for overload; no other metric counts them',
     ),
-    inFlight: gauge(
-      'store_data_requests_in_flight',
-      'Requests whose answers are being made, without those that wait for changes',
-    ),
-    inFlightLimit: gauge('store_data_in_flight_limit', 'Requests that may be in flight; the next ones wait'),
+    inFlight: gauge('store_data_requests_in_flight', 'Requests being answered, without those that wait for changes'),
+    inFlightLimit: gauge('store_data_in_flight_limit', 'Maximum of requests in flight; further ones wait'),
     mongodbAway: gauge(
       'store_data_mongodb_away',
-      '1 while MongoDB is known to be away, so that nobody waits for it; the label says of which environment, where that has its own',
+      '1 while MongoDB is away and requests fail at once; the label names the environment, if it has its own MongoDB',
       ['environment'],
     ),
     answeringGeneration: gauge(
       'store_data_answering_generation',
-      '1 for the generation of each environment from which this process answers',
+      '1 for the generation that answers, in each environment',
       [...GENERATION_LABELS],
     ),
     redisGateOpen: gauge(
       'store_data_redis_gate_open',
-      '1 while requests are let through to Redis, 0 while it, or one master of a cluster, is away or not reconciled',
+      '1 while requests pass to Redis, 0 while it, or one master of a cluster, is away or not reconciled',
     ),
     reconciliationSeconds: histogram(
       'store_data_redis_reconciliation_seconds',
-      'Seconds that this instance took to reconcile Redis with MongoDB',
+      'Seconds in which this instance reconciled Redis with MongoDB',
       [0.01, 0.05, 0.25, 1, 2.5, 5, 10, 30],
     ),
     reconciliationRepairs: counter(
       'store_data_redis_repairs_total',
-      'Records that Redis had older than MongoDB, and sessions that it had although they were revoked',
+      'Records that were older in Redis than in MongoDB, and revoked sessions that Redis still had',
       ['kind'],
     ),
   };

@@ -20,11 +20,10 @@ import type { Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
 
-/** One for each environment, and those that were live before a flip until their last requests are answered. */
+/** Those that answer, and former ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
 export interface ServiceOptions extends ServiceContext {
-  /** Which requests are in flight. A route that holds its answer waits by it. */
   admission: Admission;
   tokens: Tokens;
   addressOf: ClientAddress;
@@ -38,21 +37,20 @@ declare module 'fastify' {
     services: Services;
   }
   interface FastifyRequest {
-    /** How it was let in; `null` for `/health`. */
+    /** `null` for `/health`. */
     admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
     caller: Caller | null;
     clientId: string | null;
-    /** Why the answer is a refusal, and of which key. */
     refused: { reason: string; clientId: string | null } | null;
-    /** For how long the answer was held, waiting for changes. */
+    /** How long it waited for changes. */
     heldMilliseconds: number;
-    /** Where it is traced. */
+    /** If it is traced. */
     span: Span | null;
   }
 }
 
-/** Connects to the servers; keeps trying while they are away. @throws {StoreDataError} if a server answers but is not fit for use. */
+/** Connects to the servers; keeps trying during an outage. @throws {StoreDataError} if a server answers but is unfit. */
 export async function createServices(options: ServiceOptions) {
   const { config, logger, metrics, tokens } = options;
   const { namePrefix: prefix, environments, query } = config;
@@ -82,7 +80,6 @@ export async function createServices(options: ServiceOptions) {
     generations,
     ...reads,
     authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
-    /** Checks the caller of a request that was held again, without counting it. */
     reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
     authenticateClient: authenticateClient({
       ...sources,
@@ -103,7 +100,7 @@ function readsOfGenerations(
   logger: Logger,
 ) {
   const caches = createCaches();
-  /** What belongs to a generation: the reads that requests share, and the watch for those who wait for changes. */
+  /** The parts of a generation: its shared reads, and the watch for requests that wait for changes. */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
     const source = { generation, withDeadline: deadlineFor(environment), rows: caches.rows };
@@ -141,7 +138,7 @@ function readsOfGenerations(
   };
 }
 
-/** Of several servers one that answers is enough: a client that is sent to another instance would be answered no better. */
+/** One MongoDB and one Redis server that answer are enough: another instance would do no better. */
 function healthCheck(
   gates: RedisGates,
   { databases, deadlineFor }: MongodbConnections,
@@ -164,6 +161,6 @@ function healthCheck(
     running = null;
     return !answers.includes(false);
   };
-  // Requests that come while one check runs share its answer.
+  // Requests that come during a check share it.
   return () => (running ??= check());
 }

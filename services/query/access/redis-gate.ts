@@ -43,7 +43,6 @@ const INSPECT_MS = 1_000;
 const RETRY_MS = 100;
 /** How long Redis keeps the heartbeat of an instance that stopped. */
 const HEARTBEAT_MS = 600_000;
-/** The time limit of one read from MongoDB. */
 const READ_MS = 2_000;
 
 export class RedisGate {
@@ -252,7 +251,6 @@ export class RedisGates {
     return gate.acquire();
   }
 
-  /** Pings the servers whose gates are open. */
   ping(): Promise<unknown>[] {
     return [...this.#gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
   }

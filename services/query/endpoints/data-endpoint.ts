@@ -26,7 +26,7 @@ export function methodsOf({ method }: Route): string[] {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every route that was added, for answers about methods, the OpenAPI document, and tests. */
+    /** All routes, for 405 answers, the OpenAPI document and tests. */
     routes: Route[];
   }
 }
@@ -39,19 +39,18 @@ export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
   };
 }
 
-/** What requests are answered with (`services.ts`). */
 export type Services = FastifyInstance['services'];
 
 export interface DataRoute<P extends Parameters> extends Documentation {
-  /** With or without a slash at the end, as rule R2.1 has it. */
+  /** With or without a final slash, as rule R2.1 has it. */
   path: string;
-  /** Where a query may need fewer of them: those that it needs. It throws `Refused` for what they cannot be told from. */
+  /** The scopes that a query needs, if not all of them. Throws `Refused` for an invalid query. */
   scopesOf?: (query: string) => readonly Scope[];
   parameters: P;
 }
 
 export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
-  /** The kinds of records that the answer is made of: its entity tag changes with them. */
+  /** The kinds of records behind the answer: its entity tag changes with them. */
   dependsOn: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */
   read: (view: View, values: Values<P>, services: Services) => Promise<Found<Body> | null>;
@@ -61,7 +60,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
   return dataRoute(endpoint, (request, reply, values) => answer(endpoint, request, reply, values));
 }
 
-/** Makes a route for data: every check comes before its handler, which is given the parameters' values. */
+/** Makes a route for data. Its handler runs after all checks, with the values of the parameters. */
 export function dataRoute<P extends Parameters>(
   route: DataRoute<P>,
   handler: (request: FastifyRequest, reply: FastifyReply, values: Values<P>) => Promise<FastifyReply>,
@@ -74,7 +73,7 @@ export function dataRoute<P extends Parameters>(
     path,
     operation: dataOperation(route),
     async handler(request, reply) {
-      // On every answer, refusals too: no shared cache may store them.
+      // On refusals too: no shared cache may store them.
       reply.header('cache-control', cacheControl);
       // 401, 429, 403, 422: the order of rule R5.1.
       await request.server.services.authenticate(request, reply);
@@ -106,7 +105,7 @@ async function answer<P extends Parameters>(
   const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };
   const condition = conditionOf(request.headers['if-none-match']);
 
-  // The stamp is one small document: when it answers the question, nothing else is read.
+  // The stamp is one small document: if nothing changed, nothing else is read.
   if (Array.isArray(condition)) {
     const etag = etagOf(source, await readStamp(view));
     if (names(condition, etag)) return sendNotModified(reply, etag);
@@ -122,13 +121,13 @@ async function answer<P extends Parameters>(
   return sendBody(reply.header('etag', etag), body);
 }
 
-/** Sends a finished body; nothing of a stream that is destroyed. */
+/** Sends a body; nothing if it is a destroyed stream. */
 export async function sendBody(reply: FastifyReply, body: Body): Promise<FastifyReply> {
   reply.header('content-type', 'application/json; charset=utf-8');
   return sendCompressed(reply, body instanceof Readable && body.destroyed ? Readable.from([]) : body);
 }
 
-/** Reads again where the stamp says that customers of the store are being erased. */
+/** Reads again, redacted, if the stamp says that customers of the store are being erased. */
 async function readRedacted<P extends Parameters>(
   { read, dependsOn }: DataEndpoint<P>,
   view: View,

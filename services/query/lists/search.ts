@@ -1,6 +1,6 @@
 /**
- * Reads pages of the customers that match a search, by name, with their exact number (rules R6.6, R6.7): searches of several requests
- * together, in one snapshot. First the leaves of each, then the customers that pages show.
+ * Searches customers (rules R6.6, R6.7): a page by name, and the exact count. The searches of several requests share one snapshot: first
+ * the leaves of each are read, then the customers of the pages.
  */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
@@ -19,9 +19,9 @@ import {
 } from '../read/snapshot.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 
-/** With more uncertain leaves a scan costs no more. */
+/** With more uncertain leaves, a scan is as fast. */
 const MAX_UNCERTAIN = 100;
-/** A store with more is searched by itself: others would wait for it. */
+/** A store with more leaves is searched alone: others would wait for it. */
 const MAX_LEAVES_TOGETHER = 200;
 
 interface Search extends PageRequest {
@@ -29,10 +29,7 @@ interface Search extends PageRequest {
   terms: SearchTerms;
 }
 
-/**
- * @returns `null` where walking the customers is as good: when they are so few that their tree has no leaves, or when in too many
- * leaves the same customers match by name and by number.
- */
+/** @returns `null` if a scan is as fast: the store has too few customers for leaves, or too many leaves are uncertain. */
 export async function readSearched(
   view: View,
   terms: SearchTerms,
@@ -80,7 +77,7 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
     );
     const rows = await readInLeaves<PageRow & { of: number }>(
       read,
-      // So many match in the leaf: the scan never gets to the next one.
+      // The leaf holds all matches of its segment: the scan never reaches the next leaf.
       segments.map(({ search, part, skip, limit }) => [
         ...fromLeaf(search, part, searchFilter(search.terms)),
         { $skip: skip },
@@ -98,13 +95,13 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
   });
 }
 
-/** The customers from the beginning of a leaf on that pass a filter, in order. */
+/** The customers from the beginning of a leaf that match a filter, in order. */
 function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Document = {}): Document[] {
   const { keyField } = RANK_TREES.customer;
   return [{ $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } }, { $sort: { [keyField]: 1 } }];
 }
 
-/** Runs pipelines on customers in one round trip; each row says of which it is. */
+/** Runs pipelines on customers in one round trip. Each row names its pipeline in `of`. */
 async function readInLeaves<T extends { of: number }>(
   read: ReadInSnapshot,
   pipelines: readonly Document[][],
@@ -117,14 +114,14 @@ async function readInLeaves<T extends { of: number }>(
 }
 
 interface SearchedLeaf {
-  /** Which of the searches found it. */
+  /** The index of its search. */
   of: number;
   boundary: string;
   /** How many customers it covers. */
   total: number;
   /** How many of them match. */
   count: number;
-  /** Whether `count` may count somebody twice, or in vain. */
+  /** Whether `count` may be too high: a customer may match by name and by number. */
   isUncertain: boolean;
 }
 
@@ -165,21 +162,20 @@ async function searchLeaves(
       boundary: at.slice(levelPrefix('customer', search.storeId, 'leaf').length),
       total,
       count: names + numbers,
-      // Who matches by name and by number is one.
       isUncertain: search.terms.key !== null || (names > 0 && numbers > 0),
     };
   });
   return { leaves, stamps: stampsIn(rows) };
 }
 
-/** Whether a text holds a term; a third of what a regular expression takes (decision 0018). */
+/** Whether a text holds a term. A regular expression takes three times as long (decision 0018). */
 function holds(text: string, term: string): Document {
   return { $gte: [{ $indexOfBytes: [text, { $literal: term }] }, 0] };
 }
 
 /**
- * In how many pieces of a text a term occurs. Split at the term, each piece that holds it ends in exactly one of the parts that
- * follow an occurrence: the one behind its last.
+ * In how many pieces of a text, each ended by NUL, a term occurs. The text is split at the term: of the parts after an occurrence, exactly
+ * one for each such piece holds a NUL, the part after its last occurrence.
  */
 function piecesWith(text: string, term: string): Document {
   const behind = { $slice: [{ $split: [text, { $literal: term }] }, 1, MAX_PARTS] };
@@ -197,7 +193,7 @@ export interface SearchTerms {
   key: string | null;
 }
 
-/** The terms of a text; `null` when it holds nothing that could differ, and every customer matches. */
+/** The terms of a text; `null` if nothing is left of it, so that every customer matches. */
 export function searchTerms(text: string): SearchTerms | null {
   const name = foldName(text);
   if (name === '') return null;
@@ -213,7 +209,7 @@ export function searchTerms(text: string): SearchTerms | null {
 /** The filter of the customers that match. */
 export function searchFilter({ name, digits, key }: SearchTerms): Document {
   const fields: Document[] = [];
-  // A name ends at NUL, of which there is one; the id behind it is not searched.
+  // A rank key holds one NUL, between the name and the id: the id is not searched.
   if (name !== null) fields.push({ rank_key: { $regex: `${escapePattern(name)}[^\\x00]*\\x00` } });
   if (digits !== null) {
     fields.push({ document_digits: { $regex: digits } }, { phone_digits: { $regex: digits } });

@@ -13,7 +13,7 @@ export interface DescribedRoute {
   /** `GET` stands for `HEAD` too. */
   method: 'GET' | 'POST';
   path: string;
-  /** `null` for pages, about which the document says nothing. */
+  /** `null` for pages: the document does not show them. */
   operation: OperationObject | null;
 }
 
@@ -45,12 +45,10 @@ export function openApiDocument(routes: readonly DescribedRoute[]): object {
   };
 }
 
-/** Paths stand in the order of their tags. */
 function rank({ operation }: DescribedRoute): number {
   return Object.keys(TAGS).indexOf(operation?.tags[0] ?? '');
 }
 
-/** The schemas to which something refers, by name. */
 function schemasIn(value: unknown, found = new Map<string, Schema>()): Map<string, Schema> {
   if (typeof value !== 'object' || value === null) return found;
   const { [COMPONENT]: component } = value as Schema;
@@ -66,14 +64,11 @@ function schemasIn(value: unknown, found = new Map<string, Schema>()): Map<strin
   return found;
 }
 
-/** For those who have nothing else to read. */
-const DESCRIPTION = readFileSync(join(import.meta.dirname, 'info.md'), 'utf8').trim();
-
 const INFO = {
   title: 'Store Data API',
   version: RELEASE.version,
   summary: 'Read-only access to the data of one store',
-  description: DESCRIPTION,
+  description: readFileSync(join(import.meta.dirname, 'info.md'), 'utf8').trim(),
   contact: { name: 'The operator who gave you your API key' },
   license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
 };

@@ -1,4 +1,4 @@
-/** The operations of the OpenAPI document: data endpoints, as they are declared, the token endpoint (R4.1 to R4.7), and the service's own. */
+/** The operations of the OpenAPI document: of data endpoints, the token endpoint (R4.1 to R4.7) and the service itself. */
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
 import { COMPONENT, component, described, objectOf, part, type Reference, Text } from '../records/fields.ts';

@@ -123,7 +123,6 @@ export function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
 }
 
-/** How many of all records have one of the facets. */
 export function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
   if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
   const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
@@ -135,7 +134,6 @@ export function isShallow({ tree }: RankedRequest, skip: number): boolean {
   return skip <= tree.leafRecords * 2;
 }
 
-/** The filter of a sort key in a range. */
 export function keyWithin(field: string, { from, to }: KeyRange): Document {
   if (from === '' && to === null) return {};
   return { [field]: { ...(from === '' ? {} : { $gte: from }), ...(to === null ? {} : { $lt: to }) } };

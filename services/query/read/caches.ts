@@ -8,7 +8,6 @@ import type { KnownRow } from './bson.ts';
 export interface CategoryGroup {
   /** Ids; an empty id for products without a category. */
   categories: string[];
-  /** How many products they hold. */
   count: number;
 }
 
@@ -22,10 +21,9 @@ export interface Layout {
 /** Besides its characters, of two bytes each. */
 const BYTES_OF_A_BOUNDARY = 40;
 
-/** What the last read of a store's change feed saw, to size the next one. It may be outdated. */
+/** What the last read of a store's change feed saw, to size the next one: `bytes` of a change on average. It may be outdated. */
 export interface FeedHint {
   positions: Stamp['positions'];
-  /** Bytes of a change, on average. */
   bytes: number;
   /** Changes for each position that the store has given. */
   density: number;

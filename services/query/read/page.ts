@@ -36,7 +36,6 @@ export function shownOf({ redactErased }: { redactErased: boolean }, entity: Ent
   return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
-/** The stages that leave a page. */
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
   return [{ $sort: sort }, { $skip: skip }, { $limit: request.pageSize }];
 }
@@ -44,7 +43,6 @@ export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(reque
 /** More than any collection holds, and small enough that no arithmetic overflows. */
 const MAX_SKIPPED = 1_000_000_000_000;
 
-/** How many records come before a page. */
 export function skippedBy({ page, pageSize }: PageRequest): number {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
 }
@@ -96,7 +94,6 @@ export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize 
   return { body: Buffer.from(body, 'latin1'), stamp };
 }
 
-/** Whether records of a kind may name customers. */
 export function namesCustomers(entity: EntityName): boolean {
   return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
@@ -116,7 +113,6 @@ export function redacted(body: string, erased: boolean | undefined): string {
   return erased === true ? withoutCustomer(body) : body;
 }
 
-/** The order of a list: an index has it. */
 export type Sort = Record<string, 1 | -1>;
 
 export interface IndexScan extends PageRequest {
@@ -131,7 +127,6 @@ export interface IndexScan extends PageRequest {
   unsorted?: Document[];
 }
 
-/** An exact count, however many match. */
 export const ALL = Number.POSITIVE_INFINITY;
 
 /** @param read belongs to a snapshot; without it the scan has one of its own. */

@@ -146,12 +146,10 @@ export async function readRecord(view: View, collection: string, id: string, sha
   return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
 }
 
-/** The store's stamp alone; `null` while nothing of the store has arrived. */
 export async function readStamp({ storeId, withDeadline, shared }: View): Promise<Stamp | null> {
   return withDeadline((signal) => shared.stamp(storeId, signal));
 }
 
-/** A small read of the records of one kind. */
 interface SmallRead {
   entity: EntityName;
   /** The index of the first pipeline: for the others none can be named. */

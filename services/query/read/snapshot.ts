@@ -24,7 +24,6 @@ export interface Source {
   rows: KnownRows;
 }
 
-/** The records of one store. */
 export interface StoreView extends Source {
   storeId: string;
   /** Whether records are read with the erasures under way, and redacted (`page.ts`). */
@@ -164,7 +163,6 @@ export function openSnapshot(source: Source): SnapshotReads {
   };
 }
 
-/** Runs several reads, one after the other, in one snapshot. */
 export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) => Promise<R>): Promise<R> {
   const reads = openSnapshot(source);
   try {
@@ -189,12 +187,10 @@ export function stampIn(rows: readonly object[]): Stamp | null {
   return (rows.find((row) => '_id' in row) as Stamp | undefined) ?? null;
 }
 
-/** The stamps among the rows of a snapshot, by store. */
 export function stampsIn(rows: readonly object[]): Map<string, Stamp> {
   return new Map(rows.flatMap((row) => ('_id' in row ? [[(row as Stamp)._id, row as Stamp]] : [])));
 }
 
-/** The offset in which a store's answers are given. */
 export function offsetOf(stamp: Stamp | null): string {
   return stamp?.timezone_offset ?? DEFAULT_OFFSET;
 }

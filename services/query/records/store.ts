@@ -1,4 +1,4 @@
-/** Records besides the catalogue: the store's own (rule R9.3), coupons, customers, reviews, campaigns (R9.4 to R9.7), orders (R9.8 to R9.10). */
+/** Records outside the catalogue: the store (rule R9.3), coupons, customers, reviews, campaigns (R9.4 to R9.7), orders (R9.8 to R9.10). */
 import {
   CAMPAIGN_CHANNELS,
   CAMPAIGN_STATUSES,

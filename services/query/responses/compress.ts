@@ -40,13 +40,11 @@ interface Shared {
   [COMPRESSED]?: Map<Compression, Promise<Buffer> | Buffer>;
 }
 
-/** Marks a body that several requests get. */
 export function asShared(body: Buffer): Buffer {
   (body as Shared)[COMPRESSED] ??= new Map();
   return body;
 }
 
-/** Sends a body in the encoding that the client prefers. */
 export async function sendCompressed(reply: FastifyReply, body: Buffer | Readable): Promise<FastifyReply> {
   reply.header('vary', 'accept-encoding');
   const { 'accept-encoding': accepted } = reply.request.headers;

@@ -1,4 +1,4 @@
-/** Sends error responses: through the framework, without it where a request is refused for overload, and raw where HTTP itself is broken. */
+/** Sends error responses: through the framework, without it during an overload, and raw if the request is no valid HTTP. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

@@ -120,7 +120,7 @@ export type ClientAddress = (
   forwardedFor: string | string[] | undefined,
 ) => string | undefined;
 
-/** @param trusted networks of trusted proxies. @param unreadable called once, with a proxy that forwarded something else than an address. */
+/** @param trusted networks of proxies. @param unreadable called once, with a proxy that forwarded something other than an address. */
 export function clientAddresses(trusted: readonly string[], unreadable: (proxy: string) => void): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
   const networks = { trusted: trusted.map((text) => networkOf(text)) };
