@@ -83,7 +83,8 @@ const DESCRIBED = {
     },
   ],
   InvalidToken: [
-    'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat the call once. Nothing is taken from the quota.',
+    'The bearer token is missing, invalid, expired or revoked. Get a new one with the same credentials and repeat ' +
+      'the call once. Nothing is taken from the quota.',
     ['Bearer-Challenge', 'Refusal-Cache'],
     {
       missing: invalidToken(bearerMissing(undefined)),
@@ -91,7 +92,8 @@ const DESCRIBED = {
     },
   ],
   InsufficientScope: [
-    'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not help: ask for a token with them, or for a key that holds them.',
+    'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not ' +
+      'help: ask for a token with them, or for a key that holds them.',
     ['Scope-Challenge', ...COUNTED_REFUSAL],
     { missing: insufficientScope(['crm', 'order'], ['crm']) },
   ],
@@ -126,7 +128,8 @@ const DESCRIBED = {
     { failed: INTERNAL_ERROR },
   ],
   EnvironmentUnavailable: [
-    'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try ' +
+      'again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After', 'Refusal-Cache'],
     { unavailable: ENVIRONMENT_UNAVAILABLE, overloaded: OVERLOADED },
   ],
@@ -141,7 +144,8 @@ const DESCRIBED = {
     { method: methodNotAllowed(['POST']) },
   ],
   SlowDown: [
-    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',
+    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client ' +
+      'or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',
     ['No-Store', 'Retry-After'],
     { failures: tooManyFailures(29_000, 60), tokens: tooManyTokens(29_000) },
   ],
@@ -151,7 +155,8 @@ const DESCRIBED = {
     { failed: asTokenRefusal(INTERNAL_ERROR) },
   ],
   TemporarilyUnavailable: [
-    'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` seconds, a limited number of times, with growing pauses.',
+    'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` ' +
+      'seconds, a limited number of times, with growing pauses.',
     ['No-Store', 'Retry-After'],
     { unavailable: asTokenRefusal(ENVIRONMENT_UNAVAILABLE), overloaded: asTokenRefusal(OVERLOADED) },
   ],

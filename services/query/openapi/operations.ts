@@ -138,12 +138,14 @@ const TokenRequest = component('TokenRequest', {
     scope: {
       ...ScopeWords,
       description:
-        'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does not hold gives 400 `invalid_scope`.',
+        'Some of the key’s scopes, separated by a space; without it the token gets all of them. One that the key does ' +
+        'not hold gives 400 `invalid_scope`.',
       examples: ['crm order'],
     },
   },
   description:
-    'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` and `client_secret` are refused: they belong in the `Authorization` header.',
+    'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` ' +
+    'and `client_secret` are refused: they belong in the `Authorization` header.',
   additionalProperties: { type: 'string' },
 });
 
@@ -163,7 +165,10 @@ export const tokenOperation: OperationObject = {
   tags: ['Access'],
   summary: 'Get a token',
   description:
-    'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key that has as many live tokens as it may (10,000 by default) is answered 429 until one of them ends. The token is bound to the store and the environment of its key.',
+    'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and ' +
+    'nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key ' +
+    'that has as many live tokens as it may (10,000 by default) is answered 429 until one of them ends. The token is ' +
+    'bound to the store and the environment of its key.',
   security: [{ [CLIENT_SCHEME]: [] }],
   parameters: [reference('parameters', 'X-Request-Id')],
   requestBody: {

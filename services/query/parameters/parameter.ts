@@ -68,7 +68,8 @@ export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, lea
 const MAX_WAIT_SECONDS = 30;
 
 export const waitSeconds = wholeNumber(
-  `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ${MAX_WAIT_SECONDS} counts as ${MAX_WAIT_SECONDS})`,
+  `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ` +
+    `${MAX_WAIT_SECONDS} counts as ${MAX_WAIT_SECONDS})`,
   MAX_WAIT_SECONDS,
   0,
 );

@@ -121,7 +121,8 @@ export const ProductRecord = record(
     ...notInLists({
       option_group_ids: arrayOf(
         Id,
-        'The option groups that it names, each once, in the order in which customers choose; also those that the store does not have (any more).',
+        'The option groups that it names, each once, in the order in which customers choose; also those that the store ' +
+          'does not have (any more).',
       ),
     }),
   },

@@ -46,7 +46,8 @@ export const Id = component('Id', {
 export const Money = component('Money', {
   ...patternOf(MoneyInEvents),
   description:
-    'An amount in BRL as a string with exactly two decimals, so that nothing is lost to binary fractions: read it as a decimal, not as a floating-point number.',
+    'An amount in BRL as a string with exactly two decimals, so that nothing is lost to binary fractions: read it as ' +
+    'a decimal, not as a floating-point number.',
 });
 
 // `YYYY-MM-DDTHH:MM:SS` on the calendar: JSON Schema has no format for a date-time without a zone that validators check.
@@ -59,7 +60,9 @@ const DATE = `(?:[0-9]{4}-(?:${LONG_MONTHS}|${SHORT_MONTHS}|${FEBRUARY})|${LEAP_
 export const LocalDateTime = component('LocalDateTime', {
   type: 'string',
   description:
-    'A date-time in local store time, without a zone. To get the instant, append the `timezone_offset` of `GET /api/store/info/`: `2026-11-20T18:15:04` in a store at `-03:00` is `2026-11-20T18:15:04-03:00`. Fractions of a second are cut. The same offset holds for every date-time of the store, whatever the season.',
+    'A date-time in local store time, without a zone. To get the instant, append the `timezone_offset` of `GET ' +
+    '/api/store/info/`: `2026-11-20T18:15:04` in a store at `-03:00` is `2026-11-20T18:15:04-03:00`. Fractions of a ' +
+    'second are cut. The same offset holds for every date-time of the store, whatever the season.',
   format: 'date-time-local',
   pattern: `^${DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$`,
 });

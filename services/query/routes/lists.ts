@@ -142,7 +142,8 @@ export default routePlugin([
   }),
   listEndpoint('product', {
     description:
-      'The products of the store, active or not: by the position of their category (those without a known one last), then by their own, then by name.',
+      'The products of the store, active or not: by the position of their category (those without a known one last), ' +
+      'then by their own, then by name.',
     filters: {
       category_id: optional(id, { description: 'Only products that name this category.', example: 'k1' }),
       ...updatedRange,
@@ -188,7 +189,8 @@ export default routePlugin([
     tag: 'Customers',
     summary: 'List the orders of customers',
     description:
-      'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order names gives an empty list.',
+      'The orders that name a customer, newest first; with `customer_id` those of one customer. An id that no order ' +
+      'names gives an empty list.',
     answer: listOf(OrderSummary),
     links: { getOrder: 'order_id' },
     dependsOn: ['order'],

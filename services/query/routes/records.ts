@@ -92,7 +92,8 @@ export default routePlugin([
     tag: 'Store',
     summary: 'Get the store',
     description:
-      'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 until the store’s own record has arrived.',
+      'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 ' +
+      'until the store’s own record has arrived.',
     answer: StoreInfo,
     mayBeMissing: true,
     dependsOn: ['store'],
@@ -106,7 +107,8 @@ export default routePlugin([
     tag: 'Menu',
     summary: 'Get the menu',
     description:
-      'All that the store sells now, composed: active categories that have an active product, in order, with their active products and the active options of these.',
+      'All that the store sells now, composed: active categories that have an active product, in order, with their ' +
+      'active products and the active options of these.',
     answer: Menu,
     dependsOn: ['category', 'product', 'option_group'],
     read: (view, _values, { menus }) => menus.read(view),
