@@ -1,12 +1,12 @@
 /**
- * Cursors of the change feed: how far a client has followed a feed of one store. They are checked against what they
- * were made for, which tells mistakes; nothing depends on their being secret, since whose data is read says the token alone.
+ * Cursors of the change feed: how far a client has followed a feed of one store. A checksum binds a cursor to the feed it was made for,
+ * so that mistakes are found. Cursors are no secrets: the token alone decides which store is read.
  */
 import { hash } from 'node:crypto';
 import { EPOCH_BYTES, epochsIn } from '#shared/read-models/feed-epochs.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 
-/** What a cursor is bound to. */
+/** The feed that a cursor is bound to. */
 export interface CursorScope {
   environment: string;
   storeId: string;
@@ -15,15 +15,15 @@ export interface CursorScope {
 }
 
 export interface Cursor {
-  /** Of the generation that it comes from (`generationMark`). */
+  /** The generation that answered (`generationMark`). */
   generation: string;
-  /** The epoch that was under way when it was made; `null` where no position had been given yet. */
+  /** The store's epoch at that moment; `null` before its first change. */
   epoch: string | null;
-  /** The last position whose change was told. */
+  /** The position of the last change that was delivered. */
   lastDelivered: number;
-  /** The store's position in the snapshot from which it was told. */
+  /** The store's position in the snapshot that was read. */
   snapshotPosition: number;
-  /** Deletions up to this position are not told: the walk began after them. */
+  /** Deletions up to this position are not delivered: the walk began after them. */
   skipDeletionsUpTo: number;
 }
 
@@ -41,7 +41,6 @@ export function generationMark(markerId: string): string {
   return hash('sha256', markerId, 'buffer').toString('base64url', 0, GENERATION_BYTES);
 }
 
-/** Writes a cursor. */
 export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   const bytes = Buffer.alloc(BYTES);
   let at = bytes.writeUInt8(VERSION) + CHECK_BYTES;
@@ -54,7 +53,7 @@ export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   return bytes.toString('base64url');
 }
 
-/** Reads a cursor; `null` where it is none, or none of this store, environment and feed. */
+/** Reads a cursor; `null` if it is malformed or of another store, environment or feed. */
 export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== text) return null;
@@ -84,23 +83,23 @@ function checkOf({ environment, storeId, feed }: CursorScope, bytes: Buffer): Bu
 }
 
 export interface Start {
-  /** Changes after this position are told. */
+  /** Changes after this position are delivered. */
   lastDelivered: number;
-  /** Deletions up to this position are not told. */
+  /** Deletions up to this position are not. */
   skipDeletionsUpTo: number;
 }
 
 const EVERYTHING: Start = { lastDelivered: 0, skipDeletionsUpTo: 0 };
 
-/** Where a request begins: behind a cursor, with what comes from now on, or at the beginning (`null`). */
+/** Where a request starts: after a cursor, after the store's present position (`NOW`), or at the beginning (`null`). */
 export type After = Cursor | typeof NOW | null;
 
-/** As `after`, for which no cursor is taken: those are longer. */
+/** The parameter's word for it. Cursors are longer. */
 export const NOW = 'now';
 
 /**
- * Where to start according to the stamp of the snapshot that is read, or before there is one, if the cursor is still right. `Infinity` is
- * wherever the store stands now.
+ * Where to start, according to the stamp of the snapshot. Before the snapshot is read, the cursor is taken to be valid. `Infinity` is the
+ * store's present position.
  */
 export function startAt(after: After, generation: string, stamp?: Stamp | null): Start {
   if (after === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };

@@ -1,7 +1,6 @@
 /**
- * What change feeds show: the one description of the kinds, from which the paths, their documentation and their answers are made (rule
- * R10.1).
- * What a feed shows of a record is stored with it, and nothing is joined: it changes only when the record does.
+ * The kinds of change feeds: paths, documentation and answers are made from this one description (rule R10.1). A feed shows only what is
+ * stored with the record, without a join: it changes only when the record does.
  */
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
@@ -25,7 +24,7 @@ import { KINDS } from '../records/kinds.ts';
 import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
 import { SHAPES } from '../read/shapes.ts';
 
-/** How much of a record is shown. */
+/** The parameter `records`. */
 export const RECORDS = ['summary', 'whole'] as const;
 export type Records = (typeof RECORDS)[number];
 
@@ -34,13 +33,13 @@ export interface FeedKind {
   tag: 'Store' | (typeof KINDS)[keyof typeof KINDS]['tag'];
   summary: Reference;
   whole: Reference;
-  /** The fields of a document that the whole record is made of, and its JSON; without them `summary` is all. */
+  /** The fields that make the whole record, and its JSON. Without them the summary is the whole. */
   parts?: { fields: readonly string[]; json: (row: object) => string };
 }
 
 const STORED_WHOLE = { fields: ['whole'], json: (row: object) => (row as { whole: string }).whole };
 
-/** In the order in which they are documented. */
+/** In the order of the documentation. */
 export const FEED_KINDS: Readonly<Record<EntityName, FeedKind>> = {
   store: { scope: 'store', tag: 'Store', summary: StoreInfo, whole: StoreInfo },
   order: {
@@ -83,21 +82,20 @@ export const FEED_KINDS: Readonly<Record<EntityName, FeedKind>> = {
 
 export const ALL_KINDS = Object.keys(FEED_KINDS) as readonly EntityName[];
 
-/** How paths, parameters and entries name a kind. */
+/** The kind's name in paths, parameters and entries. */
 export function nameOfKind(entity: EntityName): string {
   return entity.replace('_', '-');
 }
 
-/** What one request follows. */
 export interface Feed {
-  /** Names the path, the kinds and the records: cursors are bound to it. */
+  /** Names path, kinds and records: cursors are bound to it. */
   name: string;
   /** In the order of `ALL_KINDS`. */
   kinds: readonly EntityName[];
   records: Records;
 }
 
-/** The feed of one kind's own path. Summaries have the name that cursors had before there were whole records. */
+/** The feed of one kind's own path. The name of summaries is that of older cursors, which stay valid. */
 export function feedOfKind(entity: EntityName, records: Records): Feed {
   return { name: records === 'summary' ? entity : `${entity}/${records}`, kinds: [entity], records };
 }
@@ -107,7 +105,7 @@ export function feedOfKinds(kinds: readonly EntityName[], records: Records): Fee
   return { name: `${kinds.join('+')}/several/${records}`, kinds, records };
 }
 
-/** The kinds of a feed, as a request names them: all where it names none. */
+/** The kinds that a request names; all if it names none. */
 export function kindsNamed(names: readonly string[]): readonly EntityName[] {
   return names.length === 0 ? ALL_KINDS : ALL_KINDS.filter((entity) => names.includes(nameOfKind(entity)));
 }
@@ -117,7 +115,7 @@ export function changesOf(kind: EntityName): Reference {
   const { summary } = FEED_KINDS[kind];
   const changed = exampleOf(kind);
   const deleted = { ...changed, id: `${changed.id}-2`, deleted: true, record: null };
-  // A store has one record of its own.
+  // A store has a single record of its own.
   const examples = kind === 'store' ? [changed] : [changed, deleted];
   return envelope(`${summary[COMPONENT].name}Changes`, changeOf(kind), examples);
 }
@@ -162,7 +160,8 @@ function envelope(title: string, change: Schema, results: readonly object[]): Re
       },
       timezone_offset: described(
         TimezoneOffset,
-        'The offset in which the date-times of these records are given. A store that moves to another offset changes no other record: read the date-times that you have kept with the offset that they came with.',
+        'The offset in which the date-times of these records are given. A store that moves to another offset changes no other record: ' +
+          'read the date-times that you have kept with the offset that they came with.',
       ),
       next: described(
         cursor.schema,

@@ -19,43 +19,42 @@ export interface FeedRequest {
   feed: Feed;
   after: After;
   pageSize: number;
-  /** The last positions of the store's kinds, where they are known better than from the last read. */
+  /** The last positions of the store's kinds, if they are newer than those of the last read. */
   positions?: Stamp['positions'] | undefined;
 }
 
-/** A page ends with the record that passes it. */
+/** A page ends with the record that exceeds it. */
 const MAX_PAGE_BYTES = 4 * 1_048_576;
 
 /**
- * How much one read asks for, by what records of the feed were large so far: larger pages are read in chunks, so that neither MongoDB nor
- * this process has much of it at once, and other requests have their turn in between.
+ * The size of one read, by the average record so far. Larger pages are read in chunks, so that memory stays small and other requests get
+ * their turn in between.
  */
 const CHUNK_BYTES = 128 * 1_024;
-/** A quarter of the largest page and one more, by which a page knows that there are more: a fifth read would bring that one alone. */
+/** A quarter of the largest page, and one more: the page needs it to know whether there are more, without a fifth read. */
 const CHUNK_ROWS = 251;
-/** Beside other requests chunks are so small that waiting for one is not felt (decision 0046). */
-const CHUNK_BYTES_BESIDE_OTHERS = 32 * 1_024;
-/** By how much a pause is longer than the read before it: whoever copies a store leaves others two thirds of the time at least. */
+/** While there are other requests, chunks are so small that these hardly wait (decision 0046). */
+const SHARED_CHUNK_BYTES = 32 * 1_024;
+/** A pause is twice as long as the read before it: a copy leaves two thirds of the time to others. */
 const PAUSE = 2;
-/** Of a feed of which nothing was seen yet. */
+/** For a feed that was not read yet. */
 const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
 
-/** A restored database may move what is right to start at; it is not restored so often. */
+/** A restore during the read changes the start; retry a few times. */
 const ATTEMPTS = 5;
 
-/** What of a feed is to be read. */
 interface Wanted {
   changes: SharedChanges;
   request: FeedRequest;
-  /** Bounds each read by itself: a page may need many. */
+  /** Bounds each of a page's reads. */
   withDeadline: WithDeadline;
   hintKey: string;
 }
 
 /**
- * Reads the changes after a cursor. Each chunk is of one snapshot with the stamp that says what the cursor means. Those after the first are
- * read up to the position of the first one's stamp: what changes in between has a later one.
- * @param hasOthers whether other requests have come since: they have their turn between two reads.
+ * Reads the changes after a cursor. Each chunk is one snapshot with the stamp that says what the cursor means. Later chunks end at the
+ * position of the first one's stamp: changes made in between have a later position.
+ * @param hasOthers whether other requests have arrived since: they get their turn between two reads.
  */
 export async function readChanges(
   changes: SharedChanges,
@@ -77,18 +76,18 @@ export async function readChanges(
     note(wanted, page, chunk, from);
     from = chunk.reached;
     if (page.more || from >= end) break;
-    const isBesideOthers = hasOthers();
-    if (isBesideOthers) await sleep((performance.now() - began) * PAUSE);
+    const mustShare = hasOthers();
+    if (mustShare) await sleep((performance.now() - began) * PAUSE);
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
-    const bytes = isBesideOthers ? CHUNK_BYTES_BESIDE_OTHERS : CHUNK_BYTES;
+    const bytes = mustShare ? SHARED_CHUNK_BYTES : CHUNK_BYTES;
     const limit = Math.min(rowsOfChunk(wanted, page.bytes, bytes), request.pageSize - page.count + 1);
-    // Where few were found in a window, the rest is not looked for in windows.
+    // After a window with few changes the rest is read at once.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
     chunk = await readChunk(wanted, { ...start, lastDelivered: from }, { kinds, limit, upTo });
     if (chunk.stamp?.epochs === stamp?.epochs) continue;
-    // Its positions may mean other changes.
+    // With other epochs, positions may mean other changes.
     if (page.count === 0) return readChanges(changes, withDeadline, request, hasOthers);
     page.more = true;
     break;
@@ -98,7 +97,7 @@ export async function readChanges(
   return made;
 }
 
-/** Reads until the start and the kinds are right by the stamp of the snapshot that is read. */
+/** Reads until the start and the kinds agree with the stamp of the same snapshot. */
 async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }> {
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
@@ -122,7 +121,7 @@ function isSame(one: Start, other: Start): boolean {
   return one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo;
 }
 
-/** Reads a chunk, without the data of customers who are being erased. */
+/** Reads a chunk; data of customers who are being erased is left out. */
 async function readChunk(
   { changes, request: { storeId, feed, pageSize }, withDeadline }: Wanted,
   start: Start,
@@ -134,7 +133,7 @@ async function readChunk(
   return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
 
-/** The kinds of a feed that have changes behind a position: the others need not be read. Of one kind it is always read. */
+/** The kinds of a feed with changes after a position: the others need no read. A single kind is always read. */
 function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: number): Feed['kinds'] {
   if (position === Infinity) return [];
   if (kinds.length === 1 || positions === undefined) return kinds;
@@ -145,14 +144,14 @@ function hintOf({ changes, hintKey }: Wanted): FeedHint {
   return changes.hints.get(hintKey) ?? UNKNOWN;
 }
 
-/** Notes what a chunk says of the feed. */
+/** Updates the hint for the next read of the feed. */
 function note(wanted: Wanted, page: PageOf, { stamp, rows, reached }: Chunk, from: number): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
   wanted.changes.hints.set(wanted.hintKey, {
     positions: stamp.positions,
-    // Small ones may be followed by large ones.
+    // Large records may follow small ones.
     bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
     density: rows.length === 0 ? before.density : Math.min(rows.length / width, 1),
   });
@@ -164,8 +163,8 @@ function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): n
 }
 
 /**
- * Several kinds are read up to where as many changes as are asked for nearly always lie, or each would bring as many: two standard
- * deviations beyond where they lie on average.
+ * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly always enough changes lie before it: it is
+ * two standard deviations beyond the average.
  */
 function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
   const { density } = hintOf(wanted);
@@ -173,7 +172,7 @@ function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: nu
   return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
 }
 
-/** The entries of a page, as they are added. */
+/** Collects the entries of a page. */
 class PageOf {
   readonly #request: FeedRequest;
   readonly #offset: string;
@@ -181,7 +180,7 @@ class PageOf {
   count = 0;
   bytes = 0;
   last = 0;
-  /** Whether there are changes behind it. */
+  /** Whether more changes follow. */
   more = false;
 
   constructor(request: FeedRequest, offset: string) {
@@ -196,7 +195,7 @@ class PageOf {
       this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
       if (this.more) break;
       const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, this.#offset)}`;
-      // Each by itself: for a large string the garbage collector would look through everything.
+      // One buffer each: a large string would cost the garbage collector more.
       this.#parts.push(Buffer.from(entry, 'latin1'));
       this.count += 1;
       this.bytes += entry.length;
@@ -221,7 +220,7 @@ function pageOf(
   const next: Cursor = {
     generation: changes.mark,
     epoch: presentEpoch(stamp?.epochs),
-    // All that this snapshot holds is told with the last page.
+    // The last page delivers everything that the snapshot holds.
     lastDelivered: page.more ? page.last : snapshotPosition,
     snapshotPosition,
     skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
@@ -231,10 +230,10 @@ function pageOf(
   return { isEmpty: page.count === 0, stamp, next, body };
 }
 
-/** How every record begins. */
+/** The start of every record. */
 const BEFORE_ID = '{"id":"';
 
-/** Ids hold nothing that JSON escapes. */
+/** Ids need no escaping in JSON. */
 function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
   const { _id, kind, summary, offset: madeFor, erased } = row;
   const beginning = `{"kind":"${nameOfKind(kind)}",`;
@@ -244,7 +243,7 @@ function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
   const { parts } = FEED_KINDS[kind];
   const json = records === 'whole' && parts !== undefined ? parts.json(row) : summary;
   const record = shiftJson(redacted(json, erased), madeFor, offset);
-  // The record's own: to read it beside would cost as much as all else of the row.
+  // Taken from the record: reading `_id` too would double the cost of a row.
   const id = record.slice(BEFORE_ID.length, record.indexOf('"', BEFORE_ID.length));
   return `${beginning}"id":"${id}","deleted":false,"record":${record}}`;
 }

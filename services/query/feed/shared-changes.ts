@@ -1,7 +1,6 @@
 /**
- * Reads of changes from one generation: requests share them, whatever stores and feeds they are for. One aggregate brings for each
- * request the stamp of its store with the records and the deletions after its start, all in one snapshot, at the same cost at any
- * depth.
+ * Reads changes of one generation, for requests of all stores and feeds together. For each request one aggregate brings the stamp of its
+ * store, and the records and deletions after its start, in one snapshot. The cost is the same at any depth.
  */
 import type { Document } from 'mongodb';
 import { isDocumentTooLarge } from '#shared/errors.ts';
@@ -14,36 +13,35 @@ import { readSnapshot, type Source } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
-/** A record that changed, or a deletion: that has no `offset`, and a tombstone's `_id`. */
+/** A changed record, or a deletion: it has no `offset`, and the tombstone's `_id`. */
 export interface ChangeRow {
   _id: string;
   kind: EntityName;
   feed_position: number;
   summary: string;
-  /** Of a record; which other fields it has says its kind. */
+  /** Of a record. Its other fields depend on its kind. */
   offset?: string;
-  /** Whether the customer whom it names is being erased. */
+  /** The customer whom it names is being erased. */
   erased?: boolean;
 }
 
-/** A page of changes. */
 export interface ChangesPage {
   isEmpty: boolean;
   stamp: Stamp | null;
-  /** Where the next page goes on. */
+  /** Where the next page starts. */
   next: Cursor;
-  /** The answer, as bytes that all who share the page are sent: many follow the same store, and go on from the same place. */
+  /** The answer; shared, since many clients follow the same store from the same position. */
   body: Buffer;
 }
 
 /** Consecutive changes, and the store's stamp in the same snapshot. */
 export interface Chunk {
-  /** All changes after the start up to `reached`, in the order of their positions. */
+  /** All changes after the start up to `reached`, by position. */
   rows: readonly ChangeRow[];
   reached: number;
-  /** `null` while nothing of the store has arrived. */
+  /** `null` before the store's first event. */
   stamp: Stamp | null;
-  /** The page that begins with it, once it was made: requests that share the read share it. */
+  /** The page that starts with this chunk; requests that share the read share it. */
   page?: ChangesPage;
 }
 
@@ -56,31 +54,31 @@ export interface ChunkRequest extends Start {
   upTo: number;
   /** How many changes at most. */
   limit: number;
-  /** Of the page that it is for. */
+  /** Of the page. */
   pageSize: number;
-  /** Whether records are read together with the erasures that are under way. */
+  /** Whether to read erasures that are under way too, and leave out their customers' data. */
   redactErased: boolean;
 }
 
-/** What is read for one request. */
+/** The rows of one request. */
 type Row = Stamp & {
-  /** The request's number, where there are several. */
+  /** The request's number, if there are several. */
   request?: number;
   read?: { [E in EntityName]?: ChangeRow[] } & { deletions?: ChangeRow[] };
 };
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
-/** By how much less is asked for where it was too much for one document. */
+/** A read that exceeds one document is tried again with a fraction of the limit. */
 const LESS = 4;
 
 export class SharedChanges {
-  /** How cursors name the generation. */
+  /** The generation's name in cursors. */
   readonly mark: string;
   readonly hints: Caches['feeds'];
   readonly #source: Source;
   readonly #read: ReadOne<Chunk>;
 
-  /** @param source ends a read that the server keeps; requests that wait for it have deadlines of their own. */
+  /** @param source bounds each shared read; the requests have deadlines of their own. */
   constructor(source: Source, { feeds }: Caches) {
     this.hints = feeds;
     this.mark = generationMark(source.generation.marker.id);
@@ -97,14 +95,14 @@ export class SharedChanges {
     return found ?? { rows: [], reached: request.upTo, stamp: null };
   }
 
-  /** @returns for each request its chunk; none where nothing of the store has arrived. */
+  /** @returns each request's chunk; `undefined` before its store's first event. */
   async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
       return await this.#readTogether(requests);
     } catch (error) {
       if (!isDocumentTooLarge(error)) throw error;
       if (requests.every(({ limit }) => limit === 1)) throw error;
-      // Each by itself, or one with large records would make all smaller.
+      // Separately, so that only the request with large records gets fewer.
       const chunks = requests.map((request) =>
         this.#readMany([requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LESS) }]),
       );
@@ -126,7 +124,7 @@ export class SharedChanges {
   }
 }
 
-/** Stages that bring what one request is for. As arrays of one document: rows of their own cost the driver half as much again. */
+/** The stages of one request. Rows come as arrays in one document: separate rows would take 1.5 times as long. */
 function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const page = (match: Document, after: number): Document[] => [
@@ -135,7 +133,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
     { $limit: limit },
   ];
   const after = Math.max(lastDelivered, skipDeletionsUpTo);
-  // Nothing lies behind the place where the store stands now.
+  // `Infinity` is the store's present position: nothing follows it.
   const hasDeletions = kinds.length > 0 && after < upTo;
   const [only] = kinds;
   const entity = kinds.length === 1 && only !== undefined ? only : { $in: kinds };
@@ -146,7 +144,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
       ? [lookup(TOMBSTONES, [...page({ entity }, after), { $project: { feed_position: 1 } }], 'deletions')]
       : []),
     ...kinds.map((kind) => {
-      // Of stores' own records there is no index by position.
+      // The collection of stores' own records has no index by position.
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(COLLECTIONS[kind], [...page(itself, lastDelivered), ...shownOf(kind, request)], kind);
     }),
@@ -173,7 +171,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Docume
   return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
 }
 
-/** What was read, in the order of the positions, as far as all of it is there. */
+/** Merges the lists by position, up to the position at which all of them are complete. */
 function chunkOf(
   { kinds, limit, upTo }: ChunkRequest,
   { deletions = [], ...records }: Row['read'] & object,
@@ -188,7 +186,7 @@ function chunkOf(
   const [only = [], ...more] = lists.filter(({ length }) => length > 0);
   const all = more.length === 0 ? only : lists.flat().sort((a, b) => a.feed_position - b.feed_position);
   let reached = upTo;
-  // A list that is full may have more behind its last.
+  // A full list may continue after its last row.
   for (const list of lists) {
     const last = list.length < limit ? undefined : list.at(-1);
     if (last !== undefined) reached = Math.min(reached, last.feed_position);
@@ -197,7 +195,7 @@ function chunkOf(
   return { rows, reached };
 }
 
-/** Requests for the same are one. In JSON infinity is `null`. */
+/** Equal requests share a key. JSON has `null` for infinity. */
 function keyOf(request: ChunkRequest): string {
   return JSON.stringify(request);
 }

@@ -1,7 +1,7 @@
 /**
- * Watches one generation for all requests that wait for changes of its stores: one poll of the stamps serves all of them. Stamps are found
- * by the slices that wrote them, so that a poll costs what has changed, not how many wait. What no slice wrote (a retried dead letter, an
- * erasure in pieces, a restored database) is found by reading the stamp of every store with a waiter in turn, each once a second.
+ * Watches one generation for all requests that wait for changes: one poll of the stamps serves them all. A poll finds stamps by the slices
+ * that wrote them, so its cost grows with the changes, not with the waiters. Changes that no slice wrote (a retried dead letter, an erasure
+ * in pieces, a restored database) are found by reading the stamp of each waited store once a second.
  */
 import type { Document, Filter } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -13,11 +13,10 @@ import type { WithDeadline } from '../deadline.ts';
 
 /** Time between two polls. */
 const POLL_MS = 50;
-/** Time between two polls after a waiter got changes: as a rule more follow. */
+/** Time between two polls for half a second after a waiter got changes: more usually follow. */
 const BUSY_POLL_MS = 10;
-/** For how long after that polls are so frequent. */
 const BUSY_MS = 500;
-/** Without waiters; the first one wakes the watch. */
+/** Without waiters. The first waiter wakes the watch. */
 const IDLE_MS = 3_600_000;
 /** Within this time the stamp of every store with a waiter is read. */
 const ROUND_MS = 1_000;
@@ -32,14 +31,14 @@ export interface Known {
 }
 
 const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_end: 1 };
-/** With the read concern of pages, so that no page read later shows less. */
+/** The read concern of pages, so that a later page shows at least as much. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
 export interface WatchOptions {
   generation: Generation;
   withDeadline: WithDeadline;
   logger: Logger;
-  /** Whether requests are answered from this generation. */
+  /** Whether this generation answers requests. */
   isCurrent: () => boolean;
 }
 
@@ -47,12 +46,13 @@ export class Watch {
   readonly #options: WatchOptions;
   /** By store id. */
   readonly #stores = new Map<string, Set<Waiter>>();
-  /** The rest of the present round through the stores. */
+  /** The stores that this round has not read yet. */
   #round: MapIterator<string> | null = null;
-  /** Up to where the slices of each partition have been polled. */
+  /** The end of the last slice seen of each partition. */
   readonly #ends = new Map<number, number>();
-  /** When stores were last read in turn, and when a waiter last got changes. */
+  /** When stores were last read in turn. */
   #turnAt = -Infinity;
+  /** When a waiter last got changes. */
   #newsAt = -Infinity;
   readonly #polling: PeriodicTask;
 
@@ -67,8 +67,8 @@ export class Watch {
   }
 
   /**
-   * Begins to wait for changes of some kinds of records of a store. Call it before the read that may find none: the waiter is shown what
-   * changes after this call. Call `leave` afterwards.
+   * Starts a wait for changes of some kinds of a store's records. Call it before the read that may find none: the waiter gets every change
+   * after this call. Call `leave` at the end.
    */
   enter(storeId: string, kinds: readonly EntityName[]): Waiter {
     const waiter = new Waiter(storeId, kinds);
@@ -98,7 +98,7 @@ export class Watch {
   /** Polls while there are waiters. @returns when to poll again. */
   async #poll(): Promise<number> {
     if (this.#stores.size === 0) {
-      // Reset, or the next waiter would miss changes made while nobody polled.
+      // Reset, or the next waiter would miss changes made while there was no polling.
       this.#ends.clear();
       this.#round = null;
       this.#turnAt = -Infinity;
@@ -150,7 +150,7 @@ export class Watch {
     for (const storeId of inTurn) for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled();
   }
 
-  /** New partitions are polled from their checkpoint on, and so are those that a restored database set back. */
+  /** Polls new partitions from their checkpoint on, and those that a restored database set back. */
   async #readCheckpoints(): Promise<void> {
     const { generation, withDeadline } = this.#options;
     const checkpoints = generation.db.collection<{ partition: number; position: number }>(CHECKPOINTS);
@@ -163,7 +163,7 @@ export class Watch {
     }
   }
 
-  /** The stores whose turn it is; the next poll begins a new round when one is complete. */
+  /** The stores to read now. After the last one a new round begins. */
   #inTurn(most: number): string[] {
     this.#round ??= this.#stores.keys();
     const turn = [...this.#round.take(most)];
@@ -176,9 +176,9 @@ export class Waiter {
   readonly storeId: string;
   readonly #kinds: readonly EntityName[];
   #shown: Shown | null = null;
-  /** Whether the wait is over: its time, the generation or the service ended. */
+  /** Its time, the generation or the service ended. */
   isOver = false;
-  /** The known state beyond which it waits, and what ends the waiting. */
+  /** The state that it knows, and the end of its wait. */
   #waiting: { known: Known | null; resolve: () => void } | null = null;
 
   constructor(storeId: string, kinds: readonly EntityName[]) {
@@ -186,49 +186,49 @@ export class Waiter {
     this.#kinds = kinds;
   }
 
-  /** The last positions of the store's kinds, as they were polled last. */
+  /** The positions of the store's kinds at the last poll. */
   get positions(): Stamp['positions'] {
     return this.#shown?.positions;
   }
 
   /**
-   * Resolves when the store has moved on from what is known, or the wait is over.
-   * @param known `null` where the store could not be read: then it resolves with the next poll of the store.
+   * Resolves when the store has changes that are not known, or the wait is over.
+   * @param known `null` if the store could not be read: then the next poll of the store resolves it.
    */
   moved(known: Known | null): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting = { known, resolve };
-      if (this.isOver || (known !== null && this.#isNews(known))) this.#tell();
+      if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
     });
   }
 
-  /** Takes a polled state of the store. @returns whether that ends the waiting. */
+  /** Takes a polled state of the store. @returns whether it ends the wait. */
   show(shown: Shown): boolean {
     this.#shown = shown;
     const known = this.#waiting?.known;
     const isNews = known === null || (known !== undefined && this.#isNews(known));
-    if (isNews) this.#tell();
+    if (isNews) this.#resolve();
     return isNews;
   }
 
-  /** The store was polled, and may have no stamp. */
+  /** Called after each poll of the store, which may have no stamp. */
   polled(): void {
-    if (this.#waiting?.known === null) this.#tell();
+    if (this.#waiting?.known === null) this.#resolve();
   }
 
   end(): void {
     this.isOver = true;
-    this.#tell();
+    this.#resolve();
   }
 
-  /** Another epoch: another process gives positions now, or a restored database gives them again. */
+  /** With another epoch, positions may repeat: another process gives them, or the database was restored. */
   #isNews({ position, epochs }: Known): boolean {
     if (this.#shown === null) return false;
     const { positions } = this.#shown;
     return this.#shown.epochs !== epochs || this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position);
   }
 
-  #tell(): void {
+  #resolve(): void {
     this.#waiting?.resolve();
     this.#waiting = null;
   }

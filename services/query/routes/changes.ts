@@ -1,7 +1,6 @@
 /**
- * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once or, where it may
- * wait, once there are changes.
- * While it waits it costs its connection and a few hundred bytes: no reads, no place among the requests in flight.
+ * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once, or with `wait` when
+ * there are changes. A waiting request takes a connection and some memory, but no reads and no place among the requests in flight.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -34,18 +33,23 @@ import { isUnavailable } from '#shared/errors.ts';
 const parameters = {
   records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
     description:
-      '`summary`: records as lists show them. `whole`: with everything that belongs to the record itself, so that no second request is needed.',
+      '`summary`: records as lists show them. `whole`: with everything that belongs to the record itself, ' +
+      'so that no second request is needed.',
   }),
   after: optional(cursor, {
     description:
-      '`next` of the answer to continue from, or `now` for later changes only. Without it the feed starts at the beginning: every existing record, and no earlier deletions.',
+      '`next` of the answer to continue from, or `now` for later changes only. ' +
+      'Without it the feed starts at the beginning: every existing record, and no earlier deletions.',
   }),
   page_size: withDefault(changesPageSize, 20, {
-    description: `The most changes in an answer. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. An answer ends with the record that passes 4 MiB: \`more\` alone says whether there are more.`,
+    description:
+      `The most changes in an answer. More than ${MAX_CHANGES} counts as ${MAX_CHANGES}. ` +
+      'An answer ends with the record that passes 4 MiB: `more` alone says whether there are more.',
   }),
   wait: withDefault(waitSeconds, 0, {
     description:
-      'How many seconds to hold the answer while there are no changes; above 30 counts as 30. The answer comes as soon as something changes, otherwise without results. `HEAD` does not wait.',
+      'How many seconds to hold the answer while there are no changes; above 30 counts as 30. ' +
+      'The answer comes as soon as something changes, otherwise without results. `HEAD` does not wait.',
   }),
 };
 
@@ -83,7 +87,7 @@ function storeChangesEndpoint(): Route {
     {
       path: '/api/changes',
       scopes: SCOPES,
-      // What is wrong with the kinds is said before the scopes are looked at, which follow from them.
+      // The scopes follow from the kinds: wrong kinds are 422 before the 403.
       scopesOf: (query) => scopesOf(kindsNamed(readKinds(query))),
       parameters: { kinds, ...parameters },
       operationId: 'followChanges',
@@ -116,11 +120,11 @@ async function answer(
     return sendBody(reply, body);
   }
   const body = await holdAnswer(request, reply, followed, seconds);
-  // Nobody may be there any longer who could be answered.
+  // The client may be gone.
   return body === null ? reply.hijack() : sendBody(reply, body);
 }
 
-/** @throws {Refused} for a cursor that is none, or one of another store, environment or feed. */
+/** @throws {Refused} if the cursor is malformed or of another store, environment or feed. */
 function cursorIn(scope: CursorScope, text: string | null): After {
   if (text === null || text === NOW) return text;
   const found = decodeCursor(scope, text);
@@ -141,13 +145,13 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 `.trim();
 }
 
-/** What was seen of a store is read a moment later from a snapshot that may not hold it yet. */
+/** A snapshot may be older than the poll that saw the change: the page is read again after this time. */
 const BEHIND_MS = 20;
 
-/** How often somebody who waits asks for a generation where there is none. */
+/** How often a waiting request looks for a generation while there is none. */
 const NO_GENERATION_MS = 250;
 
-/** The body of an answer that waits for changes; `null` where the client is gone. */
+/** The body of an answer that waits for changes; `null` if the client is gone. */
 async function holdAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -159,7 +163,7 @@ async function holdAnswer(
   const began = performance.now();
   const until = began + seconds * 1_000;
   let page: ChangesPage | null = null;
-  // Again where meanwhile another generation began to answer.
+  // Again if another generation has begun to answer meanwhile.
   while (page === null && !socket.destroyed && !services.isClosing() && performance.now() < until) {
     page = await waitForChanges(request, reply, feed, until);
   }
@@ -169,7 +173,7 @@ async function holdAnswer(
   try {
     return (page ?? (await read(services, feed))).body;
   } finally {
-    // Every time, and last: nobody has to know which of the steps above took long (rule R10.7).
+    // Always, and last, since any of the steps above may take long (rule R10.7).
     await services.reauthorize(request, reply, scopesOf(feed.feed.kinds));
   }
 }
@@ -184,12 +188,12 @@ async function read(
   const { begun } = services.admission;
   const hasOthers = () => services.admission.begun > begun;
   const page = await readChanges(changes, services.deadlineFor(feed.environment), feed, hasOthers);
-  // Where nothing is there yet, what comes next is not to be missed.
+  // From the first read on the position is known, so that later changes are not missed.
   if (feed.after === NOW) feed.after = page.next;
   return page;
 }
 
-/** Resolves when there are changes, with them; with `null` when the time, the generation or the service ends. */
+/** Resolves with the changes once there are some; with `null` when the time, the generation or the service ends. */
 async function waitForChanges(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -209,7 +213,7 @@ async function waitForChanges(
   const end = () => waiter.end();
   const timer = setTimeout(end, until - performance.now());
   const { socket } = request.raw;
-  // Sockets on which nothing happens are cut off otherwise.
+  // Otherwise the idle socket would be closed.
   socket.setTimeout(0);
   reply.raw.once('close', end);
   metrics.waiting.inc();
@@ -233,7 +237,7 @@ async function waitForChanges(
   }
 }
 
-/** While MongoDB is away a wait goes on. */
+/** An outage of MongoDB does not end a wait. */
 function nothingWhileUnavailable(error: unknown): null {
   if (isUnavailable(error)) return null;
   throw error;
