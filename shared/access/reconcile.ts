@@ -34,9 +34,16 @@ export interface Reconciliation {
   revokedInRedis: GrantedKey[];
 }
 
-export async function reconcileAccess(options: ReconcileOptions): Promise<Reconciliation> {
+export function newReconciliation(): Reconciliation {
+  return { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
+}
+
+/** @param found is filled as the work proceeds: an interrupted reconciliation has repaired something too. */
+export async function reconcileAccess(
+  options: ReconcileOptions,
+  found: Reconciliation = newReconciliation(),
+): Promise<Reconciliation> {
   const { master, control, prefix, environments } = options;
-  const found: Reconciliation = { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
   // First, since they are few. A command that revokes one meanwhile ends it in Redis itself.
   // Also those that have expired by this machine's clock, which may be wrong.
   const filter = { environment: { $in: [...environments] } };

@@ -7,7 +7,13 @@ import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import { heartbeatKey } from '#shared/access/grants.ts';
-import { findPending, type PendingAccess, publishPending, reconcileAccess } from '#shared/access/reconcile.ts';
+import {
+  findPending,
+  newReconciliation,
+  type PendingAccess,
+  publishPending,
+  reconcileAccess,
+} from '#shared/access/reconcile.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -198,12 +204,16 @@ export class RedisGate {
   async #reconcile(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
     const startedAt = performance.now();
-    const found = await reconcileAccess({ ...this.#options, bounded: this.#bounded, signal });
+    const found = newReconciliation();
+    try {
+      await reconcileAccess({ ...this.#options, bounded: this.#bounded, signal }, found);
+    } finally {
+      metrics.reconciliationRepairs.inc({ kind: 'record' }, found.repaired);
+      metrics.reconciliationRepairs.inc({ kind: 'session' }, found.sessionsEnded);
+    }
     const seconds = (performance.now() - startedAt) / 1_000;
     const { compared, repaired, sessionsEnded, ahead } = found;
     metrics.reconciliationSeconds.observe(seconds);
-    metrics.reconciliationRepairs.inc({ kind: 'record' }, repaired);
-    metrics.reconciliationRepairs.inc({ kind: 'session' }, sessionsEnded);
     logger.info(
       { compared, repaired, sessions_ended: sessionsEnded, ahead, seconds: Number(seconds.toFixed(3)) },
       'Redis is reconciled with MongoDB',
