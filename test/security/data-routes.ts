@@ -22,7 +22,7 @@ export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
   });
 }
 
-const namesOf = (parameters: readonly { name: string }[]) => parameters.map(({ name }) => name);
+const namesOf = (parameters: readonly { name?: unknown }[]) => parameters.map(({ name }) => String(name));
 
 /** The address of an endpoint with the parameters that it requires, and others. */
 export function targetOf({ path, required }: DataRoute, id: string, more: readonly string[] = []): string {
