@@ -1,11 +1,12 @@
 /** More brokers than partitions: there kafkajs sends heartbeats for a member whose work is blocked, which is to deceive nobody. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import type { LogLine, ServiceProcess } from '#test/service-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
-import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
-import { SESSION_TIMEOUT_MS, startTrial, type Trial } from './trial.ts';
+import { startKafkaCluster } from './servers/kafka-cluster.ts';
+import { SESSION_TIMEOUT_MS, startTrial } from './trial.ts';
 
 const isAssignment = ({ msg, topic }: LogLine) =>
   msg === 'partitions are assigned' && String(topic).startsWith('store-changes');
@@ -18,12 +19,11 @@ interface Projector {
 const assignmentsOf = ({ process }: Projector) => process.lines.filter(isAssignment);
 
 describe('two projectors of one partition on three brokers, of which the one that has it is blocked', () => {
-  let kafka: KafkaCluster;
-  let trial: Trial;
   const projectors: Projector[] = [];
+  afterAll(() => Promise.all(projectors.map(({ mongodb }) => mongodb.close())));
+  const kafka = useMade(() => startKafkaCluster(3));
+  const trial = useMade(() => startTrial({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
   beforeAll(async () => {
-    kafka = await startKafkaCluster(3);
-    trial = await startTrial({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } });
     const { port } = new URL(process.env['MONGODB_URI'] ?? '');
     for (let count = 0; count < 2; count += 1) {
       const mongodb = await startTcpProxy({ host: '127.0.0.1', port: Number(port) });
@@ -37,9 +37,6 @@ describe('two projectors of one partition on three brokers, of which the one tha
   });
   afterAll(async () => {
     await Promise.all(projectors.map(({ mongodb }) => mongodb.restore()));
-    await trial?.close();
-    await Promise.all(projectors.map(({ mongodb }) => mongodb.close()));
-    await kafka?.close();
   });
 
   /** The one that was assigned the partition last. */

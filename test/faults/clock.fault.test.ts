@@ -1,25 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SESSION_TIMEOUT_MS, startTrial, type Trial } from './trial.ts';
+import { describe, expect, it } from 'vitest';
+import { useFolder } from '#test/folder.ts';
+import { useMade } from '#test/hooks.ts';
+import { SESSION_TIMEOUT_MS, startTrial } from './trial.ts';
 
 const HOUR = 3_600_000;
 /** How far the clock is ahead, one after the other. */
 const JUMPS = [HOUR, -HOUR, 48 * HOUR, 0, -48 * HOUR, 0];
 
 describe('a projector whose clock jumps', () => {
-  let trial: Trial;
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-clock-'));
-    trial = await startTrial();
-  });
-  afterAll(async () => {
-    await trial?.close();
-    await rm(folder, { recursive: true, force: true });
-  });
+  const folder = useFolder();
+  const trial = useMade(() => startTrial());
 
   it('goes on, or starts again where it was set back, and takes nothing from another one whose clock is right', async () => {
     const file = join(folder, 'ahead');

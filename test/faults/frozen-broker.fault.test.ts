@@ -1,25 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useMade } from '#test/hooks.ts';
+import { createInstallation, eventually } from '#test/installation.ts';
 import { runCommand } from '../services/admin/run-command.ts';
-import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
 const CALLS = 8;
 
 describe('three Kafka brokers, of which the first that is named is frozen', () => {
-  let kafka: KafkaCluster;
-  let installation: Installation;
+  const kafka = useMade(() => startKafkaCluster(3));
+  const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
   beforeAll(async () => {
-    kafka = await startKafkaCluster(3);
-    installation = await createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } });
     for (const name of ['store-changes', 'store-access']) await kafka.inSync(`${name}.${installation.environment}`);
   });
-  afterAll(async () => {
-    // Frozen brokers take no part in the removal of topics.
-    await kafka?.servers[0]?.kill();
-    await installation?.close();
-    await kafka?.close();
-  });
+  // Frozen brokers take no part in the removal of topics.
+  afterAll(() => kafka.servers[0]?.kill());
 
   it('every command works once the others lead its partitions', async () => {
     kafka.servers[0]?.freeze();

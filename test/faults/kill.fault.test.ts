@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTrial, type Trial } from './trial.ts';
+import { describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
+import { startTrial } from './trial.ts';
 
 /** Half of them at a random instant, half between a transaction's last write and its commit. */
 const KILLS = 50;
 
 describe('a projector that is killed and started again', () => {
-  let trial: Trial;
-  beforeAll(async () => {
-    trial = await startTrial({ eventsPerSecond: 100 });
-  });
-  afterAll(() => trial?.close());
+  const trial = useMade(() => startTrial({ eventsPerSecond: 100 }));
 
   it(
     `applies every event once through ${KILLS} kills, and is back within three seconds`,

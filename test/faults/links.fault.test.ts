@@ -1,39 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
-import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
-import { startTrial, type Trial } from './trial.ts';
+import { describe, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startKafkaCluster } from './servers/kafka-cluster.ts';
+import { startTrial } from './trial.ts';
 
 /** How long a connection is cut, silent or slow: longer than a session lasts. */
 const FAULT_MS = 3_000;
 const SLOW_MS = 20;
 
 describe('connections of the projector', () => {
-  let kafka: KafkaCluster;
-  let mongodb: TcpProxy;
-  let trial: Trial;
-  beforeAll(async () => {
-    kafka = await startKafkaCluster(1);
+  const kafka = useMade(() => startKafkaCluster(1));
+  const mongodb = useMade(() => {
     const { port } = new URL(process.env['MONGODB_URI'] ?? '');
-    mongodb = await startTcpProxy({ host: '127.0.0.1', port: Number(port) });
-    trial = await startTrial({
+    return startTcpProxy({ host: '127.0.0.1', port: Number(port) });
+  });
+  const trial = useMade(() =>
+    startTrial({
       settings: { KAFKA_BROKERS: kafka.brokers },
       disturbedSettings: {
         KAFKA_BROKERS: kafka.proxied,
         // By this address alone: a replica set's members would be found beside the proxy.
         MONGODB_URI: `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`,
       },
-    });
-    trial.start();
-    await trial.movesOn();
-  });
-  afterAll(async () => {
-    await trial?.close();
-    await mongodb?.close();
-    await kafka?.close();
-  });
+    }),
+  );
 
   it('are cut, slowed, silent and half-open, and everything is applied once', async () => {
+    trial.start();
+    await trial.movesOn();
     const rows: { fault: string; recoveriesMs: number[]; boundMs: number }[] = [];
     for (const [name, proxy] of [['Kafka', kafka.proxy] as const, ['MongoDB', mongodb] as const]) {
       const row = (fault: string, recovery: number, boundMs: number) =>

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { order, type OwnServers, startOwnServers } from '#test/own-servers.ts';
+import { order, startOwnServers } from '#test/own-servers.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { runJson } from '../services/admin/run-command.ts';
 import { note } from './results.ts';
@@ -9,15 +10,13 @@ import { note } from './results.ts';
 const BOUND_MS = 60_000;
 
 describe('the servers of one environment alone', () => {
-  let servers: OwnServers;
+  // One that is away is known to be in this time.
+  const servers = useMade(() => startOwnServers({ MONGODB_READ_TIMEOUT_MS: '2000' }));
   beforeAll(async () => {
-    // One that is away is known to be in this time.
-    servers = await startOwnServers({ MONGODB_READ_TIMEOUT_MS: '2000' });
     await servers.service.apply([order('o1')], servers.common);
     await servers.service.apply([order('o1')], servers.own);
     await servers.answers(servers.own, ['o1']);
   });
-  afterAll(() => servers?.close());
 
   /** Waits until everything of the environment is answered, and notes how long that took. */
   async function recovers(fault: string, began: number, ids: string[]): Promise<void> {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { withAdmin } from '#test/topics.ts';
-import { startTrial, type Trial } from './trial.ts';
+import { startTrial } from './trial.ts';
 
 describe('a topic that is given more partitions', () => {
-  let trial: Trial;
-  beforeAll(async () => {
-    trial = await startTrial({ partitions: 2 });
-  });
-  afterAll(() => trial?.close());
+  const trial = useMade(() => startTrial({ partitions: 2 }));
 
   it('is applied to the same end, although stores move between partitions', async () => {
     const projectors = [trial.start(), trial.start()];

@@ -1,18 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { backUp, restore } from '#test/backup.ts';
 import { readModels } from '#test/read-models.ts';
-import { startTrial, type Trial } from './trial.ts';
+import { startTrial } from './trial.ts';
 
 const RESTORES = 4;
 
 describe('a MongoDB that is restored from an older backup beneath running projectors', () => {
-  let trial: Trial;
-  beforeAll(async () => {
-    trial = await startTrial({ eventsPerSecond: 50 });
-  });
-  afterAll(() => trial?.close());
+  const trial = useMade(() => startTrial({ eventsPerSecond: 50 }));
 
   it('is applied again what it lost, while new events come', async () => {
     const recoveriesMs: number[] = [];

@@ -1,34 +1,14 @@
 /** A Kafka that is away is seen from outside: metrics say so and keep the last lag known, and the log is not flooded. */
-import { Writable } from 'node:stream';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { type RunningProjector, startProjector } from '../../services/projector/projector.ts';
-import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
+import { useMade } from '#test/hooks.ts';
+import { createInstallation, eventually } from '#test/installation.ts';
+import { startProjector } from '../../services/projector/projector.ts';
+import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
-let kafka: KafkaCluster;
-let installation: Installation;
-let projector: RunningProjector;
-const lines: { level: number; msg: string }[] = [];
-beforeAll(async () => {
-  kafka = await startKafkaCluster(1);
-  installation = await createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } });
-  const log = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(JSON.parse(chunk.toString()) as (typeof lines)[number]);
-      done();
-    },
-  });
-  const config = readConfig({ ...installation.env, KAFKA_BROKERS: kafka.proxied });
-  projector = await startProjector(config, createLogger('projector', 'info', log));
-});
-afterAll(async () => {
-  await kafka?.proxy.restore();
-  await projector?.stop();
-  await installation?.close();
-  await kafka?.close();
-});
+const kafka = useMade(() => startKafkaCluster(1));
+const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
 
 interface Shown {
   get: () => Promise<{ values: { value: number }[] }>;
@@ -37,6 +17,13 @@ interface Shown {
 const valuesOf = async (metric: Shown) => (await metric.get()).values.map(({ value }) => value);
 
 it('is told by metrics, which keep the last lag known, and by a line a minute for each failure', async () => {
+  const lines: { msg: string }[] = [];
+  const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as { msg: string }) });
+  const projector = await startProjector(readConfig({ ...installation.env, KAFKA_BROKERS: kafka.proxied }), logger);
+  onTestFinished(async () => {
+    await kafka.proxy.restore();
+    await projector.stop();
+  });
   const { kafkaConnected, lag, fetched } = projector.metrics;
   const consumers = 2;
   const partitions = 4;

@@ -1,15 +1,16 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
 import { keyEvent } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useMade } from '#test/hooks.ts';
+import { createInstallation, eventually } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
-import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
-import { startTrial, type Trial } from './trial.ts';
+import { startKafkaCluster } from './servers/kafka-cluster.ts';
+import { startTrial } from './trial.ts';
 
 const PARTITIONS = 3;
 /** The partition whose log is damaged. */
@@ -49,20 +50,14 @@ async function damageLast(file: string, damage: (batch: Buffer) => void): Promis
 }
 
 describe('a damaged record batch', () => {
-  let kafka: KafkaCluster;
-  let trial: Trial;
-  beforeAll(async () => {
-    kafka = await startKafkaCluster(1);
-    trial = await startTrial({
+  const kafka = useMade(() => startKafkaCluster(1));
+  const trial = useMade(() =>
+    startTrial({
       partitions: PARTITIONS,
       settings: { KAFKA_BROKERS: kafka.brokers },
       disturbedSettings: { KAFKA_BROKERS: kafka.proxied },
-    });
-  });
-  afterAll(async () => {
-    await trial?.close();
-    await kafka?.close();
-  });
+    }),
+  );
 
   /** The reasons that the projector shows for its partitions. */
   const shown = async (projector: ServiceProcess) => {
@@ -119,14 +114,11 @@ describe('a damaged record batch', () => {
 });
 
 describe('a record batch whose length is destroyed', () => {
-  let kafka: KafkaCluster;
-  let installation: Installation;
-  let projector: ServiceProcess;
-  let topic: string;
-  beforeAll(async () => {
-    kafka = await startKafkaCluster(1);
-    installation = await createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } });
-    topic = changesTopic(installation.environment);
+  const kafka = useMade(() => startKafkaCluster(1));
+  const installation = useMade(() => createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
+
+  it('is passed by up to an offset that the log has and that cannot be read either', async () => {
+    const topic = changesTopic(installation.environment);
     // Each has an entry in the index of the log, by which a broker finds it without reading what lies before.
     for (let offset = 0; offset < 4; offset += 1) {
       await installation.send(topic, [{ key: 's1', value: 'no event'.repeat(1_000) }]);
@@ -135,16 +127,8 @@ describe('a record batch whose length is destroyed', () => {
     const { bytes = 0 } = batchHeader(await log.readFile(), 0) ?? {};
     await log.write(Buffer.from([0, 0, 0, 20]), 0, 4, bytes + LENGTH_AT);
     await log.close();
-    projector = startService('projector', installation.env);
-  });
-  afterAll(async () => {
-    projector?.kill('SIGKILL');
-    await projector?.ended;
-    await installation?.close();
-    await kafka?.close();
-  });
-
-  it('is passed by up to an offset that the log has and that cannot be read either', async () => {
+    const projector = startService('projector', installation.env);
+    onTestFinished(() => killAll([projector]));
     await projector.logged(({ level }) => level === 60);
     const place = ['--topic', topic, '--partition', '0', '--offset', '1', '--yes'];
     const skip = (...to: string[]) => runCommand(installation.env, ['dead-letters', 'skip', ...place, ...to]);

@@ -33,37 +33,6 @@ const DATA = {
 type Kind = keyof typeof DATA;
 const KINDS = Object.keys(DATA) as Kind[];
 
-/** What may happen in the world, and how often by weight. */
-type Action = keyof typeof ACTIONS;
-const ACTIONS = {
-  publish: 40,
-  burst: 6,
-  poison: 3,
-  gap: 4,
-  transaction: 3,
-  unreadable: 2,
-  damage: 1,
-  retention: 2,
-  loseEnd: 0.3,
-  makeAnew: 0.2,
-  kill: 4,
-  freeze: 4,
-  resume: 4,
-  join: 5,
-  leave: 2,
-  cut: 3,
-  mend: 4,
-  tight: 2,
-  backup: 4,
-  restore: 3,
-  retry: 5,
-  erase: 10,
-  rebuild: 2,
-  flip: 3,
-  rollback: 1,
-  follow: 12,
-} as const;
-
 export interface History {
   seed: number;
   steps: number;
@@ -151,7 +120,7 @@ class World implements WorldOfProjectors {
     for (let number = 0; number < 2; number += 1) this.#join();
     this.#rebalance();
     for (let count = 0; count < actions; count += 1) {
-      this.#act(this.#choose());
+      this.#act();
       await this.#pass(this.random.below(this.random.chance(0.1) ? 3_000 : 60));
       if (this.random.chance(0.1)) await this.#checkTrees();
     }
@@ -163,103 +132,73 @@ class World implements WorldOfProjectors {
     while (await this.scheduler.step(until)) if (this.#violation !== null) throw this.#violation;
   }
 
-  #choose(): Action {
-    const all = Object.entries(ACTIONS) as [Action, number][];
-    let at = this.random.next() * all.reduce((sum, [, weight]) => sum + weight, 0);
-    for (const [action, weight] of all) {
-      at -= weight;
-      if (at < 0) return action;
-    }
-    return 'publish';
+  /** What may happen in the world: how often by weight, and what it does, to a partition where it needs one. */
+  readonly #actions: readonly [weight: number, act: (partition: number) => void][] = [
+    [40, () => this.#publish()],
+    [6, () => this.#burst()],
+    [3, (partition) => this.#poison(partition)],
+    [4, (partition) => this.#leaveGap(partition)],
+    [3, (partition) => this.#transact(partition)],
+    [2, (partition) => this.#unreadable(partition, 'malformed')],
+    [1, (partition) => this.#unreadable(partition, 'corrupt')],
+    [2, (partition) => this.#deleteApplied(partition)],
+    [0.3, (partition) => this.#loseEnd(partition)],
+    [0.2, (partition) => this.#makeAnew(partition)],
+    [4, () => this.#kill()],
+    [4, () => this.#freeze()],
+    [4, () => this.#resume()],
+    [5, () => this.#joinOthers()],
+    [2, () => this.#leave()],
+    [3, () => this.#cut()],
+    [4, () => this.#mend()],
+    [2, () => (this.#server.faults.maxWrites = 60)],
+    [4, () => this.#backUp()],
+    [3, () => this.#restore()],
+    [5, () => this.#retry()],
+    [10, () => this.#erase()],
+    [2, () => this.#rebuild()],
+    [3, () => this.#flip()],
+    [1, () => this.#rollBack()],
+    [12, () => this.#follow(this.random.pick(this.#followers))],
+  ];
+
+  #act(): void {
+    let at = this.random.next() * this.#actions.reduce((sum, [weight]) => sum + weight, 0);
+    const chosen = this.#actions.find(([weight]) => (at -= weight) < 0);
+    chosen?.[1](this.random.below(this.logs.length));
   }
 
-  #act(action: Action): void {
-    const { random } = this;
-    const partition = random.below(this.logs.length);
+  #burst(): void {
+    for (let count = 5 + this.random.below(30); count > 0; count -= 1) this.#publish();
+  }
+
+  #poison(partition: number): void {
+    this.trace(`poison in ${partition}`);
     const log = this.#logOf(partition);
-    switch (action) {
-      case 'publish':
-        this.#publish();
-        return;
-      case 'burst':
-        for (let count = 5 + random.below(30); count > 0; count -= 1) this.#publish();
-        return;
-      case 'poison':
-        this.trace(`poison in ${partition}`);
-        return this.#noted(partition, log.append(this.#storeIn(partition), 'no event', this.scheduler.now));
-      case 'gap':
-        if (random.chance(0.5)) log.appendGap(1 + random.below(3));
-        else {
-          log.skipOffsets(1 + random.below(3));
-          this.#publish(this.#storeIn(partition));
-        }
-        return this.#wake();
-      case 'transaction':
-        return this.#transact(partition);
-      case 'unreadable':
-        // In another log than the applied one it would hide what it stands for.
-        if (this.#isOther(partition)) return;
-        this.trace(`an unreadable batch in ${partition}`);
-        return this.#noted(partition, log.appendUnreadable(1 + random.below(3), 'malformed'));
-      case 'damage': {
-        if (this.#isOther(partition)) return;
-        const entry = log.appendUnreadable(1 + random.below(3), 'corrupt');
-        this.trace(`a damaged batch in ${partition} at ${entry.from}`);
-        this.scheduler.after(random.below(20_000), null, () => this.#skips.set(`${partition}/${entry.from}`, entry.to));
-        return this.#noted(partition, entry);
-      }
-      case 'retention':
-        return this.#deleteApplied(partition);
-      case 'loseEnd':
-        return this.#loseEnd(partition);
-      case 'makeAnew':
-        return this.#makeAnew(partition);
-      case 'kill':
-        return this.#kill();
-      case 'freeze':
-        return this.#freeze();
-      case 'resume':
-        return this.#resume();
-      case 'join':
-        if (this.#running().length < 3) this.#join();
-        return this.#rebalance();
-      case 'leave':
-        return this.#leave();
-      case 'cut':
-        this.trace('MongoDB is away, or loses answers');
-        if (random.chance(0.3)) this.#server.faults.isAway = true;
-        else this.#server.faults.lost = random.next() * 0.3;
-        return;
-      case 'mend':
-        return this.#mend();
-      case 'tight':
-        this.#server.faults.maxWrites = 60;
-        return;
-      case 'backup':
-        this.trace('backup');
-        this.#backup = this.#server.state;
-        return;
-      case 'restore':
-        return this.#restore();
-      case 'retry':
-        return this.#retry();
-      case 'erase':
-        return this.#erase();
-      case 'rebuild':
-        if (this.#generations.length > 1) return;
-        this.trace('rebuild begins');
-        this.#generations = [LIVE, NEXT];
-        return this.#rebalance();
-      case 'flip':
-        return this.#flip();
-      case 'rollback':
-        if (this.#answering === LIVE) return;
-        this.trace('rollback');
-        this.#answering = LIVE;
-        return;
-      case 'follow':
-        return this.#follow(random.pick(this.#followers));
+    this.#noted(partition, log.append(this.#storeIn(partition), 'no event', this.scheduler.now));
+  }
+
+  #leaveGap(partition: number): void {
+    const log = this.#logOf(partition);
+    if (this.random.chance(0.5)) log.appendGap(1 + this.random.below(3));
+    else {
+      log.skipOffsets(1 + this.random.below(3));
+      this.#publish(this.#storeIn(partition));
     }
+    this.#wake();
+  }
+
+  /** A batch that cannot be read. A damaged one stops the partition until an operator skips it. */
+  #unreadable(partition: number, reason: 'malformed' | 'corrupt'): void {
+    // In another log than the applied one it would hide what it stands for.
+    if (this.#isOther(partition)) return;
+    const entry = this.#logOf(partition).appendUnreadable(1 + this.random.below(3), reason);
+    this.trace(`a batch in ${partition} is ${reason} at ${entry.from}`);
+    if (reason === 'corrupt') {
+      const skip = () => this.#skips.set(`${partition}/${entry.from}`, entry.to);
+      this.scheduler.after(this.random.below(20_000), null, skip);
+    }
+    this.#noted(partition, entry);
   }
 
   #publish(storeId = this.random.pick(STORES)): Entry {
@@ -384,6 +323,11 @@ class World implements WorldOfProjectors {
     this.#projectors.push(projector);
   }
 
+  #joinOthers(): void {
+    if (this.#running().length < 3) this.#join();
+    this.#rebalance();
+  }
+
   #kill(): void {
     const victim = this.random.pick([...this.#projectors, null]);
     if (victim === null) return;
@@ -444,8 +388,19 @@ class World implements WorldOfProjectors {
     }
   }
 
+  #cut(): void {
+    this.trace('MongoDB is away, or loses answers');
+    if (this.random.chance(0.3)) this.#server.faults.isAway = true;
+    else this.#server.faults.lost = this.random.next() * 0.3;
+  }
+
   #mend(): void {
     Object.assign(this.#server.faults, { lost: 0, isAway: false, maxWrites: Infinity });
+  }
+
+  #backUp(): void {
+    this.trace('backup');
+    this.#backup = this.#server.state;
   }
 
   #restore(to = this.#backup): void {
@@ -503,6 +458,19 @@ class World implements WorldOfProjectors {
     for (const projector of this.#running()) void projector.erase().catch(this.#expectFault);
   }
 
+  #rebuild(): void {
+    if (this.#generations.length > 1) return;
+    this.trace('rebuild begins');
+    this.#generations = [LIVE, NEXT];
+    this.#rebalance();
+  }
+
+  #rollBack(): void {
+    if (this.#answering === LIVE) return;
+    this.trace('rollback');
+    this.#answering = LIVE;
+  }
+
   /** The pointer moves once the next generation has reached the live one everywhere. */
   #flip(): void {
     if (this.#generations.length === 1 || this.#answering === NEXT) return;
@@ -543,16 +511,17 @@ class World implements WorldOfProjectors {
     this.#compare(follower, state);
   }
 
-  #compare(follower: Follower, state: State): void {
+  /** @param isFinal whether nothing goes wrong any longer: then it has exactly what is stored. */
+  #compare(follower: Follower, state: State, isFinal = false): void {
     const { storeId, copy, name } = follower;
     const records = recordsOf(state, this.#answering, storeId);
     for (const [key, sequence] of records) {
       const has = copy.get(key);
       // After a flip some of what it has is newer: the former generation may have been ahead.
-      if (has === undefined || has < sequence)
+      if (isFinal ? has !== sequence : has === undefined || has < sequence)
         throw new Violation(`${name} missed ${key} ${sequence}: it has ${has ?? 'nothing'}`);
     }
-    if (this.#generations.length > 1) return;
+    if (this.#generations.length > 1 && !isFinal) return;
     for (const key of copy.keys())
       if (!records.has(key)) throw new Violation(`${name} was not told that ${key} was deleted`);
   }
@@ -581,14 +550,7 @@ class World implements WorldOfProjectors {
       // What only the lost end held was told, and no other generation knows of it.
       if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`))) continue;
       while (!follower.poll(state, this.#answering));
-      const records = recordsOf(state, this.#answering, follower.storeId);
-      for (const [key, sequence] of records) {
-        if (follower.copy.get(key) !== sequence)
-          throw new Violation(`${follower.name} has ${follower.copy.get(key) ?? 'nothing'} of ${key}, not ${sequence}`);
-      }
-      for (const key of follower.copy.keys()) {
-        if (!records.has(key)) throw new Violation(`${follower.name} was not told that ${key} was deleted`);
-      }
+      this.#compare(follower, state, true);
     }
   }
 

@@ -1,6 +1,5 @@
 import { type Collection } from 'mongodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RunningProjector } from '#projector/projector.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
@@ -16,10 +15,9 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useProjector } from '#test/hooks.ts';
 import { keyEvent, orderEvent, orderMessage, type TestEvent, kafkaMessage, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
 
@@ -37,18 +35,14 @@ const MAJORITY = { readConcern: { level: 'majority' } } as const;
 describe('dead-letters', () => {
   // The letters below died long ago.
   const installation = useInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
-  let projector: RunningProjector;
+  useProjector(installation);
   let letters: Collection<DeadLetter>;
   let accessLetters: Collection<DeadLetter>;
   let topic = '';
   beforeAll(async () => {
-    projector = await startSilentProjector(installation);
     letters = (await readModels(installation)).collection(DEAD_LETTERS, MAJORITY);
     accessLetters = installation.databases.control.collection(DEAD_LETTERS, MAJORITY);
     topic = changesTopic(installation.environment);
-  });
-  afterAll(async () => {
-    await projector?.stop();
   });
   beforeEach(async () => {
     await letters.deleteMany({});

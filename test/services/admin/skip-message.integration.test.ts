@@ -1,25 +1,19 @@
 /** A message that fails whatever is tried ends as a dead letter: by itself, or when an operator skips it. */
 import type { ClientSession } from 'mongodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type RunningProjector } from '#projector/projector.ts';
+import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useProjector } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
 
 const installation = useInstallation({ partitions: 1 });
-let projector: RunningProjector;
+const projector = useProjector(installation);
 let topic: string;
 beforeAll(async () => {
   topic = changesTopic(installation.environment);
-  projector = await startSilentProjector(installation);
-});
-afterAll(async () => {
-  await projector?.stop();
 });
 
 const publish = (storeId: string, subject: string) => installation.publish([orderEvent(subject, { storeId })]);

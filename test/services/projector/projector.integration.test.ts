@@ -1,25 +1,16 @@
 import kafkajs from 'kafkajs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningProjector } from '#projector/projector.ts';
+import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { registerCodecs } from '#test/codecs.ts';
 import { orderEvent, orderMessage } from '#test/events.ts';
-import { useInstallation } from '#test/hooks.ts';
-import { startSilentProjector } from '#test/projectors.ts';
+import { useInstallation, useProjector } from '#test/hooks.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
 
 describe('projector', () => {
   const installation = useInstallation();
-  let projector: RunningProjector;
-
-  beforeAll(async () => {
-    projector = await startSilentProjector(installation);
-  });
-  afterAll(async () => {
-    await projector?.stop();
-  });
+  useProjector(installation);
 
   const find = async (collection: string, _id: string) => {
     const db = await readModels(installation);

@@ -1,12 +1,10 @@
 /** Record batches whose checksum is right and which no client sends: they are poison, and nothing behind them waits. */
 import zlib from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningProjector } from '#projector/projector.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useProjector } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
@@ -77,14 +75,10 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
 
 describe('an intact record batch', () => {
   const installation = useInstallation({ partitions: 1 });
-  let projector: RunningProjector;
+  const projector = useProjector(installation);
   let topic: string;
   beforeAll(async () => {
     topic = changesTopic(installation.environment);
-    projector = await startSilentProjector(installation);
-  });
-  afterAll(async () => {
-    await projector?.stop();
   });
 
   const produce = (batch: Buffer, to = topic) => produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
