@@ -141,30 +141,35 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
   return beginningWith(storeId);
 }
 
-export const countDocuments = (db: Db, topic: string, storeId: string) => visitDocuments(db, topic, storeId, false);
+/** A store's documents, its dead letters included. */
+export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
+  const counts: Counts = {};
+  for (const name of COLLECTIONS_OF_STORES) {
+    add(counts, name, await db.collection(name).countDocuments(ofStore(name, storeId)));
+  }
+  add(counts, DEAD_LETTERS, (await Array.fromAsync(lettersOf(db, topic, storeId))).length);
+  return counts;
+}
 
 /** Removes them in pieces, each followed by a rest. @returns how many there were. */
-export const removeDocuments = (db: Db, topic: string, storeId: string) => visitDocuments(db, topic, storeId, true);
-
-/** A store's documents, its dead letters included. */
-async function visitDocuments(db: Db, topic: string, storeId: string, isRemoved: boolean): Promise<Counts> {
+export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
-  const take = async (name: string, all: AsyncIterable<unknown>) => {
+  const remove = async (name: string, all: AsyncIterable<unknown>) => {
     for await (const ids of inBatches(all, PIECE)) {
       const began = performance.now();
-      if (isRemoved) await db.collection(name).deleteMany({ _id: { $in: ids as never[] } });
-      if (isRemoved) await sleep((performance.now() - began) * REST);
+      await db.collection(name).deleteMany({ _id: { $in: ids as never[] } });
+      await sleep((performance.now() - began) * REST);
       add(counts, name, ids.length);
     }
   };
   for (const name of COLLECTIONS_OF_STORES) {
     const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
-    await take(
+    await remove(
       name,
       found.map(({ _id }) => _id as unknown),
     );
   }
-  await take(DEAD_LETTERS, lettersOf(db, topic, storeId));
+  await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
   return counts;
 }
 
