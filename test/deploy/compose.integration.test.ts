@@ -1,4 +1,5 @@
 /** The image and the Compose file for real, where a Docker engine with Compose is: from an event to an answer, by three query services. */
+import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
@@ -70,6 +71,23 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     do expect(await readOrders()).toMatchObject({ status: 200 });
     while (!(await Promise.race([stopping, Promise.resolve(false)])));
     expect(await readOrders()).toMatchObject({ status: 200 });
+  });
+
+  it('keeps its tokens when Redis restarts', async () => {
+    await installed.compose(['restart', 'redis']);
+    await eventually('requests are answered again', async () => {
+      const { status } = await readOrders();
+      expect([200, 503]).toContain(status);
+      return status === 200;
+    });
+  });
+
+  it('signs with a key that the command line has added', async () => {
+    const rotate = 'signing-keys rotate --activate-after 3s --json';
+    const [added] = JSON.parse(await installed.admin(rotate)) as { kid: string }[];
+    expect(decodeProtectedHeader(token).kid).not.toBe(added?.kid);
+    const isSignedByIt = async () => decodeProtectedHeader(await getToken()).kid === added?.kid;
+    await eventually('tokens are signed with the new key', isSignedByIt);
   });
 
   it('bounds the memory, the processor time and the processes of every container', async () => {

@@ -130,6 +130,10 @@ const IN_SECRETS: Record<string, string> = {
 };
 
 describe.each(EXAMPLES)('the example %s', (example) => {
+  it('passes helm lint', async () => {
+    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain('0 chart(s) failed');
+  });
+
   it.each(KUBERNETES_VERSIONS)('is what Kubernetes %s knows, to the last field', async (version) => {
     const check = await checkOfVersion(tools.schemas, version);
     const objects = await render(example);

@@ -67,4 +67,28 @@ describe('the alerting rules', () => {
     expect(['critical', 'warning']).toContain(rule.labels.severity);
     expect((expr.match(/\(/g) ?? []).length).toBe((expr.match(/\)/g) ?? []).length);
   });
+
+  it.each([
+    'store_data_access_pending',
+    'store_data_answering_generation',
+    'store_data_dead_letters_expired_total',
+    'store_data_dead_letters_oldest_seconds',
+    'store_data_dead_letters_total',
+    'store_data_dead_letters_used_ratio',
+    'store_data_environment_stopped',
+    'store_data_freshness_seconds_bucket',
+    'store_data_kafka_connected',
+    'store_data_last_fetch_timestamp_seconds',
+    'store_data_last_progress_timestamp_seconds',
+    'store_data_mongodb_away',
+    'store_data_partition_failing',
+    'store_data_partition_lag',
+    'store_data_partition_stopped',
+    'store_data_redis_gate_open',
+    'store_data_shed_requests_total',
+    'store_data_signing_keys_current',
+    'up',
+  ])('watch %s', (name) => {
+    expect(rules.flatMap(({ expr }) => metricsOf(wholeOf(expr)))).toContain(name);
+  });
 });

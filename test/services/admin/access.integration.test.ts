@@ -240,6 +240,15 @@ describe('while Kafka or Redis is away', () => {
       async () => (await grantOf(other))[0] === 'revoked crm order',
     );
   });
+
+  it('nothing that gives rights is written', async () => {
+    const key = await newKey('order');
+    const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
+    const failed = await runCommand(noKafka, `keys scopes ${key} --set order,crm,menu`);
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    expect(await storedKey(key)).toMatchObject({ scopes: ['order'] });
+    expect(await grantOf(key)).toEqual(['active order']);
+  });
 });
 
 describe('stores', () => {

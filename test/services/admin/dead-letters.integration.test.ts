@@ -1,4 +1,4 @@
-import { type Collection } from 'mongodb';
+import { Binary, type Collection } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -197,5 +197,19 @@ describe('dead-letters', () => {
     expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
     expect((await run('drop', '--all', '--yes')).stdout).toBe('dropped 1\n');
     expect((await run('list')).stdout).toBe('no dead letters\n');
+  });
+
+  it('show with a key and headers that are no text', async () => {
+    const odd = {
+      ...letter(order('x', 1), { offset: 9 }),
+      key: new Binary(Buffer.from([0xff, 0x1b])),
+      headers: [{ name: 'ce_type', value: new Binary(Buffer.from([0xff])) }],
+      value: null,
+      value_bytes: 0,
+    };
+    await letters.insertOne(odd);
+    expect((await run('show', odd._id, '--value')).code).toBe(0);
+    expect((await run('show', odd._id, '--raw')).stdout).toBe('');
+    expect(await retry(odd._id)).toMatchObject({ code: 1, stayed: [{ reason: 'not_a_cloud_event' }] });
   });
 });

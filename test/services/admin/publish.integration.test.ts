@@ -134,6 +134,22 @@ describe('publish', () => {
     }
   });
 
+  it('stops cleanly on Ctrl-C while lines come, and says how far it came', async () => {
+    const before = (await published(first)).length;
+    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
+    child.stdin.on('error', () => undefined);
+    let line = 0;
+    const writing = setInterval(() => child.stdin.write(`${orderLine('s1', `c${(line += 1)}`)}\n`), 1);
+    await eventually('something is published', async () => (await published(first)).length > before);
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await result;
+    clearInterval(writing);
+    const sent = (await published(first)).length - before;
+    expect(code).toBe(1);
+    expect(stdout).toMatch(new RegExp(`^sent ${sent}, rejected 0`));
+    expect(stderr).toContain(`stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`);
+  });
+
   it('sends what a pipe has brought before it brings more, and ends at once on Ctrl-C', async () => {
     const before = (await published(first)).length;
     const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);

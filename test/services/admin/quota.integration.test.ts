@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setQuota } from '#admin/commands/quota.ts';
 import { Servers } from '#admin/servers.ts';
-import { controlCollections } from '#shared/access/access-keys.ts';
+import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/databases.ts';
@@ -88,6 +88,26 @@ describe('quota set', () => {
       Array.from({ length: 3 }, () => '"store";q=50;w=30'),
     );
     expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual(['active 50 30']);
+  });
+
+  it('leaves the store’s blocking alone, and a later change of the blocking leaves the quota', async () => {
+    const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
+    await applyStoreStatus(stores(), environment(), blocked, 'access');
+    await set('both', { requests: 9 });
+    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual(['blocked 9']);
+    await applyStoreStatus(stores(), environment(), { ...blocked, sequence: 2, status: 'active' }, 'access');
+    const active = { access_status: 'active', quota: { requests: 9 } };
+    expect(await stores().findOne({ store_id: 'both' })).toMatchObject(active);
+  });
+
+  it('leaves other stores and environments alone', async () => {
+    await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
+    const tokens = [await tokenFor('other'), await service.api.token('elsewhere', 'secret')];
+    await set('alone', { requests: 1 });
+    const configured = '"store";q=1000000;w=60';
+    for (const token of tokens) {
+      expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
+    }
   });
 });
 

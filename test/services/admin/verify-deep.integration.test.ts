@@ -245,4 +245,16 @@ describe('verify --deep of a topic that was given more partitions', () => {
     expect(records).toBeGreaterThan(20);
     expect((await verify('--store', 's2')).differences).toEqual([]);
   });
+
+  it('finds what is damaged of a store that lies in two', async () => {
+    const orders = (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order);
+    await orders.updateOne({ _id: 's2/twice' }, { $set: { whole: '{}' } });
+    await orders.updateOne({ _id: 's2/named' }, { $set: { sequence: 7 } });
+    for (const args of [[], ['--store', 's2']]) {
+      expect((await verify(...args)).differences).toEqual([
+        expect.objectContaining({ store: 's2', what: 'order named', stored: 'version 7' }),
+        expect.objectContaining({ store: 's2', what: 'order twice', stored: 'other whole' }),
+      ]);
+    }
+  });
 });

@@ -1,5 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type CategoryProducts,
+  RANK_NODES,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
@@ -50,6 +56,44 @@ describe('verify', () => {
     const repaired = await runJson<Answer>(installation.env, 'verify --repair');
     expect(repaired).toMatchObject({ stores: 2, repaired: 2, differences: [] });
     expect(await runJson<Answer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
+  });
+
+  it('mends the numbers of products of a category', async () => {
+    const product = (subject: string, category_id: string | null) => ({
+      entity: 'product',
+      storeId: 's3',
+      subject,
+      sequence: 1,
+      data: { name: 'A', price: '1.00', position: 1, active: true, category_id },
+    });
+    await installation.publish([product('p1', 'k1'), product('p2', 'k1'), product('p3', null)]);
+    await applyAll(installation);
+    const db = await readModels(installation);
+    const stamp = () => db.collection<Stamp>(STAMPS).findOne({ _id: 's3' });
+    const before = await stamp();
+    const counts = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
+    await counts.updateOne({ _id: 's3/k1' }, { $inc: { products: 1 } });
+    await counts.deleteOne({ _id: 's3/' });
+    await counts.insertOne({ _id: 's3/k2', store_id: 's3', products: 4 });
+
+    const { stdout } = await runCommand(installation.env, ['verify', '--json', '--store', 's3']);
+    const { differences } = JSON.parse(stdout) as Answer;
+    expect(differences.map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`).toSorted()).toEqual([
+      'number of products of category k1: 3, not 2',
+      'number of products of category k2: 4, not 0',
+      'number of products without a category: 0, not 1',
+    ]);
+    const repaired = await runJson<Answer>(installation.env, 'verify --repair --store s3');
+    expect(repaired).toMatchObject({ repaired: 1, differences: [] });
+    const right = await counts.find({ store_id: 's3' }).sort({ _id: 1 }).toArray();
+    expect(right.map(({ _id, products }) => [_id, products])).toEqual([
+      ['s3/', 1],
+      ['s3/k1', 2],
+    ]);
+    // What services cached of the wrong numbers counts no longer.
+    const after = await stamp();
+    expect(after?.layout).not.toBe(before?.layout);
+    expect(after?.product).toBeGreaterThan(before?.product ?? 0);
   });
 
   it('says when there is no such store', async () => {

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
 import { type RunningProjector } from '#projector/projector.ts';
 import { LogReader } from '#shared/kafka/log-reader.ts';
-import { changesTopic } from '#shared/events/topics.ts';
-import { orderMessage } from '#test/events.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { encodeEvent } from '#shared/events/encode.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { keyEvent, orderMessage } from '#test/events.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -115,5 +116,20 @@ describe('transactions that were aborted', () => {
     await servers.close();
     expect(new Set(read).size).toBe(read.length);
     expect(read).toHaveLength(before.length);
+  });
+
+  it('show nothing on the access topic', async () => {
+    const access = accessTopic(installation.environment);
+    const key = (status: string, sequence: number) =>
+      encodeEvent({ source: '/test', ...keyEvent('client', sequence, { status }) });
+    const [first, second] = [await producers.begin(), await producers.begin()];
+    await first.send({ topic: access, messages: [key('active', 7)] });
+    await second.send({ topic: access, messages: [key('revoked', 8)] });
+    await second.abort();
+    await first.abort();
+    await installation.send(access, [key('inactive', 2)]);
+    const keys = installation.databases.control.collection('access_keys');
+    await eventually('what was committed is applied', async () => (await keys.countDocuments()) > 0);
+    expect(await keys.find().toArray()).toMatchObject([{ status: 'inactive', sequence: 2 }]);
   });
 });
