@@ -1,6 +1,6 @@
 /**
- * Makes `dist/`: what the npm package and the image run, as JavaScript with source maps, since Node runs no TypeScript in `node_modules`.
- * The repository itself runs without it.
+ * Builds `dist/` for the npm package and the image: JavaScript with source maps, since Node runs no TypeScript in `node_modules`. The
+ * repository itself runs without it.
  */
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
@@ -9,7 +9,7 @@ import { build, type Plugin } from 'rolldown';
 const ROOT = join(import.meta.dirname, '../..');
 const DIST = join(ROOT, 'dist');
 
-/** Programs, and modules that are found by their path. */
+/** Programs, and modules that are loaded by their path. */
 const ENTRIES = [
   'services/{admin,projector,query}/main.ts',
   'services/query/routes/*.ts',
@@ -17,7 +17,7 @@ const ENTRIES = [
   'deploy/local/stack/guardian.ts',
 ];
 
-/** Files that are read while it runs, at the same places. */
+/** Files that the code reads; they keep their paths. */
 const FILES = [
   'deploy/.env',
   'deploy/local/stack/*/*.{pom,properties,sha256,txt,xml}',
@@ -31,7 +31,7 @@ const FILES = [
 
 const FOLDER = /__FOLDER__\("([^"]*)"\)/g;
 
-/** A module's code moves to another file; its folder is still where its files are. */
+/** Bundling moves code to other files: `import.meta.dirname` still means the folder of the module. */
 const folders: Plugin = {
   name: 'folders',
   transform: (code, id) => {
@@ -66,8 +66,8 @@ await build({
 for (const path of globSync(FILES, { cwd: ROOT })) cpSync(join(ROOT, path), join(DIST, path));
 
 /**
- * An older Node cannot read what is behind this. Jest would load that into a context of its own, in which the driver of MongoDB does not
- * work: it is loaded in Node's.
+ * An older Node cannot parse the code, so this checks first. Jest would load the code into a context of its own, where the driver of
+ * MongoDB fails: this loads it in Node's.
  */
 const load = (vm: string, from: string) => `${vm}
 if (Number(process.versions.node.split('.')[0]) < 24) {

@@ -1,4 +1,4 @@
-/** Changes of a store as real sources send them at their worst. The same for the same seed. */
+/** Changes of a store in the worst order and with the worst dates that real sources send. The same for the same seed. */
 import { type EntityName, ORDER_STATUSES } from '#shared/events/entities.ts';
 import type { Change } from './api.d.ts';
 import { Random } from './random.ts';
@@ -7,7 +7,7 @@ export interface StreamChange extends Change {
   storeId: string;
   sequence: number;
   time: Date;
-  /** What is adverse about it, for the report of a copy that is wrong. */
+  /** Why a client may miss it; for the report. */
   about: Adversity;
 }
 
@@ -20,7 +20,7 @@ export type Adversity =
   | 'a deletion'
   | 'a dead letter that was retried';
 
-/** How many records of an entity there are, and how often of a hundred changes one is of that entity. */
+/** The number of records of each entity, and its share of the changes. Orders grow in number. */
 const ENTITIES: Record<EntityName, { records: number; percent: number }> = {
   order: { records: 0, percent: 55 },
   customer: { records: 40, percent: 9 },
@@ -40,23 +40,23 @@ const OFFSETS = ['-03:00', '-03:00', '-04:00', '-02:00', '+05:30'];
 export class AdversarialStream {
   readonly #storeId: string;
   readonly #random: Random;
-  /** Each entity as often as it changes in a hundred times. */
+  /** Each entity as often as its percent says. */
   readonly #sources: EntityName[];
-  /** Changes that come late, each with how many are published before it. */
+  /** Late changes, each with the number of changes to publish before it. */
   #held: { change: StreamChange; after: number }[] = [];
   #sequence = 0;
   #orders = 0;
   /** The newest change of every record, by entity and id. */
   readonly newest = new Map<string, StreamChange>();
 
-  /** @param entities those that change; all unless given. */
+  /** @param entities that change; all by default. */
   constructor(storeId: string, seed: number, entities = Object.keys(ENTITIES) as EntityName[]) {
     this.#storeId = storeId;
     this.#random = new Random(seed);
     this.#sources = entities.flatMap((entity) => Array<EntityName>(ENTITIES[entity].percent).fill(entity));
   }
 
-  /** The next changes, in the order in which they are to be published. Some come twice. */
+  /** The next changes in the order of publishing. Some come twice. */
   next(count: number): StreamChange[] {
     const changes: StreamChange[] = [];
     while (changes.length < count) {
@@ -74,7 +74,7 @@ export class AdversarialStream {
     return changes;
   }
 
-  /** An order that no other change of the stream names. It becomes the newest state of its id only with `note`. */
+  /** An order that no other change of the stream names. Call `note` once it is published. */
   makeOrder(id: string, about: Adversity): StreamChange {
     return { ...this.#envelope('order', id), about, data: { ...this.#order(), customer: null } };
   }
@@ -84,7 +84,7 @@ export class AdversarialStream {
     if ((this.newest.get(key)?.sequence ?? 0) < change.sequence) this.newest.set(key, change);
   }
 
-  /** Everything that is still held back. */
+  /** The late changes that are not published yet. */
   rest(): StreamChange[] {
     const changes = this.#held.map(({ change }) => change);
     this.#held = [];
@@ -109,7 +109,7 @@ export class AdversarialStream {
 
   #envelope(entity: EntityName, id: string): Omit<StreamChange, 'about'> {
     this.#sequence += 1;
-    // Three in a second, so that there are ties.
+    // Three a second, so that there are ties.
     const time = new Date(FIRST_DAY + Math.floor(this.#sequence / 3) * 1_000);
     return { entity, id, storeId: this.#storeId, sequence: this.#sequence, time };
   }
@@ -118,7 +118,7 @@ export class AdversarialStream {
     if (entity === 'store') return this.#storeId;
     const { records } = ENTITIES[entity];
     if (entity !== 'order') return `${entity}-${this.#random.below(records)}`;
-    // As often a new one as an older one that changes again, or comes back.
+    // The number of orders grows; most changes are of the 20 newest.
     if (this.#random.chance(0.5)) this.#orders += 1;
     const isRecent = this.#random.chance(0.7);
     return `order-${isRecent ? this.#orders - this.#random.below(Math.min(this.#orders, 20)) : this.#random.below(this.#orders)}`;
@@ -137,7 +137,7 @@ export class AdversarialStream {
     ]);
   }
 
-  /** A state that names its version where a person would see it. */
+  /** A state that shows its version in a field. */
   #state(entity: EntityName, version: number): object {
     const name = `v${version}`;
     const created = new Date(FIRST_DAY + this.#random.below(1_000) * 500).toISOString();

@@ -1,6 +1,6 @@
 /**
- * What `store-data-api/testing` offers to the tests of other projects: a whole Store Data API of their own, with real servers,
- * that is published to and waited for. Declared apart from its code, so that a project's compiler need not read that.
+ * `store-data-api/testing` gives the tests of other projects a Store Data API of their own, with real servers. Declared apart from the
+ * code, so that a project's compiler does not read that.
  */
 
 export type EntityName =
@@ -17,7 +17,7 @@ export interface Change {
   storeId?: string;
   /** The whole state, as docs/events.md has it. Absent in a deletion. */
   data?: object;
-  /** The entity's version. Default: above every one that was published before. */
+  /** The entity's version. Default: above all published before. */
   sequence?: number;
   /** When it happened. Default: now. */
   time?: Date;
@@ -31,12 +31,12 @@ export interface Key {
   scopes: Scope[];
 }
 
-/** What leads to a running API. It can be handed to another process as JSON. */
+/** The address and settings of a running API. JSON can carry it to another process. */
 export interface Connection {
-  /** Where the API answers, without a slash at the end. */
+  /** The base URL of the API, without a slash at the end. */
   url: string;
   environment: string;
-  /** The variables with which its services were started. */
+  /** The environment variables of its services. */
   settings: Record<string, string>;
 }
 
@@ -46,40 +46,40 @@ export interface StoreData {
   connection: Connection;
   /**
    * Publishes changes in their order, and resolves once every answer shows them.
-   * @throws {Error} before anything is published, where one of them is no event: which one, and why.
+   * @throws {Error} before anything is published if one of them is no valid event; the message says which one, and why.
    */
   publish: (changes: readonly Change[]) => Promise<void>;
-  /** Makes a key, with all scopes unless some are given, and resolves once it gets tokens. */
+  /** Creates a key, with all scopes by default, and resolves once it gets tokens. */
   createKey: (options?: { storeId?: string; scopes?: Scope[] }) => Promise<Key>;
   /** Revokes a key, and resolves once its tokens are refused. */
   revokeKey: (key: Key) => Promise<void>;
   /** A bearer token. */
   token: (key: Key) => Promise<string>;
-  /** Resolves once everything that anybody has published so far can be read. */
+  /** Resolves once answers show everything that was published so far, by any process. */
   settled: () => Promise<void>;
-  /** Disconnects. The process that started the API also ends it and removes what it made in given servers. */
+  /** Disconnects. In the process that started the API it also ends the API, and removes its data from servers that ran before. */
   stop: () => Promise<void>;
 }
 
 export interface StartOptions {
   /** Published before it resolves. */
   fixtures?: readonly Change[];
-  /** Variables of docs/configuration.md, such as `QUOTA_REQUESTS`. The quota is a million a minute unless given. */
+  /** Variables of docs/configuration.md, such as `QUOTA_REQUESTS`. The default quota is a million requests a minute. */
   settings?: Record<string, string>;
   /** Partitions of the topics. Default: 2. */
   partitions?: number;
-  /** Receives lines for people. Default: none are shown. */
+  /** Receives log lines. Default: they are not shown. */
   log?: (line: string) => void;
 }
 
 /**
- * Starts Kafka, MongoDB and Redis, a projector and a query service, on free ports. The servers are those of KAFKA_BROKERS, MONGODB_URI
- * and REDIS_URL where these are set, containers where a Docker engine answers, and else programs that are downloaded once.
- * However this process ends, nothing that was started outlives it.
+ * Starts Kafka, MongoDB and Redis, a projector and a query service, on free ports. Where KAFKA_BROKERS, MONGODB_URI or REDIS_URL is set,
+ * that server is used; else a container if a Docker engine answers; else a program that is downloaded once.
+ * All that was started ends with this process, also when it is killed.
  */
 export function startStoreData(options?: StartOptions): Promise<StoreData>;
 
-/** Reaches an API that another process started, a test file that of the global set-up for example. */
+/** Connects to an API that another process started, such as the global set-up of a test runner. */
 export function connectStoreData(connection: Connection): Promise<StoreData>;
 
 /** The kinds of records that the change feeds contain. */
@@ -89,61 +89,61 @@ export type Kind =
 export interface ProofOptions {
   /**
    * Starts the client: a program and its arguments. It gets BASE_URL, CLIENT_ID, CLIENT_SECRET and COPY (a path of its own, where it may
-   * keep its copy) as variables. It follows until it is killed, and goes on when it is started again. If it ends by itself it is started
-   * again, ten times.
+   * keep its copy) as variables. It follows changes until it is killed, and continues after a restart. If it ends by itself it is
+   * restarted, up to ten times.
    */
   command: readonly string[];
   /**
-   * Prints the client's copy and ends: a line of JSON for each record, `{"kind": "order", "id": "o1", "record": {…}}`, with
-   * `timezone_offset` where the copy keeps date-times as they came. Default: the command with `--print` behind it.
+   * Prints the client's copy and ends: one line of JSON for each record, `{"kind": "order", "id": "o1", "record": {…}}`, with
+   * `timezone_offset` where the copy keeps date-times as it received them. Default: the command followed by `--print`.
    */
   print?: readonly string[];
-  /** Where both are run. */
+  /** The working directory of both commands. */
   cwd?: string;
-  /** Further variables for both. */
+  /** Further environment variables of both commands. */
   env?: Record<string, string>;
-  /** Those of which the client keeps a copy. Default: all. */
+  /** The kinds that the client copies. Default: all. */
   kinds?: readonly Kind[];
-  /** The API to prove it with. Default: one is started, and ended afterwards. */
+  /** A running API. Default: the proof starts one, and ends it. */
   api?: StoreData;
-  /** Variables for the API that is started. The quota is 600 requests a minute unless given. */
+  /** Variables for the API that the proof starts. The default quota is 600 requests a minute. */
   settings?: Record<string, string>;
-  /** How many changes are published. Default: 2,000. */
+  /** The number of changes to publish. Default: 2,000. */
   changes?: number;
-  /** The same number leads to the same changes. Default: 1. */
+  /** The same seed gives the same changes. Default: 1. */
   seed?: number;
-  /** For so long after the last change the copy may still be wrong; longer where other work slows the machine down. Default: 60. */
+  /** How long the copy may be wrong after the last change; longer on a busy machine. Default: 60. */
   patienceSeconds?: number;
-  /** Receives lines for people. Default: none are shown. */
+  /** Receives log lines. Default: they are not shown. */
   log?: (line: string) => void;
 }
 
 export interface WrongRecord {
   /** Kind and id, such as `order/o1`. */
   name: string;
-  /** Of a stale record: `status is "pending" instead of "ready"`. */
+  /** For a stale record, such as `status is "pending" instead of "ready"`. */
   differences?: string[];
 }
 
 export interface FollowerReport {
   changes: number;
-  /** How many there are in the end. */
+  /** The number of records at the end. */
   records: number;
   missing: WrongRecord[];
   stale: WrongRecord[];
   notDeleted: WrongRecord[];
 }
 
-/** The copy was wrong in the end. Its message says what, and why a client misses such changes. */
+/** The copy was wrong at the end. The message says what differs, and why a client misses such changes. */
 export declare class FollowerNotProven extends Error {
   readonly report: FollowerReport;
 }
 
 /**
- * Proves that a client which follows changes has every record and no deleted one, whatever happens: changes that come late, twice,
- * undated, dated back or ahead, deletions, records made again, erased customers, a moved timezone_offset, a rebuild, a rollback, retried
- * dead letters, and the client itself and the API's services killed.
- * @throws {FollowerNotProven} where the copy is wrong in the end.
- * @throws {Error} where the client ends again and again, or prints no copy.
+ * Proves that a client which follows changes has every record and no deleted one. Changes come late, twice, undated, or with dates too
+ * early or too late. Records are deleted and created again, customers erased, the timezone_offset changes. There is a rebuild, a rollback
+ * and a retry of dead letters. The client and the services of the API are killed.
+ * @throws {FollowerNotProven} if the copy is wrong at the end.
+ * @throws {Error} if the client keeps ending by itself, or prints no copy.
  */
 export function proveFollower(options: ProofOptions): Promise<FollowerReport>;

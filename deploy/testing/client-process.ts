@@ -1,4 +1,4 @@
-/** A client under test: a program of any language that is started, killed, and asked for its copy. */
+/** Starts and kills a client under test, a program in any language, and reads its copy. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ export interface ClientOptions {
   print: readonly string[];
   cwd: string | undefined;
   env: NodeJS.ProcessEnv;
-  /** For its output. */
+  /** Holds the client's output. */
   folder: string;
   guard: Guard;
 }
@@ -24,7 +24,7 @@ export interface CopiedRecord {
   timezone_offset?: string;
 }
 
-/** A client may end where the API is away for a moment. */
+/** A client may end itself when the API does not answer for a moment. */
 const MAX_ENDS = 10;
 const RESTART_PAUSE_MS = 500;
 const PRINT_LIMIT_MS = 60_000;
@@ -42,7 +42,7 @@ export class ClientProcess {
     this.#logFile = join(options.folder, 'client.log');
   }
 
-  /** Starts it, and again whenever it ends by itself, as a supervisor does. */
+  /** Starts it, and restarts it whenever it ends by itself, like a supervisor. */
   async start(): Promise<void> {
     const { command, cwd, env, guard } = this.#options;
     const [file = '', ...args] = command;
@@ -60,21 +60,21 @@ export class ClientProcess {
     if (this.#ends.length <= MAX_ENDS) await this.start();
   }
 
-  /** Ends it as a crash does; what it has stored stays. */
+  /** Kills it; the data that it stored stays. */
   async kill(): Promise<void> {
     const running = this.#running;
     this.#running = null;
     await running?.stop(0);
   }
 
-  /** @throws {Error} with its last words, where it ended by itself too often. */
+  /** @throws {Error} with its last lines if it ended by itself too often. */
   assertRunning(): void {
     if (this.#ends.length <= MAX_ENDS) return;
     const words = lastLines(this.#logFile).map((line) => `\n    ${line}`);
     throw new Error(`the client ended ${MAX_ENDS + 1} times (${this.#ends.at(-1)}):${words.join('')}`);
   }
 
-  /** Its copy, by kind and id. @throws {Error} where it prints none. */
+  /** Its copy, by kind and id. @throws {Error} if it prints none. */
   async readCopy(): Promise<Map<string, CopiedRecord>> {
     const { print, cwd, env } = this.#options;
     const [file = '', ...args] = print;
@@ -99,7 +99,7 @@ function readPrinted(line: string, number: number): CopiedRecord {
       return printed as CopiedRecord;
     }
   } catch {
-    // The error below names the line.
+    // The error below shows the line.
   }
   const wanted = '{"kind": "order", "id": "o1", "record": {…}}';
   throw new Error(`line ${number} of the printed copy is not of the form ${wanted}: ${line.slice(0, 200)}`);

@@ -1,4 +1,4 @@
-/** What is wrong with a client's copy, and a report that says so. */
+/** Compares a client's copy with the records of the API, and describes the differences. */
 import type { Adversity } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import type { CopiedRecord } from './client-process.ts';
@@ -14,7 +14,7 @@ const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
 const MAX_NAMED = 5;
 const MAX_DIFFERENCES = 3;
 
-/** Compares records by kind and id. Of a record only what the copy has of it: clients keep what they need. */
+/** Compares records by kind and id, and only the fields that the copy has: clients keep the fields they need. */
 export function compareCopy(
   copy: ReadonlyMap<string, CopiedRecord>,
   expected: ReadonlyMap<string, ExpectedRecord>,
@@ -52,7 +52,7 @@ function differencesOf(copied: unknown, expected: unknown, offsets: Offsets, pat
   return [`${path} is ${shown(copied)} instead of ${shown(expected)}`];
 }
 
-/** A moved `timezone_offset` is no change of a record: copies hold date-times of several offsets. */
+/** A new `timezone_offset` changes no record, so a copy may hold date-times of several offsets. */
 function isSame(copied: unknown, expected: unknown, offsets: Offsets): boolean {
   if (copied === expected) return true;
   if (typeof copied !== 'string' || typeof expected !== 'string' || !LOCAL_TIME.test(expected)) return false;
@@ -72,7 +72,7 @@ export function isRight({ missing, stale, notDeleted }: WrongRecords): boolean {
   return missing.length + stale.length + notDeleted.length === 0;
 }
 
-/** Why a client that does not follow the feed has such a record wrong. */
+/** Why a client that does not follow the change feed misses such a change. */
 const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a deletion': 'no list shows deletions; the feed does, by `deleted: true`',
   late: 'it came after newer ones: a window of `updated_at` that was read before does not show it',
@@ -82,7 +82,7 @@ const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a dead letter that was retried': 'it was applied long after it was published',
 };
 
-/** The report as a person reads it. */
+/** The report as text. */
 export function describeReport(
   report: Api.FollowerReport,
   lastChange: (name: string) => Adversity | undefined,
@@ -92,7 +92,7 @@ export function describeReport(
   const causes = Map.groupBy(wrong, ({ name }) => lastChange(name));
   return [
     `The copy is wrong after ${changes} changes: of ${records} records ${missing.length} are missing and ${stale.length} stale, ` +
-      `and ${notDeleted.length} are still there that were deleted.`,
+      `and ${notDeleted.length} deleted ones are still there.`,
     ...section('missing', missing),
     ...section('stale', stale),
     ...section('not deleted', notDeleted),

@@ -1,4 +1,4 @@
-/** Drives a running API as its publishers and integrations do, and waits until what was published can be read. */
+/** Publishes to a running API, manages its keys, and waits until answers show the changes. */
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { type Places, settle } from '#local/start/settle.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
@@ -16,7 +16,7 @@ import type * as Api from './api.d.ts';
 
 const SOURCE = '/testing';
 const SETTLE_LIMIT_MS = 60_000;
-/** For one request to Kafka. */
+/** In one request to Kafka. */
 const MESSAGES_TOGETHER = 500;
 
 export const connectStoreData: typeof Api.connectStoreData = async (connection) => {
@@ -71,7 +71,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   };
 };
 
-/** Sequences that rise from call to call, and above those of every process that began earlier. */
+/** Sequences rise from call to call, and are above those of processes that started earlier. */
 function risingSequence(): () => number {
   let last = 0;
   return () => (last = Math.max(last + 1, Date.now() * 1_000));
@@ -84,7 +84,7 @@ function asEvent(change: Api.Change, nextSequence: () => number): EventToEncode 
   return { entity, action, storeId, subject: id, sequence, data, source: SOURCE, ...when };
 }
 
-/** @throws {Error} for what would become a dead letter. */
+/** @throws {Error} if the event would become a dead letter. */
 function encodeChecked(event: EventToEncode, index: number): EncodedMessage {
   const message = encodeEvent(event);
   try {

@@ -1,4 +1,4 @@
-/** Proves a client that follows changes: everything happens to it that may, and in the end its copy is compared. */
+/** Proves a client that follows changes: publishes difficult changes, disturbs client and services, and compares the copy at the end. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,7 +19,7 @@ import { startWithServices, type WithServices } from './start.ts';
 
 const ADMIN = join(import.meta.dirname, '../../services/admin/main.ts');
 const KINDS = ENTITY_NAMES.map((entity) => entity.replace('_', '-')) as Api.Kind[];
-/** The changes are published in so many pieces, between which the client can take them in. */
+/** The changes are published in so many pieces, with a pause for the client after each. */
 const PIECES = 12;
 const PAUSE_MS = 300;
 const RETRIED_LETTERS = 5;
@@ -61,7 +61,7 @@ interface Proof {
 
 async function reachApi({ api, settings, log }: Api.ProofOptions) {
   if (api !== undefined) return { api, crash: null };
-  // The quota that stores have: a client that cannot live with it is not proven.
+  // The default quota of stores: a client has to follow within it.
   return startWithServices({ settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) });
 }
 
@@ -91,7 +91,7 @@ async function makeClient(
   });
 }
 
-/** Publishes the stream, and disturbs what the client relies on and the client itself. */
+/** Publishes the stream, and disturbs the client and the API. */
 async function publishAll(proof: Proof, changes: number, log: (line: string) => void): Promise<void> {
   const { api, client, stream } = proof;
   const size = Math.ceil(changes / PIECES);
@@ -105,7 +105,7 @@ async function publishAll(proof: Proof, changes: number, log: (line: string) => 
   }
 }
 
-/** What is done to the client or the API, by the number of the piece that is published meanwhile. */
+/** Disturbances of the client or the API, by the number of the piece that is published meanwhile. */
 const DISTURBANCES: Partial<Record<number, { name: string; cause: (proof: Proof) => Promise<unknown> }>> = {
   2: { name: 'the client is killed and started', cause: restartClient },
   3: { name: 'the projector is killed', cause: async ({ crash }) => crash?.('projector') },
@@ -116,14 +116,14 @@ const DISTURBANCES: Partial<Record<number, { name: string; cause: (proof: Proof)
   10: { name: 'dead letters are retried', cause: retryLetters },
 };
 
-/** While it is away the other changes of the piece are published. */
+/** The changes of the piece are published while the client does not run. */
 async function restartClient({ client }: Proof): Promise<void> {
   await client.kill();
   await sleep(3 * PAUSE_MS);
   await client.start();
 }
 
-/** Afterwards there is one generation again, so that an API can be used for another proof. */
+/** Drops the other generation afterwards, so that the same API can serve another proof. */
 async function rollBack({ api }: Proof): Promise<void> {
   await operate(api, 'rollback', '--force');
   const { stdout } = await operate(api, 'generations', 'list', '--json');
@@ -137,7 +137,7 @@ async function retryLetters({ api, stream }: Proof): Promise<void> {
     const change = stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried');
     await retryAsLetter(api.connection, change, (id) => operate(api, 'dead-letters', 'retry', id));
     stream.note(change);
-    // So that a later rebuild finds in the log what the letter did.
+    // Later rebuilds read the log, not the letters.
     await api.publish([change]);
   }
 }
@@ -168,12 +168,12 @@ async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise
       if (last) throw new FollowerNotProven(describeReport(report, lastChange), report);
     }
     await sleep(1_000);
-    // On a machine that has other work, too, only the time counts that it would have taken alone.
+    // On a busy machine count only the time that an idle one would need.
     leftMs -= (performance.now() - began) / measureSlowness();
   }
 }
 
-/** What the client's copy is compared with must be what was published: else the client would be blamed for the API. */
+/** @throws {Error} if the API itself lacks what was published: that is no fault of the client. */
 function assertApiRight(
   expected: ReadonlyMap<string, unknown>,
   { newest }: AdversarialStream,
@@ -185,5 +185,5 @@ function assertApiRight(
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ kind, id }) => `${kind}/${id}`);
   const differing = [...new Set(published).symmetricDifference(new Set(expected.keys()))];
-  if (differing.length > 0) throw new Error(`the API itself does not have what was published: ${differing.join(', ')}`);
+  if (differing.length > 0) throw new Error(`the API itself does not show what was published: ${differing.join(', ')}`);
 }

@@ -1,11 +1,11 @@
-/** Chance that can be repeated: a seed gives the same numbers for ever (xoshiro128**). */
+/** Random numbers that depend on the seed alone (xoshiro128**). */
 export class Random {
   readonly #state: Uint32Array;
 
   constructor(seed: number) {
     let mixed = seed >>> 0;
     this.#state = Uint32Array.from({ length: 4 }, () => {
-      // SplitMix32, so that neighbouring seeds begin differently.
+      // SplitMix32, so that neighbouring seeds give different numbers.
       mixed = (mixed + 0x9e3779b9) >>> 0;
       let z = mixed;
       z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);

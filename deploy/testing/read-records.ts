@@ -1,4 +1,4 @@
-/** All records of a store, read from the beginning of its change feed. */
+/** Reads all records of a store from the beginning of its change feed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Api from './api.d.ts';
 import type { ExpectedRecord } from './compare-copy.ts';
@@ -32,7 +32,7 @@ export async function readRecords(
   return records;
 }
 
-/** The client under test uses the same quota. */
+/** Waits where the quota is used up: the client under test shares it. */
 async function readChanges(url: string, token: string): Promise<Changes> {
   for (;;) {
     const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });

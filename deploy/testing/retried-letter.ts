@@ -1,4 +1,4 @@
-/** A change that takes effect as a dead letter: some release could not apply it, and a later one could. */
+/** Applies a change by the retry of a dead letter, as after a release that could not apply it. */
 import { readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
@@ -11,10 +11,10 @@ import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { StreamChange } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 
-/** Beyond those of the messages that a proof publishes. */
+/** Above the offsets of the messages that a proof publishes. */
 const FIRST_OFFSET = 1_000_000;
 
-/** Puts the change among the dead letters, and retries it there. @param retry is given the letter's id. */
+/** Stores the change as a dead letter, and retries it. @param retry gets the letter's id. */
 export async function retryAsLetter(
   { environment, settings }: Api.Connection,
   change: StreamChange,

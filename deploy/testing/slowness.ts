@@ -1,13 +1,13 @@
-/** How slow computing is on a machine that has other work, too. */
+/** Measures how much other processes slow this one down. */
 const WORK_MS = 20;
 
-/** How many times as long computing takes now as alone, since other processes want the processors as well. */
+/** Elapsed time by processor time of a short computation: 1 on an idle machine, more while other processes compute. */
 export function measureSlowness(): number {
   const { computedMs, tookMs } = compute();
   return Math.max(1, tookMs / computedMs);
 }
 
-/** Computes for a moment. @returns for how long, and how long that took. */
+/** Computes for some milliseconds. @returns processor time and elapsed time. */
 export function compute(): { computedMs: number; tookMs: number } {
   const began = performance.now();
   const before = process.threadCpuUsage();

@@ -1,4 +1,4 @@
-/** Starts a whole API for one run of somebody's tests, under names that no other has. */
+/** Starts a whole API for one test run, with topic and database names of its own. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,11 +27,11 @@ export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
 
 export interface WithServices {
   api: Api.StoreData;
-  /** Kills a service, which is started again after a second. */
+  /** Kills a service, which restarts after a second. */
   crash: (service: 'projector' | 'query') => Promise<void>;
 }
 
-/** The same, for what also disturbs the services. */
+/** Also lets the caller kill services. */
 export async function startWithServices(options: Api.StartOptions): Promise<WithServices> {
   const { fixtures = [], partitions = 2, log = () => undefined } = options;
   const cleanup = new AsyncDisposableStack();
@@ -42,7 +42,7 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
     cleanup.defer(() => stack.stop());
     const environment = `test-${randomBytes(4).toString('hex')}`;
     const settings = {
-      // Tests meet limits only where they set them.
+      // Only tests that set limits reach them.
       QUOTA_REQUESTS: '1000000',
       AUTH_FAILURES_PER_ADDRESS: '1000000',
       AUTH_FAILURES_PER_CLIENT: '1000000',
@@ -74,16 +74,14 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
       crash: (service) => services[service].crash(),
     };
   } catch (error) {
-    await cleanup
-      .disposeAsync()
-      .catch((left: unknown) => log(`not all that was made is removed: ${describeError(left)}`));
+    await cleanup.disposeAsync().catch((left: unknown) => log(`the cleanup failed: ${describeError(left)}`));
     throw error;
   }
 }
 
 async function makeTopics(config: Config, partitions: number, cleanup: AsyncDisposableStack): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
-    // Before they are made: the answer to their creation may be lost.
+    // Before the creation: its answer may be lost.
     cleanup.defer(() => removeFromKafka(config));
     cleanup.defer(() => removeDatabases(config));
     const settings = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
@@ -99,7 +97,7 @@ function topicsOf({ environments }: Config): string[] {
   return environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
 }
 
-/** Removes topics and groups from servers that existed before; keys in Redis expire by themselves. */
+/** Removes topics and groups, since the brokers may have run before; keys in Redis expire by themselves. */
 async function removeFromKafka(config: Config): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
     const topics = topicsOf(config);
@@ -108,7 +106,7 @@ async function removeFromKafka(config: Config): Promise<void> {
       const { groups } = await admin.listGroups();
       const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
       if (own.length === 0) return;
-      // A projector that was killed belongs to its group until its session is over.
+      // A killed projector stays in its group until its session ends.
       await admin.deleteGroups(own).catch((error: unknown) => {
         if (performance.now() > end) throw error;
       });

@@ -20,7 +20,7 @@ import { orderState, placeOrder, review } from './order.ts';
 import { CAMPAIGNS, COUPONS } from './menu.ts';
 
 const DAYS = 30;
-/** More than the longest life of an order: one that was placed earlier has ended. */
+/** Longer than any order takes: an order placed earlier has ended. */
 const MAX_LIFE_MS = 180 * MINUTE;
 
 /** The history of one store in one environment: every entity once, customers before their orders. */
@@ -45,7 +45,7 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
     const { coupon } = order.placed;
     if (coupon?.id) used.set(coupon.id, (used.get(coupon.id) ?? 0) + 1);
     const steps = order.journey.map(({ after }) => at + after);
-    // An entity's version counts its changes: one for each status it has passed.
+    // An entity's version counts its changes: one for each status so far.
     yield eventOf(store, 'order', order.id, orderState(order, steps), steps.length);
     const reviewed = review(chance, store, order, (steps.at(-1) ?? at) + MINUTE);
     if (reviewed !== null) yield reviewed;
@@ -54,7 +54,7 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
   yield* offers(origin, used, customers.length);
 }
 
-/** An instant of the past days at which the store was open, most likely in the middle of its hours. */
+/** A past instant at which the store was open, most likely in the middle of its hours. */
 function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStore, until: number): number {
   const minutes = (clock: string) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
   const [from, to] = [minutes(opens.from), minutes(opens.to)];
@@ -72,7 +72,7 @@ function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStor
 /** Before any of them begins. */
 const CREATED_DAY = -100;
 
-/** The store's coupons and campaigns. @param used how often each coupon has been named by an order. */
+/** The store's coupons and campaigns. @param used how many orders name each coupon. */
 export function* offers({ store, now }: Origin, used: ReadonlyMap<string, number>, customers: number) {
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
   const created_at = day(CREATED_DAY);

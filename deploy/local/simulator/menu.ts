@@ -1,11 +1,11 @@
-/** What stores sell, from the files in `data/`: the menu of one store, with prices of its own, promotions and gaps. */
+/** Makes the menu of a store from the files in `data/`, with prices of its own, promotions and products that are sold out. */
 import type { EntityStates, PRICE_METHODS, WEEKDAYS } from '#shared/events/entities.ts';
 import { type Chance, happens, pick, money } from './random.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** Records by their ids. At least `min` options of a group are active; the price of a product is zero where its options make it. */
+/** Records by their ids. At least `min` options of a group are active. A product whose options make its price costs zero. */
 export interface Menu {
   categories: ReadonlyMap<string, EntityStates['category']>;
   products: ReadonlyMap<string, EntityStates['product']>;
@@ -77,12 +77,12 @@ function optionGroup(
   return { name, min, max, price_method, position, external_code: `GRP-${position}`, options };
 }
 
-/** Prices end in 0 like those on a real menu; what is free stays free. */
+/** Prices end in 0, as on a real menu; a price of zero stays zero. */
 function rounded(amount: number): string {
   return money(Math.round(amount / 10) * 10);
 }
 
-/** A product sold out, or back before a third one is. */
+/** Takes a product off sale or puts it back. While more than one is sold out, one of these comes back. */
 export function changedProduct(
   chance: Chance,
   { products }: Menu,
@@ -128,18 +128,18 @@ export interface Cuisine {
   optionGroups: Record<string, OptionGroupRecipe>;
 }
 
-/** `days`: from now, at which it begins and ends. */
+/** `days`: begins and ends so many days from now. */
 export type CouponTerms = Omit<EntityStates['coupon'], 'active' | 'starts_at' | 'ends_at' | 'created_at'> & {
   id: string;
   days: { from: number; to: number | null };
 };
-/** `days`: as of a coupon; a draft has none. */
+/** `days`: as in a coupon; `null` for a draft. */
 export type CampaignTerms = Pick<EntityStates['campaign'], 'name' | 'channel' | 'status' | 'audience' | 'coupon_id'> & {
   message: string;
   days: { from: number; to: number } | null;
 };
 
-/** `silent` and `replied`: in percent of those who write, and of what they write. */
+/** In percent: reviews without a comment (`silent`), and reviews with a reply of the store (`replied`). */
 type Mood = { comments: string[]; replies: string[]; silent: number; replied: number };
 
 function read(name: string): unknown {
@@ -157,9 +157,9 @@ export function cityOf(index: number): City {
   return index % 5 === 4 || city === undefined ? campoGrande : city;
 }
 
-/** The kind of the n-th store (from 0). Shifted at each round, so that no city is bound to one kind. */
+/** The cuisine of the n-th store (from 0). It shifts at each round, so that a city gets several cuisines. */
 export function cuisineOf(index: number): Cuisine {
   const cuisine = cuisines[(index + Math.floor(index / cuisines.length)) % cuisines.length];
-  if (cuisine === undefined) throw new RangeError('there is a kind of store');
+  if (cuisine === undefined) throw new RangeError('there are no cuisines');
   return { ...cuisine, categories: [...cuisine.categories, ...everywhere] };
 }

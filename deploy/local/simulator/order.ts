@@ -1,4 +1,4 @@
-/** Orders: what was ordered, by whom, for how much and how it is paid; their states on their way; and what customers say of them. */
+/** Makes orders with items, customer, prices and payments; their states from `pending` to the end; and their reviews. */
 import type { EntityStates, ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import type { SimulatedCustomer, SimulatedStore } from './store.ts';
 import { COUPONS, MOODS, type Menu } from './menu.ts';
@@ -23,9 +23,9 @@ type Item = NonNullable<OrderState['items']>[number];
 
 export interface SimulatedOrder {
   id: string;
-  /** In order, `pending` first, each so many milliseconds after the order was placed; the last one is final. */
+  /** The statuses in order, from `pending` to the final one; `after` in milliseconds since the order was placed. */
   journey: { status: Status; after: number }[];
-  /** All that stays the same on its way. */
+  /** The fields that no status changes. */
   placed: Omit<OrderState, 'status' | 'status_history' | 'cancellation' | 'updated_at'>;
 }
 
@@ -40,7 +40,7 @@ const CANCELLED_PERCENT = 7;
 const REASONS = ['Cliente desistiu do pedido', 'Item em falta', 'Endereço não localizado'];
 const NOTES = ['Tocar o interfone', 'Deixar na portaria', 'Sem talheres', 'É para presente'];
 
-/** A new order of the customer. `number` is the store's own count, of which people get to see four digits. */
+/** A new order of the customer. `number` counts the store's orders; `display_id` shows its last four digits. */
 export function placeOrder(
   chance: Chance,
   store: SimulatedStore,
@@ -95,7 +95,7 @@ function orderJourney(chance: Chance, type: OrderType): SimulatedOrder['journey'
   return steps;
 }
 
-/** The order's state once it has made as many steps as there are times, each at its time. */
+/** The order's state after as many steps as there are times. */
 export function orderState({ id, journey, placed }: SimulatedOrder, times: readonly number[]): OrderState {
   const steps = journey.slice(0, times.length).map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
   const { status, at } = steps.at(-1) ?? { status: 'pending' as const, at: placed.created_at };
@@ -138,7 +138,7 @@ function orderItem(
     const prices = chosen.map(({ price }) => cents(price));
     const sum = prices.reduce((total, price) => total + price, 0);
     const isSummed = group.price_method === 'sum';
-    // Half-and-half: the dish has the price of both halves, and no half has one of its own.
+    // Half-and-half: the dish has one price for both halves, and each half costs zero.
     if (isSummed) optionPrice += sum;
     else if (group.price_method === 'max') unitPrice += Math.max(0, ...prices);
     else unitPrice += Math.round(sum / Math.max(1, prices.length));
@@ -158,10 +158,10 @@ function orderItem(
 }
 
 const REVIEWED_PERCENT = 35;
-/** As in life: the content and the angry write, those between seldom do. */
+/** Happy and angry customers write more often than the others. */
 const RATINGS = [5, 5, 5, 5, 5, 5, 5, 4, 4, 3, 2, 1, 1];
 
-/** The review that the customer of an ended order writes at a time; `null` if none. */
+/** The review that the customer of a concluded order writes at `at`; `null` if there is none. */
 export function review(
   chance: Chance,
   store: SimulatedStore,
@@ -186,7 +186,7 @@ export function review(
   });
 }
 
-/** The coupon that an order of now or of the past thirty days names, if any, and the cents that it takes off. */
+/** The coupon that an order names, if any, and its discount in cents. */
 function redeemed(chance: Chance, type: (typeof ORDER_TYPES)[number], subtotal: number, deliveryFee: number) {
   const usable = COUPONS.filter(({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
     const isCurrent = from < 0 && (to === null || to > 0);

@@ -1,4 +1,4 @@
-/** What all of the simulator draws and counts with: chance that can be repeated, money in whole cents, points in time, events. */
+/** Shared by the files of the simulator: seeded random values, money in cents, times, events. */
 import { hash } from 'node:crypto';
 import type { Faker } from '@faker-js/faker';
 import { faker as brazilian } from '@faker-js/faker/locale/pt_BR';
@@ -8,10 +8,10 @@ import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
 
 export type Chance = Faker;
 
-// The package's main entry has the class too, but takes 0.3 s to load: seventy languages.
+// The package's main entry exports the class too, but loads seventy languages, which takes 0.3 s.
 const FakerOfOneLanguage = brazilian.constructor as typeof Faker;
 
-/** The source of what the names describe, such as `['customer', 's1', 7]`: always the same for the same seed. */
+/** The random source of what the names describe, such as `['customer', 's1', 7]`: the same seed gives the same values. */
 export function chanceOf(seed: number, names: readonly (string | number)[]): Chance {
   const chance = new FakerOfOneLanguage({ locale: brazilian.rawDefinitions });
   const words = hash('sha256', [seed, ...names].join('/'), 'buffer');
@@ -50,7 +50,7 @@ export function instant(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-/** When the local day begins that comes so many days after the one of `now`. */
+/** When the local day starts that comes `days` after the one of `now`. */
 export function localDay(now: number, offset: string, days: number): number {
   const shift = offsetMilliseconds(offset);
   return (Math.floor((now + shift) / DAY) + days) * DAY - shift;

@@ -1,6 +1,6 @@
 /**
- * The simulator: stores that publish their past and then what happens in them, through Kafka like any other source. Opening hours count
- * for the past only: somebody who watches at four in the morning wants to see something happen.
+ * The simulator: stores that publish their past and then new changes to Kafka, like any other source. Opening hours count for the past
+ * only, so that changes come at any time of the day.
  */
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -21,7 +21,7 @@ import { orderState, placeOrder, review, type SimulatedOrder } from './order.ts'
 
 export interface SimulatorOptions {
   kafka: Kafka;
-  /** The first is the lively one; the others get a tenth of its orders. */
+  /** The first gets most of the orders; each other one gets a tenth. */
   environments: readonly string[];
   seed: number;
   stores: number;
@@ -32,11 +32,11 @@ export interface SimulatorOptions {
 
 export type Simulator = Awaited<ReturnType<typeof createSimulator>>;
 
-/** How many times fewer orders the other environments have. */
+/** An environment other than the first has one order in so many. */
 const QUIETER = 10;
-/** Stores that publish their history side by side: they spread over the partitions. */
+/** Stores that publish their history at once: they spread over the partitions. */
 const LANES = 6;
-/** Small enough for one request to Kafka, large enough to be worth it. */
+/** Fits one request to Kafka, with few requests for a long history. */
 const EVENTS_PER_BATCH = 250;
 
 export async function createSimulator(options: SimulatorOptions) {
@@ -60,7 +60,7 @@ export async function createSimulator(options: SimulatorOptions) {
     stores,
     historyOrders: places.reduce((sum, { orders }) => sum + orders, 0) * stores.length,
 
-    /** @param progress is told how many orders are published. */
+    /** @param progress gets the number of published orders. */
     async publishHistory(progress: (orders: number) => void): Promise<void> {
       let published = 0;
       const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();
@@ -78,7 +78,7 @@ export async function createSimulator(options: SimulatorOptions) {
       await Promise.all(Array.from({ length: LANES }, lane));
     },
 
-    /** New orders come in from now on; what Kafka does not take for now is published later. */
+    /** Publishes new orders from now on. What Kafka did not take is sent again. */
     startTraffic(): void {
       if (stores.length === 0) return;
       flows = places.map(({ environment, orders: history, ordersPerMinute }) => {
@@ -102,14 +102,14 @@ export async function createSimulator(options: SimulatorOptions) {
   };
 }
 
-/** A minute of the kitchen passes in a second. */
+/** A minute of an order takes a second. */
 export const PACE = 60;
 const NEW_CUSTOMER_PERCENT = 12;
 const MENU_CHANGE_PERCENT = 8;
 /** After the order's end. */
 const REVIEW_MS = 10_000;
 
-/** `now` is when the history was made. */
+/** `now`: the time at which the history was made. */
 export interface TrafficOptions extends Omit<Origin, 'store'> {
   stores: readonly SimulatedStore[];
   history: number;
@@ -118,17 +118,17 @@ export interface TrafficOptions extends Omit<Origin, 'store'> {
   began: number;
 }
 
-/** The flow of one environment: the result answers, at some time, what happened since it was last called, in order. */
+/** The traffic of one environment. @returns a function that returns the events since its last call, in order. */
 export function traffic(options: TrafficOptions): (now: number) => SimulatedEvent[] {
   const { environment, history, ordersPerMinute, began } = options;
   const stores = [...options.stores];
   const chance = chanceOf(options.seed, ['traffic', environment]);
-  // Leads the ids of this run: others than those of earlier runs.
+  // Part of the ids, so that no earlier run has the same ones.
   const run = Math.floor(began / 1_000);
   let ahead: { at: number; happen: (now: number) => SimulatedEvent }[] = [];
   let [time, due, placed, version] = [began, 1, 0, 0];
 
-  /** Moves an order one step on, and notes when the next one is due, or what is written about it. */
+  /** Takes an order's next step, and schedules the one after it, or the review. */
   function step(store: SimulatedStore, order: SimulatedOrder, times: number[], now: number): SimulatedEvent {
     const [last, next] = order.journey.slice(times.length);
     times.push(now);

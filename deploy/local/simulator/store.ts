@@ -1,10 +1,10 @@
-/** Stores: where they lie, what they sell, when they are open, their record; and their customers, all invented. */
+/** Makes stores, with their city, cuisine, menu and record, and their customers. All data is invented. */
 import type { EntityStates } from '#shared/events/entities.ts';
 import type { AddressState } from '#shared/events/fields.ts';
 import { type City, cityOf, type Cuisine, cuisineOf, makeMenu, type Menu } from './menu.ts';
 import { type Chance, chanceOf, pick, sometimes, instant, money, happens, DAY } from './random.ts';
 
-/** A store that takes orders. The same in every environment, as a real store is. */
+/** A store. It is the same in every environment. */
 export interface SimulatedStore {
   id: string;
   city: City;
@@ -25,7 +25,7 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
     name,
     legal_name: `${family} & ${chance.person.lastName()} Alimentos Ltda.`,
     document: chance.string.numeric(14),
-    // No area has a landline whose number begins with 0.
+    // No Brazilian landline number begins with 0.
     phone: `+55${city.area}0${chance.string.numeric(7)}`,
     email: `contato@${asciiLetters(name)}.example.com`,
     status: 'active',
@@ -68,7 +68,7 @@ export function asciiLetters(text: string): string {
 
 export type SimulatedCustomer = { id: string; state: EntityStates['customer'] };
 
-/** What the history of one store in one environment is drawn from. */
+/** The history of one store in one environment depends on these and on the number of its orders. */
 export interface Origin {
   seed: number;
   environment: string;
@@ -80,13 +80,13 @@ export function regularCustomers(orders: number): number {
   return Math.max(10, Math.ceil(orders / 4));
 }
 
-/** The n-th customer (from 1) who knows the store since before its newest orders. */
+/** The n-th customer (from 1) of a store, with a record older than all orders of the history. */
 export function regularCustomer({ seed, environment, store, now }: Origin, number: number): SimulatedCustomer {
   const chance = chanceOf(seed, ['customer', environment, store.id, number]);
   return customer(chance, store, `c${number}`, now - chance.number.int({ min: 31, max: 900 }) * DAY);
 }
 
-/** Somebody who knows the store since then. */
+/** A customer whose record was created at `since`. */
 export function customer(chance: Chance, store: SimulatedStore, id: string, since: number): SimulatedCustomer {
   const { city } = store;
   const name = `${chance.person.firstName()} ${chance.person.lastName()}`;
@@ -94,7 +94,7 @@ export function customer(chance: Chance, store: SimulatedStore, id: string, sinc
   const state = {
     name,
     document: sometimes(chance, 70, () => chance.string.numeric(11)),
-    // No operator gives out mobile numbers that begin with 90.
+    // No Brazilian mobile number begins with 90.
     phone: `+55${city.area}90${chance.string.numeric(7)}`,
     email: sometimes(chance, 60, () => `${asciiLetters(name)}${chance.string.numeric(3)}@example.com`),
     birth_date: sometimes(chance, 40, () => `19${chance.number.int({ min: 50, max: 99 })}-05-17`),

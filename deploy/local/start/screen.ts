@@ -1,4 +1,4 @@
-/** The screen of npm start: lines, below them lines that change in place on a terminal, and the summary once everything is ready. */
+/** The output of npm start: fixed lines, below them lines that change in place on a terminal, and the summary when all is ready. */
 import { join, relative } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
@@ -8,15 +8,15 @@ export type Output = Pick<WriteStream, 'write' | 'on'> & { isTTY?: boolean; colu
 
 export interface Screen {
   line: (text: string) => void;
-  /** Shows changing lines; without a terminal they are written every few seconds. */
+  /** Replaces the changing lines; without a terminal they are written every few seconds. */
   live: (lines: readonly string[]) => void;
 }
 
 const PLAIN_INTERVAL_MS = 5_000;
-/** A terminal that knows these shows all between them at once. */
+/** Synchronized output: a terminal that supports it shows all between these at once. */
 const [BEGIN, END] = ['\u001B[?2026h', '\u001B[?2026l'];
 
-/** A screen on an output; a plain one changes nothing in place, whatever the output is. */
+/** @param isPlain changes nothing in place, also on a terminal. */
 export function createScreen(output: Output, isPlain = false, now: () => number = Date.now): Screen {
   return output.isTTY === true && !isPlain ? terminal(output) : plain(output, now);
 }
@@ -25,14 +25,14 @@ function terminal(output: Output): Screen {
   let wanted: readonly string[] = [];
   let drawn: readonly string[] = [];
   const columns = () => output.columns ?? 80;
-  // Lines that were drawn on a wider terminal take more rows now.
+  // After the terminal got narrower, drawn lines take more rows.
   const erase = () => {
     const rows = drawn.reduce((sum, { length }) => sum + Math.max(1, Math.ceil(length / columns())), 0);
     return rows === 0 ? '' : `\r\u001B[${rows}A\u001B[J`;
   };
   const draw = (line = '') => {
     const before = erase();
-    // A line as wide as the terminal, or one below its last, would move everything.
+    // A line as wide as the terminal, or one more than its rows, would scroll.
     drawn = wanted.slice(0, (output.rows ?? 24) - 1).map((text) => text.slice(0, columns() - 1));
     output.write(`${BEGIN}${before}${line}${drawn.map((text) => `${text}\n`).join('')}${END}`);
   };
@@ -58,7 +58,7 @@ function plain(output: Output, now: () => number): Screen {
   };
 }
 
-/** The lines; what was said while starting is not repeated. With what changes below them they fit 24 rows. */
+/** The last fixed lines. With the changing lines they fit 24 rows. */
 export function summary(options: StartOptions, file: StackFile, seconds: number): string[] {
   const rows: [string, string][] = [
     ['API', `${file.query_url} (${file.query_url}/docs in a browser)`],
@@ -92,10 +92,7 @@ function describeStores({ stores, history, traffic, ordersPerMinute }: StartOpti
   return `${stores.toLocaleString('en')} stores with ${history.toLocaleString('en')} orders each, ${flow}`;
 }
 
-/**
- * A store’s changes, which are a copy of all it has; the store, its orders and its menu. Of the menu, which fills screens, the
- * beginning.
- */
+/** The changes of a store, from which a client makes its copy; the store, its orders, and the beginning of its long menu. */
 const REQUESTS = [
   '"$API/api/changes?records=whole&page_size=1"',
   '$API/api/store/info/',
@@ -103,7 +100,7 @@ const REQUESTS = [
   '$API/api/menu/ | head -c 300',
 ] as const;
 
-/** A token, and with it requests, for a shell. Only the line of the secret is wider than 80 columns. */
+/** Shell commands that get a token and use it. Only the line of the secret is wider than 80 columns. */
 export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
   return {
     token: [

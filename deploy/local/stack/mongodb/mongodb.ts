@@ -1,4 +1,4 @@
-// MongoDB as a part of the stack: a replica set, since transactions need one, of one member, or as a cluster of three.
+// MongoDB as a part of the stack: a replica set, since transactions need one. It has one member, or three as a cluster.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
@@ -46,25 +46,25 @@ export const mongodbPart: PartDefinition = {
 
   async awaitReady(host, ports, signal) {
     await formReplicaSet(host, ports, signal);
-    // A member is known by its loopback address, so where it is reached by another one the client must not look it up.
+    // Members have loopback addresses in the configuration: a client that connects by another address must not use them.
     const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
     return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
   },
 };
 
-/** A member of the replica set, with little memory and without what only a production server needs. */
+/** A member of the replica set, with little memory. */
 export function mongodArguments(port: number, cacheGb = 1): string[] {
   return [
     `--port=${port}`,
     `--replSet=${REPLICA_SET}`,
     `--wiredTigerCacheSizeGB=${cacheGb}`,
     '--setParameter=diagnosticDataCollectionEnabled=false',
-    // A primary waits this long for others to take over before it ends; alone, there are none.
+    // A primary that ends waits so long for another member to take over; a single one waits in vain.
     '--setParameter=shutdownTimeoutMillisForSignaledShutdown=100',
   ];
 }
 
-/** The least that mongod takes. */
+/** The minimum of mongod. */
 const MEMBERS_CACHE_GB = 0.25;
 
 const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
@@ -96,7 +96,7 @@ async function findFetched(context: StartContext): Promise<string> {
     await askVersion(file, MONGOD, context.env);
     return file;
   } catch (error) {
-    // Most often a shared library that this machine lacks.
+    // Most often a shared library is missing.
     throw new StackError(`mongod does not run here; it needs libssl3 and libcurl4: ${reasonOf(error)}`, {
       cause: error,
     });
@@ -105,17 +105,17 @@ async function findFetched(context: StartContext): Promise<string> {
 
 export const REPLICA_SET = 'rs0';
 
-/** The error code of a mongod that has a replica set configuration. */
+/** The error code of a mongod that has a replica set configuration already. */
 const ALREADY_INITIALIZED = 23;
 
-/** Resolves when one of the members at this host is primary and the others follow. The data of one alone may be kept. */
+/** Resolves when one of the members is primary and the others are secondaries. A single member may have kept data. */
 export async function formReplicaSet(host: string, ports: readonly number[], signal: AbortSignal): Promise<void> {
   const [first = 0] = ports;
-  // Under their own loopback addresses, which is right inside a container too.
+  // Loopback addresses, which also work inside a container.
   const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
   const initiate = (admin: Db) =>
     admin.command({ replSetInitiate: { _id: REPLICA_SET, members } }).catch((error: unknown) => {
-      // Kept data has its configuration already, under the ports that it was first served on.
+      // Kept data has its configuration already, with the ports of its first start.
       if (!hasCode(error, ALREADY_INITIALIZED)) throw error;
     });
   await retryUntil(signal, () => withAdmin(host, first, initiate));
@@ -128,11 +128,11 @@ export async function formReplicaSet(host: string, ports: readonly number[], sig
   });
 }
 
-/** With a client for each attempt: one whose first connection failed may never make another. */
+/** Each attempt has a client of its own: after a failed first connection a client may never connect again. */
 async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Promise<T>): Promise<T> {
   const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
-    // A container's port accepts connections before the server behind it does, and such a one may stay silent.
+    // A container's port accepts connections before its server does; such a connection may never answer.
     connectTimeoutMS: 1_000,
     socketTimeoutMS: 10_000,
   });

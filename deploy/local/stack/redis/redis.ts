@@ -1,4 +1,4 @@
-// Redis as a part of the stack: one server, or as a cluster three masters with a replica of each.
+// Redis as a part of the stack: one server, or a cluster of three masters with one replica each.
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { readRedisAddress } from '#shared/address.ts';
@@ -18,8 +18,8 @@ export const redisPart: PartDefinition = {
 
   async checkAddress(address) {
     const read = readRedisAddress(address);
-    if (read === null) throw new Error('it does not say where Redis is');
-    // Of several, one that answers will do.
+    if (read === null) throw new Error('it is no address of Redis');
+    // One node that answers is enough.
     await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch((error: unknown) => {
       throw error instanceof AggregateError ? error.errors[0] : error;
     });
@@ -28,14 +28,14 @@ export const redisPart: PartDefinition = {
   planContainer: ([port = 0], _host, keepData) => ({
     environment: {},
     command: [...'redis-server --bind 0.0.0.0 --protected-mode no'.split(' '), ...redisArguments(port, keepData)],
-    // It writes where it is started.
+    // Redis writes its files to its working folder.
     workingFolder: CONTAINER_DATA,
     dataPath: CONTAINER_DATA,
   }),
 
   async awaitReady(host, ports, signal) {
     const [address = '', ...others] = ports.map((port) => `redis://${host}:${port}`);
-    // While it loads kept data it refuses every command, PING too.
+    // While Redis loads kept data it refuses all commands, PING too.
     await retryUntil(signal, () => ping(address));
     return others.length === 0 ? address : formCluster(ports, signal);
   },
@@ -49,7 +49,7 @@ async function ping(address: string): Promise<void> {
     retryStrategy: null,
     enableReadyCheck: false,
   });
-  // Without a listener ioredis prints what the rejected command says anyway.
+  // Without a listener ioredis prints the error, which the command throws anyway.
   redis.on('error', () => undefined);
   try {
     await redis.connect();
@@ -59,9 +59,9 @@ async function ping(address: string): Promise<void> {
   }
 }
 
-/** Nothing is evicted, as the service asks for; on disk only what is to be kept. */
+/** Nothing is evicted, as the services require. Only kept data goes to disk. */
 export function redisArguments(port: number, keepData: boolean): string[] {
-  // An append-only file survives a kill, snapshots do not; data that is thrown away needs neither.
+  // After a kill an append-only file is up to date, a snapshot is older.
   const onDisk = ['--save', '', '--appendonly', keepData ? 'yes' : 'no'];
   return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
 }
@@ -88,7 +88,7 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
   };
 }
 
-// However long ago a replica was cut off, it takes over; while a master is away, the others serve what they have.
+// A replica takes over however old its data is. While a master is away, the others serve their slots.
 export const CLUSTER_SETTINGS =
   '--cluster-enabled yes --cluster-replica-validity-factor 0 --cluster-require-full-coverage no'.split(' ');
 
@@ -98,7 +98,7 @@ export const CLUSTER_SLOTS = [
   [10_923, 16_383],
 ] as const;
 
-/** Resolves with its address, as `REDIS_URL` takes it, when it serves: the servers of the first three ports are its masters. */
+/** The servers of the first three ports become masters. @returns the value for `REDIS_URL`, once the cluster serves. */
 export async function formCluster(
   ports: readonly number[],
   signal: AbortSignal,
@@ -114,14 +114,14 @@ export async function formCluster(
     }
   };
   try {
-    // Epochs of their own from the beginning on, so that none has to be agreed upon.
+    // Each node gets an epoch at once, so that the nodes need not agree on epochs.
     await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)));
     for (const [index, [first, last]] of CLUSTER_SLOTS.entries()) {
       const slots = Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
       await masters[index]?.cluster('ADDSLOTS', ...slots);
     }
     for (const node of nodes) for (const port of ports) await node.cluster('MEET', '127.0.0.1', port);
-    await until(nodes, 'not all know one another', async (node) => {
+    await until(nodes, 'not all nodes know one another', async (node) => {
       const lines = (await nodesKnownTo(node)).trim().split('\n');
       return lines.length === nodes.length && lines.every((line) => !line.includes('handshake'));
     });
