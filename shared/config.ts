@@ -142,13 +142,13 @@ const settings = Type.Object({
       ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, if it requires one.'),
     }),
     /** Sentinels have users of their own. */
-    sentinel: Type.Object({
-      ...userOf(
+    sentinel: Type.Object(
+      userOf(
         'REDIS_SENTINEL',
         'User of the sentinels (ACL).',
         'Password of the sentinels, if they require one; they never get that of Redis.',
       ),
-    }),
+    ),
   }),
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
   tracing: Type.Object({
@@ -218,12 +218,12 @@ const settings = Type.Object({
     port: setting('QUERY_PORT', port, '8080', {
       meaning: 'Port of the query service; 0 takes a free one.',
     }),
-    tls: Type.Object({
-      ...certificateOf(
+    tls: Type.Object(
+      certificateOf(
         'QUERY_TLS',
         'File with the query service’s certificate chain, for HTTPS without a proxy; read again when it changes.',
       ),
-    }),
+    ),
     shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', wholeNumber(0, 60_000), '5000', {
       meaning:
         'Milliseconds that the query service continues to serve after a signal to end, while `/ready` answers 503: ' +

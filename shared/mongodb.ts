@@ -2,7 +2,7 @@
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
-import type { metricFactory } from './process-metrics.ts';
+import type { metricFactory } from './operations.ts';
 
 /** Majority writes, and time for an election. @param more options that replace ours. */
 export function createWriterClient(

@@ -1,12 +1,64 @@
-/** The operations port: a separate server, so that clients cannot reach it through their port. */
+/** The operations port, a separate server, so that clients cannot reach it through their port; and the metrics of every process. */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { RELEASE } from './read-models/generation.ts';
 import type { Logger } from './logging.ts';
-import { RELEASE } from './release.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 
-export interface OperationsOptions {
+export const REQUEST_ID_HEADER = 'x-request-id';
+
+const ACCEPTABLE = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The id of a request whose `X-Request-Id` header is `given` (rule R7.8). */
+export function requestIdOf(given: string | string[] | undefined): string {
+  return typeof given === 'string' && ACCEPTABLE.test(given) ? given : randomUUID();
+}
+
+/** The longest that a timer can wait. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/** Measured by a timer a hundred times a second, which is most of the cost of an idle process. */
+const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
+  (figure) => `nodejs_eventloop_lag_${figure}_seconds`,
+);
+
+export function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS });
+  for (const lag of LAGS) registry.removeSingleMetric(lag);
+  const busy: Counter = new Counter({
+    name: 'store_data_event_loop_busy_seconds_total',
+    help: 'Seconds in which the event loop was busy; if it always is, the process cannot keep up',
+    registers: [],
+    collect() {
+      busy.reset();
+      busy.inc(performance.eventLoopUtilization().active / 1_000);
+    },
+  });
+  registry.registerMetric(busy);
+  new Gauge({
+    name: 'store_data_build_info',
+    help: '1, with the release of this process',
+    labelNames: ['version', 'projection_version', 'node'],
+    registers: [registry],
+  }).set({ version: RELEASE.version, projection_version: String(RELEASE.projectionVersion), node: RELEASE.node }, 1);
+  return registry;
+}
+
+export function metricFactory(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+      new Counter<L>({ name, help, labelNames, registers }),
+    gauge: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+      new Gauge<L>({ name, help, labelNames, registers }),
+    histogram: <L extends string>(name: string, help: string, buckets: number[], labelNames: readonly L[] = []) =>
+      new Histogram<L>({ name, help, labelNames, buckets, registers }),
+  };
+}
+
+interface OperationsOptions {
   host: string;
   port: number;
   /** Whether the process still works; otherwise it is restarted. It must not depend on other servers, which recover by themselves. */

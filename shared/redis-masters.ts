@@ -79,13 +79,7 @@ export async function execute(multi: ChainableCommander): Promise<unknown[]> {
   });
 }
 
-export interface RedisServer {
-  /** Changes with every restart and failover, and when the process is emptied or gets other data. */
-  identity: string;
-  isPrimary: boolean;
-  /** `null` if unknown. */
-  evictionPolicy: string | null;
-}
+export type RedisServer = Awaited<ReturnType<typeof describeRedis>>;
 
 /** Commands that empty a server or put other data into it. Redis counts commands while it runs. */
 const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking', 'swapdb', 'debug'];
@@ -94,7 +88,7 @@ const COMMANDS_OF_IMPORTS = ['flushall', 'flushdb', 'restore', 'restore-asking',
  * @param slots its slots in a cluster: with other slots it counts as another server.
  * @throws {StoreDataError} `environment_unavailable` if the answer is not Redis's, or has no run_id.
  */
-export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServer> {
+export async function describeRedis(redis: Redis, slots = '') {
   const [info, commands] = await Promise.all([redis.info(), redis.info('commandstats')]);
   const fields = readInfo(info);
   const runId = fields.get('run_id');
@@ -102,6 +96,7 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
     throw unavailable('Redis does not tell its run_id in INFO');
   }
   return {
+    /** Changes with every restart and failover, and when the process is emptied or gets other data. */
     identity: [
       runId,
       fields.get('master_replid') ?? '',
@@ -109,6 +104,7 @@ export async function describeRedis(redis: Redis, slots = ''): Promise<RedisServ
       ...(slots === '' ? [] : [slots]),
     ].join('/'),
     isPrimary: fields.get('role') === 'master',
+    /** `null` if unknown. */
     evictionPolicy: fields.get('maxmemory_policy') ?? null,
   };
 }

@@ -5,7 +5,7 @@ import { readPassword, readTlsFiles } from './config/files.ts';
 import type { Config } from './config.ts';
 import { describeError, isRefusal } from './errors.ts';
 import type { Logger } from './logging.ts';
-import type { metricFactory } from './process-metrics.ts';
+import type { metricFactory } from './operations.ts';
 import { readRedisAddress, type RedisAddress, type RedisNode } from './address.ts';
 import { RedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';

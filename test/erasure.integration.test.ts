@@ -11,7 +11,7 @@ import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { Databases } from '#shared/read-models/databases.ts';
+import { Databases } from '#shared/read-models/generation.ts';
 import { LEAST } from '#test/changes.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';

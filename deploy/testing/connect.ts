@@ -6,12 +6,17 @@ import { allEnded, inBatches } from '#shared/waiting.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
-import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import {
+  type EncodedMessage,
+  encodeEvent,
+  type EventToEncode,
+  accessTopic,
+  changesTopic,
+} from '#shared/events/topics.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
-import { Databases } from '#shared/read-models/databases.ts';
+import { Databases } from '#shared/read-models/generation.ts';
 import type * as Api from './api.d.ts';
 
 const SOURCE = '/testing';

@@ -1,13 +1,11 @@
 /** Applies a change by the retry of a dead letter, as after a release that could not apply it. */
 import { readConfig } from '#shared/config.ts';
-import { type EncodedMessage, encodeEvent } from '#shared/events/encode.ts';
+import { type EncodedMessage, encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { Databases } from '#shared/read-models/databases.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { StreamChange } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 

@@ -2,8 +2,7 @@
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { type Checkpoint, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 

@@ -1,6 +1,6 @@
 /** The metrics of the projector. No label holds the id of a store or a person. `generation` is `g3`, or `control` for access. */
 import { poolMetrics } from '#shared/mongodb.ts';
-import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
+import { createRegistry, metricFactory } from '#shared/operations.ts';
 import { redisSeconds } from '#shared/redis.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 

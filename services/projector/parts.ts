@@ -4,7 +4,7 @@ import type { Config } from '#shared/config.ts';
 import type { Kafka, PerKafka } from '#shared/kafka/client.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
+import type { Databases } from '#shared/read-models/generation.ts';
 import type { RedisMasters } from '#shared/redis-masters.ts';
 import type { Tracing } from '#shared/tracing.ts';
 import type { Scheduler } from './log/scheduler.ts';

@@ -4,7 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
 import type { Tracing } from '#shared/tracing.ts';
 import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';

@@ -4,7 +4,7 @@ import { describeError, isUnavailable, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { createReaderClient, watchPool } from '#shared/mongodb.ts';
 import { pause } from '#shared/waiting.ts';
-import { Databases } from '#shared/read-models/databases.ts';
+import { Databases } from '#shared/read-models/generation.ts';
 import { type RedisMasters, checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
 import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } from './deadline.ts';

@@ -8,8 +8,8 @@ import type { ServiceContext } from './metrics.ts';
 import { pause } from '#shared/waiting.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
 import {
+  type Databases,
   answeringGeneration,
   findGenerations,
   type Generation,

@@ -3,7 +3,7 @@ import { Gauge } from 'prom-client';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { poolMetrics } from '#shared/mongodb.ts';
-import { createRegistry, metricFactory } from '#shared/process-metrics.ts';
+import { createRegistry, metricFactory } from '#shared/operations.ts';
 import { GENERATION_LABELS } from '#shared/read-models/generation.ts';
 import { redisSeconds } from '#shared/redis.ts';
 

@@ -109,6 +109,10 @@ export interface RevokedSession {
 
 export type AccessRecord = AccessKey | StoreAccess;
 
+export function isKey(record: AccessRecord): record is AccessKey {
+  return 'secret_hashes' in record;
+}
+
 /** Nearly always empty, so that every process can poll it each second. */
 const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
   (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
@@ -136,7 +140,7 @@ export function collectionOf(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
   record: AccessRecord,
 ): Collection<AccessRecord> {
-  return ('secret_hashes' in record ? keys : stores) as unknown as Collection<AccessRecord>;
+  return (isKey(record) ? keys : stores) as unknown as Collection<AccessRecord>;
 }
 
 /** Creates the control database's indexes. Safe to call from several processes at once. */

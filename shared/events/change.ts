@@ -24,34 +24,24 @@ const checks = schemaChecks(entitySchemas);
 
 /** @param steps how schemas evolved; a test may act as another release. @throws {EventRejected} for poison. */
 export function readChange(message: EventMessage, steps = STEPS): Change {
-  return toChange(readCloudEvent(message), steps);
-}
-
-function toChange(event: CloudEvent, steps: Steps): Change {
-  const { entity } = event;
+  const event = readCloudEvent(message);
+  const { entity, action, subject: id, storeId, sequence, time, id: eventId, schemaVersion } = event;
   if (!isEntityName(entity)) {
     throw new EventRejected(
       'unknown_type',
       `there is no entity of that name; known are ${Object.keys(entitySchemas).join(', ')}`,
     );
   }
-  if (!isId(event.subject)) {
+  if (!isId(id)) {
     throw invalidAttribute('subject is not 1 to 64 of A-Z a-z 0-9 _ -');
   }
-  if (entity === 'store' && event.subject !== event.storeId) {
+  if (entity === 'store' && id !== storeId) {
     throw invalidAttribute('subject of a store is not the storeid');
   }
-  const isNewer = event.action === 'changed' && event.schemaVersion > newestVersion(entity, steps);
-  return {
-    entity,
-    storeId: event.storeId,
-    id: event.subject,
-    sequence: event.sequence,
-    time: event.time,
-    eventId: event.id,
-    state: event.action === 'deleted' ? null : readState(entity, event, steps),
-    ...(isNewer ? { newerVersion: event.schemaVersion } : {}),
-  } as Change;
+  const isNewer = action === 'changed' && schemaVersion > newestVersion(entity, steps);
+  const state = action === 'deleted' ? null : readState(entity, event, steps);
+  const newer = isNewer ? { newerVersion: schemaVersion } : {};
+  return { entity, storeId, id, sequence, time, eventId, state, ...newer } as Change;
 }
 
 /** The checked state. If a newer version changed a required field, the event is poison until a release knows that version. */

@@ -1,4 +1,5 @@
-/** Names of the topics: two for each environment, so that a flood of changes never delays a revocation. */
+/** Names of the topics, and CloudEvents in structured mode for them, for the command line, the simulator and tests. */
+import { randomUUID } from 'node:crypto';
 
 export function changesTopic(environment: string): string {
   return `store-changes.${environment}`;
@@ -6,4 +7,46 @@ export function changesTopic(environment: string): string {
 
 export function accessTopic(environment: string): string {
   return `store-access.${environment}`;
+}
+
+export interface EventToEncode {
+  entity: string;
+  action?: 'changed' | 'deleted';
+  storeId: string;
+  subject: string;
+  sequence: number;
+  data?: unknown;
+  source: string;
+  time?: Date;
+  id?: string;
+  /** A URI whose last path segment is the schema's version; 1 when absent. */
+  dataschema?: string;
+}
+
+export interface EncodedMessage {
+  key: string;
+  value: string;
+  headers: Record<string, string>;
+}
+
+/** Encodes one event without checks: a wrong one becomes a dead letter. */
+export function encodeEvent(event: EventToEncode): EncodedMessage {
+  const { entity, action = 'changed', storeId, subject, sequence, data, source } = event;
+  return {
+    key: storeId,
+    headers: { 'content-type': 'application/cloudevents+json' },
+    value: JSON.stringify({
+      specversion: '1.0',
+      id: event.id ?? randomUUID(),
+      source,
+      type: `store-data.${entity}.${action}`,
+      subject,
+      time: (event.time ?? new Date()).toISOString(),
+      datacontenttype: 'application/json',
+      dataschema: event.dataschema,
+      storeid: storeId,
+      sequence: String(sequence),
+      data,
+    }),
+  };
 }

@@ -2,7 +2,7 @@
  * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the store's id, and every filter
  * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
-import type { Binary, Collection, Db, IndexDescription } from 'mongodb';
+import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
 import { hasCode, StoreDataError } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import type { RankNode, Root, TreeName } from './rank-tree/nodes.ts';
@@ -23,62 +23,57 @@ export interface ReadModelDocument {
 /** A document before it is known which position its change gets. */
 export type Unplaced<D extends ReadModelDocument> = Omit<D, 'feed_position'>;
 
-interface WithDetails {
-  /** The finished JSON of the details answer. */
-  whole: string;
-}
-
-interface Dated {
+export interface StoreDocument extends ReadModelDocument {
+  status: 'active' | 'blocked';
   created_at: Date;
-}
-
-interface Updated {
   updated_at: Date;
 }
 
-interface Ranked {
-  rank_key: string;
-}
-
-interface Faceted {
-  /** What the list can be filtered by, in one code (`rank-tree/keys.ts`). */
-  facet: string;
-}
-
-export interface StoreDocument extends ReadModelDocument, Dated, Updated {
-  status: 'active' | 'blocked';
-}
-
-export interface CouponDocument extends ReadModelDocument, WithDetails, Dated {
+export interface CouponDocument extends ReadModelDocument {
   active: boolean;
+  /** The finished JSON of the details answer. */
+  whole: string;
+  created_at: Date;
 }
 
-export interface CustomerDocument extends ReadModelDocument, Ranked, Updated {
+export interface CustomerDocument extends ReadModelDocument {
+  rank_key: string;
   /** The place in the order of creation. */
   created_key: string;
   document_digits: string;
   /** Letters and digits, in lower case. */
   document_key: string;
   phone_digits: string;
+  updated_at: Date;
 }
 
-export interface ReviewDocument extends ReadModelDocument, WithDetails, Ranked, Faceted {
+export interface ReviewDocument extends ReadModelDocument {
+  rank_key: string;
+  /** What the list can be filtered by, in one code (`rank-tree/keys.ts`). */
+  facet: string;
   customer_id: string | null;
+  whole: string;
 }
 
-export interface CampaignDocument extends ReadModelDocument, WithDetails, Dated {
+export interface CampaignDocument extends ReadModelDocument {
   status: string;
+  whole: string;
+  created_at: Date;
 }
 
-export interface OrderDocument extends ReadModelDocument, Ranked, Faceted, Updated {
+export interface OrderDocument extends ReadModelDocument {
+  rank_key: string;
+  facet: string;
   customer_id: string | null;
+  updated_at: Date;
   /** As JSON, the customer and the fields of the details answer that `summary` lacks. */
   whole: string;
 }
 
 /** Details and menu join other records when they are read. */
-export interface CategoryDocument extends ReadModelDocument, Updated {
+export interface CategoryDocument extends ReadModelDocument {
   name: string;
+  updated_at: Date;
   position: number;
   active: boolean;
   /** Members of the details answer that `summary` lacks, as JSON without braces. */
@@ -86,8 +81,9 @@ export interface CategoryDocument extends ReadModelDocument, Updated {
 }
 
 /** Its option groups are joined when it is read. */
-export interface ProductDocument extends ReadModelDocument, Updated {
+export interface ProductDocument extends ReadModelDocument {
   name: string;
+  updated_at: Date;
   position: number;
   active: boolean;
   /** Empty without a category: an index does not distinguish `null` from absent. */
@@ -238,6 +234,9 @@ export function oneOf(values: readonly string[]): string | { $in: string[] } {
 /** The index of `_id`s: a hint for filters that also name the store, so that MongoDB compares no plans. */
 export const BY_ID = '_id_';
 
+/** Large enough that the documents of a slice come in one round trip. */
+export const ONE_BATCH = 100_000;
+
 interface OfStores {
   store_id: ReturnType<typeof oneOf>;
   _id: ReturnType<typeof oneOf>;
@@ -256,6 +255,20 @@ export function tombstonesWith(ids: readonly string[]): OfStores {
 function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
   const stores = new Set(ids.map((id) => id.split('/', place + 1)[place] ?? ''));
   return { store_id: oneOf([...stores]), _id: oneOf(ids) };
+}
+
+/** The tombstones of some ids. */
+export async function findTombstones(
+  db: Db,
+  ids: Iterable<string>,
+  session?: ClientSession,
+): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+  const wanted = [...ids];
+  if (wanted.length === 0) return [];
+  const options = { projection: { sequence: 1 }, hint: BY_ID, batchSize: ONE_BATCH };
+  return tombstonesIn(db)
+    .find(tombstonesWith(wanted), session === undefined ? options : { ...options, session })
+    .toArray();
 }
 
 export function idsOfStore(storeId: string): { $gte: string; $lt: string } {

@@ -4,9 +4,52 @@
  * compare-and-set of its revision.
  */
 import { randomUUID } from 'node:crypto';
-import type { Collection, Db } from 'mongodb';
+import type { Db, MongoClient, Collection } from 'mongodb';
+import type { Config } from '../config.ts';
 import { commandInvalid, notFound, StoreDataError } from '../errors.ts';
-import type { Databases } from './databases.ts';
+import project from '../../package.json' with { type: 'json' };
+
+/** Knows which MongoDB holds which database: the common one, or an environment's own for its generations. */
+export class Databases {
+  readonly control: Db;
+  readonly common: MongoClient;
+  readonly own: ReadonlyMap<string, MongoClient>;
+  readonly #prefix: string;
+
+  constructor(prefix: string, common: MongoClient, own: ReadonlyMap<string, MongoClient> = new Map()) {
+    this.#prefix = prefix;
+    this.common = common;
+    this.own = own;
+    this.control = controlDatabase(common, prefix);
+  }
+
+  static of(config: Config, create: (config: Pick<Config, 'mongodb'>) => MongoClient): Databases {
+    const own = [...config.own].flatMap(([environment, { mongodb }]): [string, MongoClient][] =>
+      mongodb === undefined ? [] : [[environment, create({ mongodb })]],
+    );
+    return new Databases(config.namePrefix, create(config), new Map(own));
+  }
+
+  clientOf(environment: string): MongoClient {
+    return this.own.get(environment) ?? this.common;
+  }
+
+  get clients(): MongoClient[] {
+    return [this.common, ...this.own.values()];
+  }
+
+  generation(environment: string, number: number): Db {
+    return this.clientOf(environment).db(`${this.#prefix}_${environment}_g${number}`);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close()));
+  }
+}
+
+export function controlDatabase(client: MongoClient, prefix: string): Db {
+  return client.db(`${prefix}_control`);
+}
 
 /** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
 export const PROJECTION_VERSION = 6;
@@ -140,9 +183,9 @@ export async function createMarker(
  * `building`: filled beside the live one, never answered yet · `kept`: was live, still projected, so that a rollback loses nothing ·
  * `dropping`: no process may use it, and its database is removed.
  */
-export type OtherState = 'building' | 'kept' | 'dropping';
+type OtherState = 'building' | 'kept' | 'dropping';
 
-export interface OtherGeneration {
+interface OtherGeneration {
   number: number;
   state: OtherState;
   share?: number;
@@ -232,3 +275,10 @@ export function without(pointer: GenerationPointer, number: number): GenerationP
 function others(pointer: GenerationPointer): OtherGeneration[] {
   return pointer.others ?? [];
 }
+
+export const RELEASE = {
+  version: project.version,
+  /** Of the documents that the projector writes: another one needs a rebuild. */
+  projectionVersion: PROJECTION_VERSION,
+  node: process.versions.node,
+};

@@ -28,7 +28,7 @@ import {
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { type Logger, RepeatedLines } from '../logging.ts';
-import { RELEASE } from '../release.ts';
+import { RELEASE } from '../read-models/generation.ts';
 import { withTimeLimit } from '../waiting.ts';
 import {
   type Attributes,

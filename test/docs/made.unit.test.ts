@@ -20,7 +20,7 @@ import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
-import { projectDocument } from '#shared/projection/projections/index.ts';
+import { projectDocument } from '#shared/projection/projections/projections.ts';
 import { projectFiles } from './project-files.ts';
 
 interface Example {

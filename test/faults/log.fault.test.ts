@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';

@@ -1,6 +1,6 @@
 /** Events at the edges of what the contract allows: lists as long as they may be, and as many texts at their bounds as fit. */
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { encodeEvent } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { GROUP_BYTES, LISTS, textBound } from './contract-bounds.ts';
 import { TEXT, WHOLE_STATES } from './whole-states.ts';

@@ -1,7 +1,7 @@
 /** Events as many tests publish them: right in all that a test is not about. */
 import type { KafkaMessage } from 'kafkajs';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
+import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 
 export type TestEvent = Omit<EventToEncode, 'source'>;
 

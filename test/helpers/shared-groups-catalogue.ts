@@ -1,9 +1,8 @@
 /** Catalogues whose products share option groups: one group of all products, and ten large ones. */
 import type { Installation } from '#test/installation.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { LEAST } from './changes.ts';
 
 export interface CatalogueRecord {

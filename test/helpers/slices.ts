@@ -3,7 +3,7 @@ import type { ClientSession, Db } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { runInTransaction, type Slice } from '#shared/projection/slice/slice.ts';
+import { runInTransaction, type Slice } from '#shared/projection/slice/checkpoint.ts';
 import { kafkaMessage } from './events.ts';
 import type { TestChange } from './query-service.ts';
 

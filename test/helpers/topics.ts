@@ -1,6 +1,6 @@
 /** Topics of an installation: where their logs end, their settings, and another log in the place of one. */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
-import { createTopics } from '#shared/kafka/topics.ts';
+import { createTopics } from '#shared/kafka/client.ts';
 import { eventually } from './installation.ts';
 
 export async function withAdmin<T>(kafka: Kafka, use: (admin: Admin) => Promise<T>): Promise<T> {

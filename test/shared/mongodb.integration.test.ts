@@ -4,7 +4,7 @@ import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { Registry } from 'prom-client';
 import { createWriterClient, forSnapshots, poolMetrics, watchPool } from '#shared/mongodb.ts';
-import { metricFactory } from '#shared/process-metrics.ts';
+import { metricFactory } from '#shared/operations.ts';
 
 const installation = useInstallation();
 let client: MongoClient;

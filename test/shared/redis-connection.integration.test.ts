@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
-import { metricFactory } from '#shared/process-metrics.ts';
+import { metricFactory } from '#shared/operations.ts';
 import { nodeFor } from '#shared/redis-masters.ts';
 import { createRedis, redisSeconds } from '#shared/redis.ts';
 import { useInstallation } from '#test/hooks.ts';

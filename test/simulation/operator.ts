@@ -1,12 +1,11 @@
 /** An operator's retry of a dead letter, as `dead-letters retry` applies it: a slice of its own that is not its partition's next one. */
 import type { ClientSession, Db } from 'mongodb';
-import type { EncodedMessage } from '#shared/events/encode.ts';
+import type { EncodedMessage } from '#shared/events/topics.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { newEpoch } from '#shared/read-models/feed-epochs.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { checkpointId } from '#shared/projection/slice/checkpoint.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { checkpointId, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { CACHED, noErasures, TOPIC } from './projector.ts';
 import type { Host } from './scheduler.ts';

@@ -3,7 +3,7 @@ import { type Db, type ClientSession, MongoClient } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 import { Server } from './store.ts';

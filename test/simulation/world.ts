@@ -2,7 +2,7 @@
 import { MongoError } from 'mongodb';
 import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
 import { KEPT_EPOCHS } from '#shared/read-models/feed-epochs.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
+import { encodeEvent } from '#shared/events/topics.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { Follower, recordsOf } from './follower.ts';

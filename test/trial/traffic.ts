@@ -4,8 +4,7 @@
  */
 import zlib from 'node:zlib';
 import kafkajs, { type Message, type Producer } from 'kafkajs';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
-import { changesTopic } from '#shared/events/topics.ts';
+import { encodeEvent, type EventToEncode, changesTopic } from '#shared/events/topics.ts';
 import { pack } from '#test/codecs.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import type { Chance } from '#local/simulator/random.ts';

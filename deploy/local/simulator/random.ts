@@ -4,7 +4,7 @@ import type { Faker } from '@faker-js/faker';
 import { faker as brazilian } from '@faker-js/faker/locale/pt_BR';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import type { EntityName, EntityStates } from '#shared/events/entities.ts';
-import { encodeEvent, type EncodedMessage } from '#shared/events/encode.ts';
+import { encodeEvent, type EncodedMessage } from '#shared/events/topics.ts';
 
 export type Chance = Faker;
 

@@ -1,8 +1,7 @@
 /** The changing lines of the screen, from the services' metrics and MongoDB. */
 import { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Screen } from './screen.ts';

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { clientSecretOf, hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
-import { accessTopic } from '#shared/events/topics.ts';
+import { encodeEvent, accessTopic } from '#shared/events/topics.ts';
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { inBatches } from '#shared/waiting.ts';
 

@@ -1,14 +1,13 @@
 /** Waits until all messages published before can be read. */
 import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { findPending } from '#shared/access/reconcile.ts';
+import { findPending } from '#shared/access/grants.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Admin } from '#shared/kafka/client.ts';
 import { endsOf, missingBetween, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
 import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-import type { Databases } from '#shared/read-models/databases.ts';
-import { findLiveGeneration } from '#shared/read-models/generation.ts';
+import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 
 const POLL_MS = 20;
 

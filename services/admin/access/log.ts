@@ -16,7 +16,7 @@ import {
   type StoreErasure,
 } from '#shared/access/access-keys.ts';
 import { judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { accessTopic, changesTopic, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
@@ -24,7 +24,6 @@ import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';
-import { encodeEvent, type EventToEncode } from '#shared/events/encode.ts';
 
 export const republishCommand = () =>
   command('republish', 'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')

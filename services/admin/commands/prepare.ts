@@ -1,7 +1,7 @@
 /** `prepare`: makes the replica set or the shards, the topics and the signing key, which services only check. */
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { checkTopics, createTopics } from '#shared/kafka/topics.ts';
+import { checkTopics, createTopics } from '#shared/kafka/client.ts';
 import { readConnection, withServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';

@@ -3,8 +3,7 @@ import { asFailure, isUnavailable, notFound, refusalOf, StoreDataError } from '#
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import type { ProducerMessage } from '#shared/kafka/client.ts';
-import { checkTopics } from '#shared/kafka/topics.ts';
+import { type Message, checkTopics } from '#shared/kafka/client.ts';
 import {
   BY_ID,
   COLLECTIONS,
@@ -150,7 +149,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
 /** Sends messages to the Kafka that has their topic. Each topic is checked before its first message: the user may see no other. */
 function senderOf(servers: Servers) {
   const checked = new Set<string>();
-  return async (topic: string, messages: ProducerMessage[]): Promise<void> => {
+  return async (topic: string, messages: Message[]): Promise<void> => {
     const kafka = servers.kafkaOf(topic);
     // Without warnings: a publisher may not read a topic's settings.
     if (!checked.has(topic)) await checkTopics(await kafka.admin(), [topic], () => undefined);

@@ -13,7 +13,7 @@ import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { eraseLetters } from '#shared/projection/erasure/erase.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import type { Slice } from '#shared/projection/slice/slice.ts';
+import type { Slice } from '#shared/projection/slice/checkpoint.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { isJson, markFailed, printable, printResult, remark } from '../output.ts';
 import { type Servers, withServers } from '../servers.ts';

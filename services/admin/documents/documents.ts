@@ -6,7 +6,7 @@ import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/ev
 import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
 import { Address, ID_PATTERN } from '#shared/events/fields.ts';
-import { RELEASE } from '#shared/release.ts';
+import { RELEASE } from '#shared/read-models/generation.ts';
 import { createProgram } from '../program.ts';
 import skeleton from './asyncapi.json' with { type: 'json' };
 

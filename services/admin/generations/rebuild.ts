@@ -8,7 +8,7 @@ import {
   reachable,
   missingBetween,
 } from '#shared/kafka/positions.ts';
-import { checkTopics } from '#shared/kafka/topics.ts';
+import { checkTopics } from '#shared/kafka/client.ts';
 import { pause } from '#shared/waiting.ts';
 import {
   changePointer,

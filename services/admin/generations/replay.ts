@@ -9,7 +9,7 @@ import { PeriodicTask } from '#shared/periodic-task.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { type Slice, sliceLength } from '#shared/projection/slice/slice.ts';
+import { type Slice, sliceLength } from '#shared/projection/slice/checkpoint.ts';
 import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { inTransaction } from '../transaction.ts';
 

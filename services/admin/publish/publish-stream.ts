@@ -5,7 +5,7 @@ import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import type { ProducerMessage } from '#shared/kafka/client.ts';
+import type { Message } from '#shared/kafka/client.ts';
 import { tombstoneId } from '#shared/read-models/collections.ts';
 
 export type Counts = ReturnType<typeof noCounts>;
@@ -24,7 +24,7 @@ export const noCounts = () => ({
 
 interface PublishOptions {
   input: AsyncIterable<Buffer>;
-  send: (topic: string, messages: ProducerMessage[]) => Promise<void>;
+  send: (topic: string, messages: Message[]) => Promise<void>;
   environment: string;
   /** The W3C trace context of the messages. */
   traceparent?: string | undefined;

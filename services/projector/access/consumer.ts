@@ -1,6 +1,7 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
+import { isKey } from '#shared/access/access-keys.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { applyAccess, isKey } from '#shared/projection/access/apply.ts';
+import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
 import type { Parts } from '../parts.ts';

@@ -3,8 +3,7 @@
  * publishes what is still marked, so that a kill between the two loses nothing.
  */
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
-import { publishAccess, endRevokedSession } from '#shared/access/grants.ts';
-import { findPending } from '#shared/access/reconcile.ts';
+import { publishAccess, endRevokedSession, findPending } from '#shared/access/grants.ts';
 import { describeError } from '#shared/errors.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';

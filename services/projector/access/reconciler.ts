@@ -4,8 +4,7 @@
  */
 import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
-import type { GrantedKey } from '#shared/access/grants.ts';
-import { type Reconciliation, reconcileAccess } from '#shared/access/reconcile.ts';
+import { type GrantedKey, type Reconciliation, reconcileAccess } from '#shared/access/grants.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { slotUnassigned, type RedisMaster, describeRedis, evictionProblem } from '#shared/redis-masters.ts';

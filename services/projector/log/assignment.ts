@@ -1,6 +1,6 @@
 /** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
 import type { ClientSession } from 'mongodb';
-import { runInTransaction } from '#shared/projection/slice/slice.ts';
+import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { FetchedBatch } from './continuity.ts';
 import type { PartitionLoop } from './loop.ts';

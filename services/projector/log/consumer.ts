@@ -3,8 +3,7 @@
  * (`loop.ts`, `checkpoint.ts`).
  */
 import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
-import { askKafka, finalError, type Kafka, rebalanceMs } from '#shared/kafka/client.ts';
-import { watchClock } from '#shared/kafka/clock.ts';
+import { askKafka, finalError, type Kafka, rebalanceMs, watchClock } from '#shared/kafka/client.ts';
 import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
 import { RepeatedLines } from '#shared/logging.ts';

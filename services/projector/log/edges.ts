@@ -2,8 +2,7 @@
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { Claim, Whereabouts } from '#shared/projection/slice/checkpoint.ts';
-import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
+import type { Claim, Whereabouts, Slice, SliceLimits } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { Permits } from './scheduler.ts';
 

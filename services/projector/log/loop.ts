@@ -12,8 +12,14 @@ import {
   type UnreadableBatch,
 } from '#shared/kafka/message.ts';
 import { FailureTracker } from '#shared/logging.ts';
-import { type Claim, isSameIdentity, isSameMessage, type Whereabouts } from '#shared/projection/slice/checkpoint.ts';
-import { sliceLength, type SliceLimits } from '#shared/projection/slice/slice.ts';
+import {
+  type Claim,
+  isSameIdentity,
+  isSameMessage,
+  type Whereabouts,
+  sliceLength,
+  type SliceLimits,
+} from '#shared/projection/slice/checkpoint.ts';
 import { Semaphore } from '#shared/waiting.ts';
 import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
 import type { LoopOptions } from './edges.ts';

@@ -1,8 +1,7 @@
 /** Writes the slices of one partition: bounds their size, halves one that fails, and gives up a message that fails alone. */
 import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import { FailureTracker } from '#shared/logging.ts';
-import { type Claim, identityOf } from '#shared/projection/slice/checkpoint.ts';
-import type { Slice, SliceLimits } from '#shared/projection/slice/slice.ts';
+import { type Claim, identityOf, type Slice, type SliceLimits } from '#shared/projection/slice/checkpoint.ts';
 import type { LoopOptions } from './edges.ts';
 
 export type Failed = 'failed' | 'conflict';

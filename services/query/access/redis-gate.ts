@@ -6,14 +6,14 @@
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
-import { heartbeatKey } from '#shared/access/grants.ts';
 import {
   findPending,
+  heartbeatKey,
   newReconciliation,
   type PendingAccess,
   publishPending,
   reconcileAccess,
-} from '#shared/access/reconcile.ts';
+} from '#shared/access/grants.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';

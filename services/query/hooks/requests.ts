@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { describeError, framesOf } from '#shared/errors.ts';
 import { RepeatedLines } from '#shared/logging.ts';
-import { REQUEST_ID_HEADER } from '#shared/request-id.ts';
+import { REQUEST_ID_HEADER } from '#shared/operations.ts';
 import { methodsOf, type Route } from '../endpoints/data-endpoint.ts';
 import { invalidRequest, methodNotAllowed, notFound, type Refusal, Refused } from '../responses/refusal.ts';
 import { classify, pathOf, sendRefusal } from '../responses/send.ts';

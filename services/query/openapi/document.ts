@@ -5,7 +5,7 @@ import { HEADERS, type OperationObject, REQUEST_HEADERS, TAGS } from './objects.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCOPES, type Scope } from '#shared/events/access-event.ts';
-import { RELEASE } from '#shared/release.ts';
+import { RELEASE } from '#shared/read-models/generation.ts';
 import { COMPONENT, type Schema } from '../records/fields.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
 

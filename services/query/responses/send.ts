@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from '#shared/request-id.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
 import {
   asTokenRefusal,
   ENVIRONMENT_UNAVAILABLE,

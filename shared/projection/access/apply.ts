@@ -4,13 +4,14 @@
  */
 import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
 import {
-  type AccessKey,
+  type AccessRecord,
   applyErasure,
   applyKeyChange,
   applyQuota,
   applyStoreStatus,
   type ControlCollections,
   controlCollections,
+  isKey,
   type StoreAccess,
   validSecrets,
 } from '../../access/access-keys.ts';
@@ -22,16 +23,14 @@ import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
 import {
   type DeadLetter,
-  BY_ID,
   COLLECTIONS,
   documentId,
   STORE_RECORDS_PENDING,
   type StoreDocument,
   tombstoneId,
-  tombstonesWith,
-  tombstonesIn,
+  findTombstones,
 } from '../../read-models/collections.ts';
-import type { Slice } from '../slice/slice.ts';
+import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
@@ -75,12 +74,6 @@ export async function applyAccess(
   await writeAudit(control, session, audit);
   await writeDeadLetters(control, session, deadLetters, limits);
   return { changed: [...changed.values()], outdated, deadLetters };
-}
-
-type AccessRecord = AccessKey | StoreAccess;
-
-export function isKey(record: AccessRecord): record is AccessKey {
-  return 'secret_hashes' in record;
 }
 
 /** @returns the changed record of the key or store, or `null`. */
@@ -176,9 +169,7 @@ async function readRecord(
     .collection<StoreDocument>(COLLECTIONS.store)
     .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
   if (record !== null) return record;
-  const tombstone = await tombstonesIn(db).findOne(tombstonesWith([tombstoneId('store', storeId, storeId)]), {
-    hint: BY_ID,
-  });
+  const [tombstone] = await findTombstones(db, [tombstoneId('store', storeId, storeId)]);
   return { sequence: tombstone?.sequence, status: 'active' };
 }
 

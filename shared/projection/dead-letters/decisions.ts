@@ -3,7 +3,7 @@ import type { Collection, Db } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';
 import type { LogMessage } from '../../kafka/message.ts';
-import type { Slice } from '../slice/slice.ts';
+import type { Slice } from '../slice/checkpoint.ts';
 
 /** A dropped letter, or a skipped batch or message. It lies in the control database, which no rebuild touches. */
 export interface Decision {

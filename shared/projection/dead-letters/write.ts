@@ -1,18 +1,9 @@
 /** Writes dead letters, in the transaction that moves the checkpoint behind their messages. */
 import type { ClientSession, Collection, Db } from 'mongodb';
-import {
-  BY_ID,
-  type DeadLetter,
-  tombstoneId,
-  tombstonesWith,
-  lettersIn,
-  stampsIn,
-  tombstonesIn,
-} from '../../read-models/collections.ts';
+import { type DeadLetter, findTombstones, tombstoneId, lettersIn, stampsIn } from '../../read-models/collections.ts';
 import { NOTHING_KEPT, toBareLetter } from './letter.ts';
 import { EventRejected } from '../../events/rejection.ts';
-import { applyWithCheckpoint, type Claim } from '../slice/checkpoint.ts';
-import type { Slice } from '../slice/slice.ts';
+import { applyWithCheckpoint, type Claim, type Slice } from '../slice/checkpoint.ts';
 
 /** The offset of the last deletion of each customer in a slice, by `<store id>/<customer id>`. */
 export type Deletions = ReadonlyMap<string, number>;
@@ -51,14 +42,7 @@ async function withoutDeleted(
 ): Promise<readonly DeadLetter[]> {
   const tombstoneIds = new Set(letters.flatMap(({ customers }) => customers ?? []).map(tombstoneIdOf));
   if (tombstoneIds.size === 0) return letters;
-  const found = await tombstonesIn(db)
-    .find(tombstonesWith([...tombstoneIds]), {
-      session,
-      projection: { _id: 1 },
-      hint: BY_ID,
-      batchSize: 10_000,
-    })
-    .toArray();
+  const found = await findTombstones(db, tombstoneIds, session);
   const deleted = new Set(found.map(({ _id }) => _id));
   return letters.map((letter) =>
     letter.customers?.some(

@@ -1,16 +1,32 @@
 /** Applies a slice in one transaction. The checkpoint is written first: a process that lost the partition writes nothing. */
-import type { ClientSession, Db } from 'mongodb';
+import { type ClientSession, type Db, type AnyBulkWriteOperation, MongoServerError } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
-import { type DeadLetter, documentId } from '../../read-models/collections.ts';
-import type { Slice } from '../slice/slice.ts';
+import {
+  type DeadLetter,
+  documentId,
+  BY_ID,
+  COLLECTIONS,
+  documentsWith,
+  type ReadModelDocument,
+  type Stamp,
+  type Tombstone,
+  tombstonesWith,
+  stampsIn,
+  tombstonesIn,
+} from '../../read-models/collections.ts';
+import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 import { type Deletions, type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 import { decode, fold, type Rejected, withoutErasedStores, ChangeReader } from './decode.ts';
 import { TreeCache } from '../rank-tree/loaded-tree.ts';
-import { Epochs, type GivenPositions } from '../slice/epochs.ts';
-import { plan, type Plan } from './plan.ts';
-import { readStored } from './stored.ts';
-import { writePlan } from './write.ts';
+import { Epochs, type GivenPositions, type Given } from '../slice/epochs.ts';
+import { plan, type Plan, type StampChange } from './plan.ts';
+import { readStored, type Stored } from './stored.ts';
+import type { EntityName } from '../../events/entities.ts';
+import { markStoreRecords } from '../access/apply.ts';
+import { writeLayouts } from './layouts.ts';
+import { eraseCustomers } from '../erasure/erase.ts';
+import { maintainTrees, type RootChange } from '../rank-tree/change.ts';
 
 interface ApplyOptions {
   /** For dead letters; `null` if they replace existing letters. */
@@ -81,4 +97,169 @@ function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
       [...deletions].map(([id, at]): [string, number] => [documentId(storeId, id), Number(messages[at]?.offset)]),
     ),
   );
+}
+
+interface Marks {
+  epochs: Epochs;
+  trees: TreeCache;
+  /** When the stores were erased, for stamps that begin again. */
+  erasedAt: ReadonlyMap<string, Date>;
+  /** The slice, if it is its partition's next one. */
+  slice: Pick<Slice, 'partition' | 'next'> | null;
+}
+
+/** In few round trips. @param stored the stamps before. @returns the positions that it gives. */
+async function writePlan(
+  db: Db,
+  session: ClientSession,
+  plan: Plan,
+  stored: Pick<Stored, 'stamps'>,
+  partition: number,
+  marks: Marks,
+): Promise<GivenPositions> {
+  // Every effective change moves a stamp.
+  if (plan.stamps.size === 0) return new Map();
+  await writeTombstones(db, session, plan);
+  // Before the documents, which need no erasing, also if a customer is back.
+  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
+  await eraseCustomers(db, session, deleted, partition);
+  for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
+    await writeDocuments(db, session, plan, entity);
+    // Free them: the transaction takes a while longer.
+    plan.inserts.delete(entity);
+    plan.replacements.delete(entity);
+  }
+  const layouts = await writeLayouts(db, session, plan.layouts);
+  const roots = await maintainTrees(
+    db,
+    session,
+    plan.trees,
+    (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
+    marks.trees,
+  );
+  const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
+  await markStoreRecords(db, session, plan.storeRecords);
+  return given;
+}
+
+/** Replaced documents are removed and inserted: a replacement each costs MongoDB a third more (decision 0028). */
+async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
+  const inserts = plan.inserts.get(entity) ?? [];
+  const replacements = plan.replacements.get(entity) ?? [];
+  const removals = plan.removals.get(entity) ?? [];
+  const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
+  if (replacements.length + removals.length > 0) {
+    const ids = [...removals, ...replacements.map(({ _id }) => _id)];
+    await collection.deleteMany(documentsWith(ids), { session, hint: BY_ID });
+  }
+  if (inserts.length + replacements.length > 0) {
+    await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
+  }
+}
+
+async function writeTombstones(db: Db, session: ClientSession, { tombstones, restored }: Plan): Promise<void> {
+  const operations: AnyBulkWriteOperation<Tombstone>[] = [
+    ...tombstones.map(({ _id, ...replacement }) => ({
+      replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
+    })),
+    ...(restored.length === 0 ? [] : [{ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } }]),
+  ];
+  if (operations.length === 0) return;
+  await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
+}
+
+async function writeStamps(
+  db: Db,
+  session: ClientSession,
+  stamps: Map<string, StampChange>,
+  stored: Pick<Stored, 'stamps'>,
+  roots: readonly RootChange[],
+  layouts: ReadonlyMap<string, string>,
+  { epochs, slice, erasedAt }: Marks,
+): Promise<GivenPositions> {
+  const given = new Map<string, Given>();
+  const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
+  const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
+    const { counters, counts, tombstones, offset, erasing } = change;
+    const $inc: Record<string, number> = {
+      ...counters,
+      ...under('counts', counts),
+      ...under('tombstones', tombstones),
+    };
+    // They follow the stamp as read in this transaction: another process that gives positions meanwhile causes a write conflict.
+    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
+    given.set(_id, taken);
+    if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
+    if (typeof offset === 'string') $set['timezone_offset'] = offset;
+    if (erasing) $set['erasing'] = true;
+    const erased_at = erasedAt.get(_id);
+    const layout = layouts.get(_id);
+    if (layout !== undefined) $set['layout'] = layout;
+    for (const { tree, counts: facets, nodes } of rootsOf.get(_id) ?? []) {
+      Object.assign($inc, under(`ranks.${tree}.counts`, facets));
+      if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));
+    }
+    return {
+      updateOne: {
+        filter: { _id },
+        update: {
+          $inc,
+          $set,
+          $setOnInsert: { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) },
+          ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
+        },
+        upsert: true,
+      },
+    };
+  });
+  await stampsIn(db).bulkWrite(operations, { session, ordered: false });
+  return given;
+}
+
+/** Fields of an embedded document, as an update names them. */
+function under<V>(field: string, members: Record<string, V>): Record<string, V> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]));
+}
+
+/** One command has 16 MiB, and a character may take three bytes; the rest of a document is small. */
+const MAX_CHARACTERS = 3 * 1_048_576;
+
+interface Inserted {
+  writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
+}
+
+/** The driver's `insertMany` serializes each document separately and copies it three times (decision 0028). @throws {MongoServerError} */
+export async function insertDocuments(
+  db: Db,
+  session: ClientSession,
+  collection: string,
+  documents: readonly ReadModelDocument[],
+): Promise<void> {
+  for (const part of inParts(documents)) {
+    const reply: Inserted = await db.command({ insert: collection, documents: part, ordered: false }, { session });
+    // Errors of single documents are in a successful reply.
+    const [error] = reply.writeErrors ?? [];
+    if (error !== undefined) throw new MongoServerError(error);
+  }
+}
+
+function* inParts(documents: readonly ReadModelDocument[]): Generator<readonly ReadModelDocument[]> {
+  let start = 0;
+  let characters = 0;
+  for (const [at, document] of documents.entries()) {
+    const more = charactersOf(document);
+    if (at > start && characters + more > MAX_CHARACTERS) {
+      yield documents.slice(start, at);
+      start = at;
+      characters = 0;
+    }
+    characters += more;
+  }
+  if (start < documents.length) yield documents.slice(start);
+}
+
+function charactersOf(document: ReadModelDocument): number {
+  let characters = 0;
+  for (const value of Object.values(document)) if (typeof value === 'string') characters += value.length;
+  return characters;
 }

@@ -7,14 +7,13 @@ import { EventRejected } from '../../events/rejection.ts';
 import { type Stamp, tombstoneId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { storesNamedBy } from '../dead-letters/letter.ts';
-import type { Slice } from '../slice/slice.ts';
+import type { Slice } from '../slice/checkpoint.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Change, readChange } from '../../events/change.ts';
 import type { EventMessage } from '../../events/cloud-event.ts';
 import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
-import { customerNamedBy, projectDocument } from '../projections/index.ts';
-import type { ProjectionContext } from '../projections/fields.ts';
+import { customerNamedBy, projectDocument, type ProjectionContext } from '../projections/projections.ts';
 
 export interface Entry {
   change: ProjectedChange;
@@ -104,10 +103,7 @@ export async function withoutErasedStores(
 }
 
 /** A change between reading and planning. */
-export interface ProjectedChange extends Pick<
-  Change,
-  'entity' | 'storeId' | 'id' | 'sequence' | 'time' | 'newerVersion'
-> {
+export interface ProjectedChange extends Omit<Change, 'state' | 'eventId'> {
   deletes: boolean;
   customerId: string | null;
   /** The offset in a store's state. */
@@ -153,19 +149,15 @@ export class ChangeReader {
 
   #project(message: EventMessage): ProjectedChange {
     const change = readChange(message);
-    const { entity, storeId, id, sequence, time, newerVersion } = change;
+    const { state, eventId: _eventId, ...about } = change;
+    const { storeId } = about;
     const expected = { offset: this.#offsets.get(storeId) ?? DEFAULT_OFFSET, customerErased: false };
-    const document = change.state === null ? null : draft(change, expected);
+    const document = state === null ? null : draft(change, expected);
     return {
-      entity,
-      storeId,
-      id,
-      sequence,
-      time,
-      ...(newerVersion === undefined ? {} : { newerVersion }),
-      deletes: change.state === null,
+      ...about,
+      deletes: state === null,
       customerId: customerNamedBy(change),
-      timezoneOffset: entity === 'store' ? (change.state?.timezone_offset ?? null) : null,
+      timezoneOffset: change.entity === 'store' ? (change.state?.timezone_offset ?? null) : null,
       documentIn: (context) => {
         const isExpected = context.offset === expected.offset && !context.customerErased;
         if (isExpected && document !== null) return document;

@@ -29,43 +29,33 @@ export interface StampChange extends TakenPositions {
   erasing?: true;
 }
 
-export interface Plan {
-  inserts: Map<EntityName, ReadModelDocument[]>;
-  replacements: Map<EntityName, ReadModelDocument[]>;
-  removals: Map<EntityName, string[]>;
-  tombstones: Tombstone[];
-  /** `_id`s of tombstones of entities that are back. */
-  restored: string[];
-  stamps: Map<string, StampChange>;
-  /** Versions of the stores' own records that changed or went, by store id. */
-  storeRecords: Map<string, number>;
-  /** Deleted customers by store id, with the index of their last deletion: their data goes from stored documents. */
-  erased: Map<string, Map<string, number>>;
-  trees: TreeChanges;
-  layouts: LayoutChanges;
-  /** Changes whose document could not be made, with their message's index in the slice. */
-  failed: Rejected[];
-  /** The effective changes, for metrics, without their documents, which are large. */
-  applied: Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[];
-  outdated: number;
+export type Plan = ReturnType<typeof emptyPlan>;
+
+function emptyPlan() {
+  return {
+    inserts: new Map<EntityName, ReadModelDocument[]>(),
+    replacements: new Map<EntityName, ReadModelDocument[]>(),
+    removals: new Map<EntityName, string[]>(),
+    tombstones: [] as Tombstone[],
+    /** `_id`s of tombstones of entities that are back. */
+    restored: [] as string[],
+    stamps: new Map<string, StampChange>(),
+    /** Versions of the stores' own records that changed or went, by store id. */
+    storeRecords: new Map<string, number>(),
+    /** Deleted customers by store id, with the index of their last deletion: their data goes from stored documents. */
+    erased: new Map<string, Map<string, number>>(),
+    trees: new Map() as TreeChanges,
+    layouts: new Map() as LayoutChanges,
+    /** Changes whose document could not be made, with their message's index in the slice. */
+    failed: [] as Rejected[],
+    /** The effective changes, for metrics, without their documents, which are large. */
+    applied: [] as Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[],
+    outdated: 0,
+  };
 }
 
 export function plan(chains: ReadonlyMap<string, Chain>, stored: Stored): Plan {
-  const result: Plan = {
-    inserts: new Map(),
-    replacements: new Map(),
-    removals: new Map(),
-    tombstones: [],
-    restored: [],
-    stamps: new Map(),
-    storeRecords: new Map(),
-    erased: new Map(),
-    trees: new Map(),
-    layouts: new Map(),
-    failed: [],
-    applied: [],
-    outdated: 0,
-  };
+  const result = emptyPlan();
   const effective = new Map<string, readonly Entry[]>();
   for (const { key, entries, outdated } of chains.values()) {
     const version = stored.sequences.get(key) ?? -1;

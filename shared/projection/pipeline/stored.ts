@@ -5,42 +5,32 @@ import {
   COLLECTIONS,
   documentId,
   documentsWith,
+  findTombstones,
+  ONE_BATCH,
   type ReadModelDocument,
   type Stamp,
-  type Tombstone,
   tombstoneId,
-  tombstonesWith,
   stampsIn,
-  tombstonesIn,
 } from '../../read-models/collections.ts';
 import { RANKED_FIELDS, rankEntries, type RankEntry } from '../../read-models/rank-tree/trees.ts';
 import { type Place, PLACED_FIELDS, placeOf } from './layouts.ts';
 import type { Chain } from './decode.ts';
 
-/** Large enough that a slice's documents come in one round trip. */
-const ONE_BATCH = 100_000;
+export type Stored = Awaited<ReturnType<typeof readStored>>;
 
-export interface Stored {
-  /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
-  sequences: Map<string, number>;
-  /** Where stored products and categories stand in the product list, by their keys. */
-  placed: Map<string, Place>;
-  /** Where stored documents lie in rank trees, by their keys. */
-  ranked: Map<string, RankEntry[]>;
-  tombstones: Set<string>;
-  stamps: Map<string, Stamp>;
-}
-
-export async function readStored(db: Db, session: ClientSession, chains: ReadonlyMap<string, Chain>): Promise<Stored> {
+export async function readStored(db: Db, session: ClientSession, chains: ReadonlyMap<string, Chain>) {
   const entities = [...chains.values()].flatMap(({ entries }) => entries[0]?.change ?? []);
   const stores = new Set(entities.map(({ storeId }) => storeId));
   const found = await stampsIn(db)
     .find({ _id: { $in: [...stores] } }, { session, batchSize: ONE_BATCH })
     .toArray();
   const stamps = new Map(found.map((stamp) => [stamp._id, stamp]));
-  const tombstones = await readTombstones(db, session, tombstoneIdsOf(chains, stamps));
+  const tombstones = await findTombstones(db, tombstoneIdsOf(chains, stamps), session);
+  /** Versions of documents and tombstones, by `<entity>/<store id>/<entity id>`. */
   const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  /** Where stored products and categories stand in the product list, by their keys. */
   const placed = new Map<string, Place>();
+  /** Where stored documents lie in rank trees, by their keys. */
   const ranked = new Map<string, RankEntry[]>();
   for (const [entity, ofKind] of Map.groupBy(entities, (one) => one.entity)) {
     const ids = ofKind.map(({ storeId, id }) => documentId(storeId, id));
@@ -61,13 +51,7 @@ export async function readStored(db: Db, session: ClientSession, chains: Readonl
       if (entries.length > 0) ranked.set(key, entries);
     }
   }
-  return {
-    sequences,
-    placed,
-    ranked,
-    tombstones: new Set(tombstones.map(({ _id }) => _id)),
-    stamps,
-  };
+  return { sequences, placed, ranked, tombstones: new Set(tombstones.map(({ _id }) => _id)), stamps };
 }
 
 /** Possible tombstones, of the entities and of the customers whom they name. */
@@ -85,20 +69,4 @@ function tombstoneIdsOf(chains: ReadonlyMap<string, Chain>, stamps: ReadonlyMap<
     }
   }
   return tombstoneIds;
-}
-
-async function readTombstones(
-  db: Db,
-  session: ClientSession,
-  ids: ReadonlySet<string>,
-): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
-  if (ids.size === 0) return [];
-  return tombstonesIn(db)
-    .find(tombstonesWith([...ids]), {
-      session,
-      projection: { sequence: 1 },
-      hint: BY_ID,
-      batchSize: ONE_BATCH,
-    })
-    .toArray();
 }

@@ -35,7 +35,7 @@ export class LoadedTree {
 
   /** A tree of leaves that is not stored yet. @param leaves in order, at least one. */
   static of(tree: RankTree, leaves: readonly Part[]): LoadedTree {
-    const loaded = new LoadedTree(TreeNode.new(0, [...leaves]), leaves.length);
+    const loaded = new LoadedTree(new TreeNode(0, [...leaves]), leaves.length);
     loaded.divideCrowded(tree);
     return loaded;
   }
@@ -96,7 +96,7 @@ export class LoadedTree {
     for (;;) {
       const pieces = divide(tree, this.#top);
       if (pieces.length === 1) return;
-      this.#top = TreeNode.new(
+      this.#top = new TreeNode(
         this.#top.level + 1,
         pieces.map((piece) => piece.asPart()),
       );

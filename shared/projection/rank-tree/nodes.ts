@@ -21,14 +21,10 @@ export class TreeNode {
   /** Whether it must be written. */
   isChanged: boolean;
 
-  private constructor(level: number, parts: Part[], isChanged: boolean) {
+  constructor(level: number, parts: Part[], isChanged = true) {
     this.level = level;
     this.parts = parts;
     this.isChanged = isChanged;
-  }
-
-  static new(level: number, parts: Part[]): TreeNode {
-    return new TreeNode(level, parts, true);
   }
 
   /** @param level the one that its `_id` names. */
@@ -152,7 +148,7 @@ export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode
     node,
     ...others.map((size) => {
       start += size;
-      return TreeNode.new(level, parts.slice(start - size, start));
+      return new TreeNode(level, parts.slice(start - size, start));
     }),
   ];
 }

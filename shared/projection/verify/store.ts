@@ -1,4 +1,6 @@
-/** Compares a store's counts, rank trees and feed positions with its records, in one snapshot, while projectors work. */
+/** Compares a store's counts, rank trees and feed positions with its records, while projectors work, and rebuilds them. */
+import type { ClientSession, Db } from 'mongodb';
+import { type TSchema, Type } from 'typebox';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -11,16 +13,20 @@ import {
   type StoreDocument,
   stampsIn,
   tombstonesIn,
+  nodesIn,
 } from '../../read-models/collections.ts';
-import { epochsIn } from '../../read-models/feed-epochs.ts';
+import { epochsIn, newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
-import { verifyErasures } from '../erasure/erase.ts';
-import { countByCategory, countsOf } from '../pipeline/layouts.ts';
+import { verifyErasures, repairErasures } from '../erasure/erase.ts';
+import { countByCategory, countsOf, recountProducts } from '../pipeline/layouts.ts';
 import { CLOSED, RootShape, shapeCheck } from '../rank-tree/node-shape.ts';
-import { findDamagedPositions, verifyPositions } from './positions.ts';
+import { findDamagedPositions, verifyPositions, type DamagedPosition, repairPositions } from './positions.ts';
 import { type Compare, verifyTree } from './tree.ts';
-import type { ClientSession, Db } from 'mongodb';
-import { type TSchema, Type } from 'typebox';
+import type { FindErased } from '../../access/erased-stores.ts';
+import { forSnapshots } from '../../mongodb.ts';
+import { anyOf, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { buildTree } from '../rank-tree/stored.ts';
+import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
 export interface Difference {
   storeId: string;
@@ -86,7 +92,7 @@ const FIELDS = {
 const damageOfStamp = shapeCheck(Type.Object({ ...FIELDS, ...optionalOf(ENTITY_NAMES, Count) }, CLOSED));
 
 /** Compares a stamp with its store's records. A malformed one is only reported as such: a repair makes it anew. */
-export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
+function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
   const damage = stamp === null ? 'missing' : damageOfStamp(stamp);
   if (stamp === null || damage !== null) {
     compare('the stamp', damage ?? 'missing', 'a stamp');
@@ -112,19 +118,19 @@ export function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare:
 }
 
 /** The highest position of the records and of a stamp's `positions`, which may be malformed. */
-export function lastPosition(positions: unknown, { kinds }: CountedStore): number {
+function lastPosition(positions: unknown, { kinds }: CountedStore): number {
   return Math.max(...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]));
 }
 
 /** A count among members that may be malformed; else 0. */
-export function countIn(members: unknown, name: string): number {
+function countIn(members: unknown, name: string): number {
   const value = (members as Partial<Record<string, unknown>> | null | undefined)?.[name];
   return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0;
 }
 
 const EPOCHS = /^[\w-]+:[0-9a-z]+(?:,[\w-]+:[0-9a-z]+)*$/;
 
-export function areEpochs(text: unknown, position: number): boolean {
+function areEpochs(text: unknown, position: number): boolean {
   if (text === undefined) return position === 0;
   if (typeof text !== 'string' || !EPOCHS.test(text)) return false;
   let last = 1;
@@ -135,10 +141,10 @@ export function areEpochs(text: unknown, position: number): boolean {
   });
 }
 
-export type CountedStore = Awaited<ReturnType<typeof countStore>>;
+type CountedStore = Awaited<ReturnType<typeof countStore>>;
 
 /** Counts a store's records in the session's snapshot. */
-export async function countStore(db: Db, session: ClientSession, storeId: string) {
+async function countStore(db: Db, session: ClientSession, storeId: string) {
   const kinds = {} as Record<EntityName, { records: number; tombstones: number; position: number }>;
   for (const entity of ENTITY_NAMES) {
     const records = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
@@ -167,3 +173,107 @@ const POSSIBLE = { $lte: Number.MAX_SAFE_INTEGER };
 
 /** Within a text a quote has a backslash before it. */
 const OFFSET = /(?<=[{,])"timezone_offset":"([^"\\]*)"/;
+
+/** In one transaction, which conflicts with slices. @param findErased finds an erasure of the store: events from before it stay skipped. */
+export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
+  // Before the transaction, which cannot read a union of collections. A record that changes meanwhile takes one position more.
+  const damaged = await db.client.withSession({ snapshot: true }, (session) =>
+    findDamagedPositions(forSnapshots(db), session, storeId),
+  );
+  await db.client.withSession((session) =>
+    session.withTransaction(
+      async () => {
+        const ranks: Stamp['ranks'] = {};
+        for (const tree of Object.values(RANK_TREES)) {
+          const root = await rebuildTree({ db, session, tree, storeId });
+          if (root !== null) ranks[tree.name] = root;
+        }
+        const stamps = stampsIn(db);
+        const before = await stamps.findOne({ _id: storeId }, { session });
+        // An erasure is noted before it removes the stamp.
+        const erased_at = (await findErased([storeId])).times.get(storeId);
+        await recountProducts(db, session, storeId);
+        const { _id, ...stamp } = await positionedStamp(db, session, storeId, before ?? {}, damaged);
+        const layout = nextVersion();
+        const erasing = await repairErasures(db, session, storeId);
+        const replacement = {
+          ...stamp,
+          ...(erasing ? { erasing: true as const } : {}),
+          ...(erased_at === undefined ? {} : { erased_at }),
+          ranks,
+          layout,
+        };
+        await stamps.replaceOne({ _id }, replacement, { session, upsert: true });
+      },
+      { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } },
+    ),
+  );
+}
+
+/**
+ * Each damaged position becomes a new one behind all given ones, under a new epoch: the projector that gave the last one before would give
+ * the same ones to other records.
+ */
+async function positionedStamp(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+  before: Partial<Stamp>,
+  damaged: readonly DamagedPosition[],
+): Promise<Stamp> {
+  const found = stampOf(storeId, before, await countStore(db, session, storeId));
+  if (damaged.length === 0) return found;
+  const { position = 0, epochs } = found;
+  await repairPositions(db, session, storeId, damaged, { position, positions: {} });
+  const given = { position, epochs: withEpoch(epochs, { id: newEpoch(), from: position + 1 }) };
+  return stampOf(storeId, { ...before, ...given }, await countStore(db, session, storeId));
+}
+
+/**
+ * Event counters move to unused values, so that ETags of wrong answers never match. Positions are never given twice. An unreadable list of
+ * epochs begins again.
+ */
+function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
+  const { timezoneOffset, kinds } = counted;
+  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, tombstones: {}, positions: {} };
+  if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
+  const position = Math.max(countIn(before, 'position'), lastPosition(before.positions, counted));
+  if (position > 0) {
+    stamp.position = position;
+    stamp.epochs =
+      before.epochs !== undefined && areEpochs(before.epochs, position)
+        ? before.epochs
+        : withEpoch(undefined, { id: newEpoch(), from: position + 1 });
+  }
+  const { slice_partition, slice_end } = before;
+  if (Number.isSafeInteger(slice_partition) && Number.isSafeInteger(slice_end)) {
+    Object.assign(stamp, { slice_partition, slice_end });
+  }
+  const now = Date.now();
+  for (const entity of ENTITY_NAMES) {
+    const { records, tombstones, position: atLeast } = kinds[entity];
+    if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
+    if (tombstones > 0) Object.assign(stamp.tombstones ?? {}, { [entity]: tombstones });
+    stamp[entity] = Math.max(countIn(before, entity) + 1, now);
+    const highest = Math.max(countIn(before.positions, entity), atLeast);
+    if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });
+  }
+  return stamp;
+}
+
+/** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
+async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
+  const { db, session, tree, storeId } = transaction;
+  const nodes = nodesIn(db);
+  const remove = () => nodes.deleteMany(anyOf(tree.name, storeId), { session });
+  await remove();
+  const loaded = await buildTree(transaction);
+  const { total, counts } = loaded.counted;
+  if (total <= tree.leafRecords) {
+    // So few that the root alone has all counts.
+    await remove();
+    return total === 0 ? null : { counts };
+  }
+  await nodes.insertMany(loaded.takeChanged(tree, storeId), { session, ordered: false });
+  return { counts, leaves: loaded.leaves, levels: loaded.levels, version: nextVersion() };
+}

@@ -1,7 +1,6 @@
 /** Orders that come steadily or as a backlog, and clients who ask for them: how old each is when it is seen. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeEvent } from '#shared/events/encode.ts';
-import { changesTopic } from '#shared/events/topics.ts';
+import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
 import { orderState } from '../projector/topic.ts';
 

@@ -1,7 +1,6 @@
 /** The topic: orders that are all created, then all changed, version after version. */
-import { encodeEvent } from '#shared/events/encode.ts';
+import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { EntityStates } from '#shared/events/entities.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
 import { progressOf } from '../say.ts';
 import { instantAt, orderRecord } from '../query/stores.ts';

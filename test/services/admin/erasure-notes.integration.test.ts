@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
 import { eventually, type RawMessage } from '#test/installation.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { TOPIC_CONFIG } from '#shared/kafka/topics.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { useFolder } from '#test/folder.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';

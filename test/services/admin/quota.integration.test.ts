@@ -4,7 +4,7 @@ import { Servers } from '#admin/servers.ts';
 import { applyStoreStatus, controlCollections } from '#shared/access/access-keys.ts';
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
 import { runCommand, runJson } from './run-command.ts';

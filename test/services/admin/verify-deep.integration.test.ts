@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningProjector } from '#projector/projector.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
-import { changesTopic } from '#shared/events/topics.ts';
+import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import {
   CATEGORY_PRODUCTS,
   type CategoryProducts,

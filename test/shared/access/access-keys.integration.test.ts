@@ -10,7 +10,7 @@ import {
 } from '#shared/access/access-keys.ts';
 import { type AccessKeyChange, SCOPES, type Scope } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation();
 let control: ControlCollections;

@@ -7,9 +7,8 @@ import {
   controlCollections,
   type StoreAccess,
 } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, redisKeys, noteRevocation } from '#shared/access/grants.ts';
-import { reconcileAccess } from '#shared/access/reconcile.ts';
-import { controlDatabase } from '#shared/read-models/databases.ts';
+import { publishAll, publishedKey, redisKeys, noteRevocation, reconcileAccess } from '#shared/access/grants.ts';
+import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation({ oneRedis: true });
 let control: ControlCollections;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { watchClock } from '#shared/kafka/clock.ts';
+import { watchClock } from '#shared/kafka/client.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

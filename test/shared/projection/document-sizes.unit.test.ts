@@ -17,7 +17,7 @@ import { documentId, tombstoneId } from '#shared/read-models/collections.ts';
 import { alphanumericOf, foldName, bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { edgeEvent, FILLERS, LONGEST_ID } from '#test/edge-events.ts';
-import { documentOf as documentOfChange } from '#shared/projection/projections/index.ts';
+import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
 
 const MIB = 1_048_576;
 const DOCUMENT_BYTES = 16 * MIB;

@@ -12,7 +12,6 @@ const CHECKPOINT = 'shared/projection/slice/checkpoint.ts';
 const EPOCHS = 'shared/projection/slice/epochs.ts';
 const PLAN = 'shared/projection/pipeline/plan.ts';
 const APPLY = 'shared/projection/pipeline/apply.ts';
-const WRITE = 'shared/projection/pipeline/write.ts';
 const DECODE = 'shared/projection/pipeline/decode.ts';
 const STORED = 'shared/projection/pipeline/stored.ts';
 const CONTINUITY = 'services/projector/log/continuity.ts';
@@ -20,7 +19,6 @@ const LOOP = 'services/projector/log/loop.ts';
 const CURSOR = 'services/query/feed/cursor.ts';
 const TREE = 'shared/projection/rank-tree/loaded-tree.ts';
 const MAINTAIN = 'shared/projection/rank-tree/change.ts';
-const SLICE = 'shared/projection/slice/slice.ts';
 
 export const MISTAKES: readonly Mistake[] = [
   {
@@ -121,7 +119,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     mistake: 'orders keep what they say of a customer who is deleted',
-    file: WRITE,
+    file: APPLY,
     replace: 'await eraseCustomers(db, session, deleted, partition);',
     by: 'void deleted;',
   },
@@ -133,7 +131,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     mistake: 'documents are written outside of the transaction',
-    file: WRITE,
+    file: APPLY,
     replace: '{ insert: collection, documents: part, ordered: false }, { session });',
     by: '{ insert: collection, documents: part, ordered: false }, {});',
   },
@@ -224,7 +222,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     mistake: 'a transaction is never committed',
-    file: SLICE,
+    file: CHECKPOINT,
     replace: 'await session.commitTransaction();',
     by: 'await session.abortTransaction();',
   },

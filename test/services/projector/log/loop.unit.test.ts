@@ -3,12 +3,11 @@ import type { FetchedBatch } from '#projector/log/continuity.ts';
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
+import { type Claim, identityOf, type LastMessage, type Slice } from '#shared/projection/slice/checkpoint.ts';
 import type { PartitionStore } from '#projector/log/edges.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import { reportTo } from '#projector/log/partition.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
-import type { Slice } from '#shared/projection/slice/slice.ts';
 import { createMetrics, type ProjectorMetrics } from '#projector/metrics.ts';
 import { eventually } from '#test/installation.ts';
 

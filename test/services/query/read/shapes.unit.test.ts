@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SHAPES } from '#query/read/shapes.ts';
-import { projectDocument } from '#shared/projection/projections/index.ts';
+import { projectDocument } from '#shared/projection/projections/projections.ts';
 import { readChange } from '#shared/events/change.ts';
 import { orderEvent, received } from '#test/events.ts';
 

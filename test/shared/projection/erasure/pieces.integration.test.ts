@@ -4,8 +4,7 @@ import type { Db } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.ts';
-import { repairStore } from '#shared/projection/verify/repair.ts';
-import { verifyStore } from '#shared/projection/verify/store.ts';
+import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import {
   COLLECTIONS,
   DEAD_LETTERS,

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { insertDocuments } from '#shared/projection/pipeline/write.ts';
+import { insertDocuments } from '#shared/projection/pipeline/apply.ts';
 import { COLLECTIONS, type ReadModelDocument } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';

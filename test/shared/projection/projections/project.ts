@@ -1,8 +1,7 @@
 /** What the projection makes of one event, its bodies parsed. */
 import { readChange } from '#shared/events/change.ts';
 import type { EntityName } from '#shared/events/entities.ts';
-import { documentOf } from '#shared/projection/projections/index.ts';
-import type { ProjectionContext } from '#shared/projection/projections/fields.ts';
+import { documentOf, type ProjectionContext } from '#shared/projection/projections/projections.ts';
 import { jsonOf } from '#shared/read-models/local-time.ts';
 import { received } from '#test/events.ts';
 

@@ -14,8 +14,7 @@ import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import { repairStore } from '#shared/projection/verify/repair.ts';
-import { verifyStore } from '#shared/projection/verify/store.ts';
+import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { applyEvents, inTransaction, sliceOf } from '#test/slices.ts';
 

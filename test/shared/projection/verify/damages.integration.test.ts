@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Binary, type ClientSession, type Db, type Document } from 'mongodb';
 import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
-import { repairStore } from '#shared/projection/verify/repair.ts';
-import { type Difference, verifyStore } from '#shared/projection/verify/store.ts';
+import { repairStore, type Difference, verifyStore } from '#shared/projection/verify/store.ts';
 import { verifyTree } from '#shared/projection/verify/tree.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { forSnapshots } from '#shared/mongodb.ts';

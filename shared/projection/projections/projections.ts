@@ -1,11 +1,68 @@
-/** What a store sells to whom: its own record, customers, orders, reviews, coupons and campaigns. */
-import { toLocalDateTime } from '../../read-models/local-time.ts';
-import { address, instant, local, type Projection, shown, updatedAt } from './fields.ts';
+/** What a projection is, the pure function from an entity's state to its read-model document; every entity's; and the whole document. */
+import type { ChangeTo, Change } from '../../events/change.ts';
+import type { EntityName, EntityStates } from '../../events/entities.ts';
+import { parseInstant } from '../../events/instant.ts';
+import { Address, type AddressState } from '../../events/fields.ts';
+import { type Documents, type Unplaced, documentId, type ReadModelDocument } from '../../read-models/collections.ts';
+import { toLocalDateTime, SHIFTED_FIELDS, EXACT, isReversible } from '../../read-models/local-time.ts';
 import { alphanumericOf, digitsOf, foldName } from '../../read-models/search-texts.ts';
 import { nameKey, timeKey, orderFacet, reviewFacet } from '../../read-models/rank-tree/keys.ts';
-import type { EntityStates } from '../../events/entities.ts';
 
-export const storeProjection: Projection<'store'> = {
+type Changed<E extends EntityName> = ChangeTo<E> & { state: EntityStates[E] };
+
+export interface ProjectionContext {
+  offset: string;
+  /** Whether the customer that the entity names was deleted: then their personal data is left out. */
+  customerErased: boolean;
+}
+
+/** The fields of every document: its record and version, and the offset of its date-times. */
+type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
+
+interface Projection<E extends EntityName> {
+  /** The fields of the document that not all documents have. */
+  project: (change: Changed<E>, context: ProjectionContext) => Omit<Unplaced<Documents[E]>, CommonField>;
+  customerOf?: (state: EntityStates[E]) => string | null;
+}
+
+/** Milliseconds of a checked date-time. */
+function instant(text: string): number {
+  const milliseconds = parseInstant(text);
+  if (milliseconds === null) throw new TypeError('not a checked date-time');
+  return milliseconds;
+}
+
+function local(text: string | null | undefined, offset: string): string | null {
+  return text === null || text === undefined ? null : toLocalDateTime(instant(text), offset);
+}
+
+/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (rule R12.4). */
+function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
+  return text === null || text === undefined ? time : instant(text);
+}
+
+function members(object: object): string {
+  return JSON.stringify(object).slice(1, -1);
+}
+
+/** Some fields of a state, in this order; `null` where one is absent. */
+function shown<S extends object, K extends keyof S>(
+  state: S,
+  names: readonly K[],
+): { [N in K]: Exclude<S[N], undefined> | null } {
+  const fields = {} as { [N in K]: Exclude<S[N], undefined> | null };
+  for (const name of names) fields[name] = (state[name] ?? null) as (typeof fields)[K];
+  return fields;
+}
+
+const ADDRESS = Object.keys(Address.properties) as (keyof AddressState)[];
+
+/** An address as responses show it (rule R9.15). */
+function address(state: AddressState | null | undefined) {
+  return state === null || state === undefined ? null : shown(state, ADDRESS);
+}
+
+const storeProjection: Projection<'store'> = {
   project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     const status = state.status ?? 'active';
@@ -30,7 +87,7 @@ export const storeProjection: Projection<'store'> = {
   },
 };
 
-export const customerProjection: Projection<'customer'> = {
+const customerProjection: Projection<'customer'> = {
   project({ id, state, time }, { offset }) {
     const updated = updatedAt(state, time);
     const document = state.document ?? '';
@@ -56,7 +113,7 @@ export const customerProjection: Projection<'customer'> = {
 type OrderState = EntityStates['order'];
 type Items = NonNullable<OrderState['items']>;
 
-export const orderProjection: Projection<'order'> = {
+const orderProjection: Projection<'order'> = {
   project({ id, state, time }, { offset, customerErased }) {
     const updated = updatedAt(state, time);
     const items = state.items ?? [];
@@ -136,7 +193,7 @@ function details(state: OrderState, items: Items, offset: string) {
   };
 }
 
-export const reviewProjection: Projection<'review'> = {
+const reviewProjection: Projection<'review'> = {
   project({ id, state }, { offset, customerErased }) {
     const summary = {
       id,
@@ -163,7 +220,7 @@ export const reviewProjection: Projection<'review'> = {
   customerOf: (state) => state.customer_id ?? null,
 };
 
-export const couponProjection: Projection<'coupon'> = {
+const couponProjection: Projection<'coupon'> = {
   project({ id, state, time }, { offset }) {
     const summary = {
       id,
@@ -187,7 +244,7 @@ export const couponProjection: Projection<'coupon'> = {
   },
 };
 
-export const campaignProjection: Projection<'campaign'> = {
+const campaignProjection: Projection<'campaign'> = {
   project({ id, state, time }, { offset }) {
     const summary = {
       id,
@@ -209,3 +266,122 @@ export const campaignProjection: Projection<'campaign'> = {
     };
   },
 };
+
+const categoryProjection: Projection<'category'> = {
+  project({ id, state, time }, { offset }) {
+    const updated = updatedAt(state, time);
+    return {
+      name: state.name,
+      position: state.position,
+      active: state.active,
+      updated_at: new Date(updated),
+      summary: JSON.stringify({
+        id,
+        ...shown(state, ['name', 'description', 'position', 'active', 'image_url']),
+      }),
+      dates: members({
+        created_at: local(state.created_at, offset),
+        updated_at: toLocalDateTime(updated, offset),
+      }),
+    };
+  },
+};
+
+const productProjection: Projection<'product'> = {
+  project({ id, state, time }, { offset }) {
+    const updated = updatedAt(state, time);
+    return {
+      name: state.name,
+      position: state.position,
+      active: state.active,
+      category_id: state.category_id ?? '',
+      option_group_ids: [...new Set(state.option_group_ids ?? [])],
+      updated_at: new Date(updated),
+      summary: JSON.stringify({
+        id,
+        ...shown(state, ['category_id', 'name', 'description', 'price', 'promotional_price']),
+        ...shown(state, ['active', 'position', 'image_url', 'external_code']),
+        updated_at: toLocalDateTime(updated, offset),
+      }),
+      before_groups: members(shown(state, ['ean', 'serves'])),
+      after_groups: members({ created_at: local(state.created_at, offset) }),
+    };
+  },
+};
+
+const optionGroupProjection: Projection<'option_group'> = {
+  project({ id, state }) {
+    const options = state.options.map(optionRecord).sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
+    const group = (shown: typeof options) =>
+      JSON.stringify({
+        id,
+        name: state.name,
+        min: state.min,
+        max: state.max,
+        price_method: state.price_method ?? null,
+        position: state.position ?? 0,
+        external_code: state.external_code ?? null,
+        options: shown,
+      });
+    return {
+      name_key: foldName(state.name),
+      summary: group(options),
+      active_summary: group(options.filter(({ active }) => active)),
+    };
+  },
+};
+
+function optionRecord(option: EntityStates['option_group']['options'][number]) {
+  return {
+    id: option.id,
+    name: option.name,
+    description: option.description ?? null,
+    price: option.price,
+    max_quantity: option.max_quantity ?? null,
+    active: option.active ?? true,
+    position: option.position ?? 0,
+    external_code: option.external_code ?? null,
+  };
+}
+
+const projections: { [E in EntityName]: Projection<E> } = {
+  store: storeProjection,
+  coupon: couponProjection,
+  customer: customerProjection,
+  review: reviewProjection,
+  campaign: campaignProjection,
+  order: orderProjection,
+  category: categoryProjection,
+  product: productProjection,
+  option_group: optionGroupProjection,
+};
+
+function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
+  return projections[entity];
+}
+
+/** Uses `EXACT` if local time does not show a date-time exactly: otherwise a new offset could not be applied to it. */
+export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  const document = documentOf(change, context);
+  const fields = document as object as Record<string, unknown>;
+  const isExact = SHIFTED_FIELDS.every((field) => {
+    const json = fields[field];
+    return typeof json !== 'string' || isReversible(json);
+  });
+  return isExact ? document : documentOf(change, { ...context, offset: EXACT });
+}
+
+/** As `project`, always in the context's offset. */
+export function documentOf(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+  const { storeId, id, sequence } = change;
+  const fields = projectionOf(change).project(change as Changed<typeof change.entity>, context);
+  return Object.assign(
+    { _id: documentId(storeId, id), store_id: storeId, sequence, offset: context.offset },
+    fields as Unplaced<ReadModelDocument>,
+  );
+}
+
+export function customerNamedBy(change: Change): string | null {
+  if (change.state === null) return null;
+  return projectionOf(change).customerOf?.(change.state) ?? null;
+}
