@@ -6,7 +6,7 @@ import { BSON } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { openLogReader } from '#shared/kafka/log-reader.ts';
 import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -166,7 +166,7 @@ describe('a deleted customer', () => {
     }
 
     const servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await LogReader.open(servers, changesTopic(installation.environment));
+    const reader = await openLogReader(servers, changesTopic(installation.environment));
     let inKafka = 0;
     const end = (await reader.bounds()).get(0)?.end ?? 0;
     await reader.read({ partition: 0, from: 0, to: end }, (messages) => {

@@ -10,7 +10,7 @@ import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts'
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, type ConsumerConfig, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { type LogReader, withLogReader } from '#shared/kafka/log-reader.ts';
 import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -73,7 +73,7 @@ export class Servers {
   }
 
   readLog<T>(topic: string, work: (reader: LogReader) => Promise<T>): Promise<T> {
-    return LogReader.with(this, topic, work);
+    return withLogReader(this, topic, work);
   }
 
   /** For changes that need all three servers. */

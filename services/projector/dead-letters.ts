@@ -1,6 +1,6 @@
 /** Counts the dead letters of one topic in one database for metrics, and removes those that expired. */
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { CENSUS_SHARE, LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
+import { CENSUS_SHARE, limitLetters, takeCensus } from '#shared/projection/dead-letters/write.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import type { Target } from './log/partition.ts';
 import { secondsSince } from './metrics.ts';
@@ -62,7 +62,7 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     failed: (error) => logger.warn({ ...labels, error }, 'dead letters cannot be counted'),
   });
   return {
-    limits: new LetterLimits(collection, topic, limit),
+    limits: limitLetters(collection, topic, limit),
     /** Removes the metrics too: a dropped generation has no letters. */
     stop: async () => {
       await looking.stop();

@@ -7,7 +7,7 @@ import { type Admin, askKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { withLogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
@@ -26,7 +26,7 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
   const changes = changesTopic(environment);
   await askKafka(kafkas.of(changes), async (admin) => {
     const others = await judgeErasures(controlCollections(control), environment, changes, (judge) =>
-      LogReader.with(logServers(parts, admin), changes, judge),
+      withLogReader(logServers(parts, admin), changes, judge),
     );
     for (const store of others) {
       logger.warn(

@@ -53,7 +53,10 @@ function erasedStores(found: readonly Found[]) {
 /** Waits while ends are being read. If the command was killed then, the store counts as being erased until the command runs again. */
 async function findEnded(control: Db, ids: readonly string[]): Promise<Found[]> {
   for (;;) {
-    const found = await findErasures(control, ids);
+    const found = await controlCollections(control)
+      .stores.find({ _id: { $in: [...ids] }, erased: { $exists: true } }, { batchSize: 10_000 })
+      .project<Found>({ store_id: 1, erased: 1, closing_for: { $subtract: ['$$NOW', '$erased.closing_at'] } })
+      .toArray();
     if (!found.some(({ closing_for: ms }) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS)) return found;
     await sleep(POLL_MS);
   }
@@ -64,17 +67,6 @@ interface Found {
   erased: StoreErasure;
   /** For how many milliseconds the ends are being read, by the clock of MongoDB; `null` while they are not. */
   closing_for: number | null;
-}
-
-function findErasures(control: Db, ids: readonly string[]): Promise<Found[]> {
-  return controlCollections(control)
-    .stores.find({ _id: { $in: [...ids] }, erased: { $exists: true } }, { batchSize: 10_000 })
-    .project<Found>({
-      store_id: 1,
-      erased: 1,
-      closing_for: { $subtract: ['$$NOW', '$erased.closing_at'] },
-    })
-    .toArray();
 }
 
 /** Erasures of earlier releases: by the offset, and by the time up to `until`, since processes noticed them one after the other. */

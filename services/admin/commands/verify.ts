@@ -2,7 +2,7 @@
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { type LogReader, withLogReader } from '#shared/kafka/log-reader.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
@@ -176,7 +176,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
     });
   };
   try {
-    await withPrivateDatabase(client, prefix, (db) => LogReader.with(servers, topic, (reader) => compare(db, reader)));
+    await withPrivateDatabase(client, prefix, (db) => withLogReader(servers, topic, (reader) => compare(db, reader)));
   } catch (error) {
     if (!hasCode(error, ...SNAPSHOT_GONE)) throw error;
     throw unavailable(

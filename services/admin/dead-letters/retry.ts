@@ -6,7 +6,7 @@ import type { ClientSession } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { type LogReader, openLogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
@@ -122,7 +122,7 @@ async function retrySlice(
     return result;
   }
   const cut = slice.filter((letter) => letter.cut);
-  if (cut.length > 0) retrying.reader ??= await LogReader.open(retrying.servers, source.topic);
+  if (cut.length > 0) retrying.reader ??= await openLogReader(retrying.servers, source.topic);
   const fetched = retrying.reader === null ? new Map() : await messagesOf(retrying.reader, cut);
   const present = new Set(slice.map(({ _id }) => _id));
   for (const letter of cut) {

@@ -13,7 +13,7 @@ export async function writeDeadLetters(
   db: Db,
   session: ClientSession,
   letters: readonly DeadLetter[],
-  limits: Pick<LetterLimits, 'admit'> | null,
+  limits: LetterLimits | null,
   deletions: Deletions = new Map(),
 ): Promise<void> {
   if (letters.length === 0) return;
@@ -101,36 +101,30 @@ export async function takeCensus(
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
+export interface LetterLimits {
+  admit: (letters: readonly DeadLetter[]) => Promise<DeadLetter[]>;
+}
+
 /** Bounds the bytes of a topic's letters, by a count that may be a second old. Beyond the bound a letter has only place and reason. */
-export class LetterLimits {
-  readonly #collection: Collection<DeadLetter>;
-  readonly #topic: string;
-  readonly #limit: number;
-  #bytes = 0;
-  #countAt = -Infinity;
-
-  constructor(collection: Collection<DeadLetter>, topic: string, limit: number) {
-    this.#collection = collection;
-    this.#topic = topic;
-    this.#limit = limit;
-  }
-
-  async admit(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
-    await this.#count();
-    return letters.map((letter) => {
-      if (this.#bytes + letter.kept_bytes > this.#limit) return { ...letter, ...NOTHING_KEPT };
-      this.#bytes += letter.kept_bytes;
-      return letter;
-    });
-  }
-
-  async #count(): Promise<void> {
+export function limitLetters(collection: Collection<DeadLetter>, topic: string, limit: number): LetterLimits {
+  let bytes = 0;
+  let countAt = -Infinity;
+  const count = async () => {
     const began = performance.now();
-    if (began < this.#countAt) return;
-    this.#bytes = (await takeCensus(this.#collection, this.#topic)).bytes;
-    const took = performance.now() - began;
-    this.#countAt = began + Math.max(CENSUS_MS, CENSUS_SHARE * took);
-  }
+    if (began < countAt) return;
+    ({ bytes } = await takeCensus(collection, topic));
+    countAt = began + Math.max(CENSUS_MS, CENSUS_SHARE * (performance.now() - began));
+  };
+  return {
+    async admit(letters) {
+      await count();
+      return letters.map((letter) => {
+        if (bytes + letter.kept_bytes > limit) return { ...letter, ...NOTHING_KEPT };
+        bytes += letter.kept_bytes;
+        return letter;
+      });
+    },
+  };
 }
 
 /** Makes dead letters without content, so that no message can make it fail. @param db the database of the letters. */

@@ -30,7 +30,7 @@ import { maintainTrees, type RootChange } from '../rank-tree/change.ts';
 
 interface ApplyOptions {
   /** For dead letters; `null` if they replace existing letters. */
-  limits?: Pick<LetterLimits, 'admit'> | null;
+  limits?: LetterLimits | null;
   /** Moves the partition's checkpoint behind the slice; absent unless the slice is the partition's next one. */
   checkpoint?: () => Promise<void>;
   findErased: FindErased;

@@ -1,5 +1,5 @@
 /** Counts the products of each category, so that a page of products is found without reading all. */
-import type { ClientSession, Db, Filter } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -67,10 +67,6 @@ export async function writeLayouts(
   return new Map([...changes.keys()].map((storeId) => [storeId, nextVersion()]));
 }
 
-export function countsOf(storeId: string): Filter<CategoryProducts> {
-  return { _id: idsOfStore(storeId) };
-}
-
 export async function countByCategory(db: Db, session: ClientSession, storeId: string): Promise<Map<string, number>> {
   const counted = db
     .collection<ProductDocument>(COLLECTIONS.product)
@@ -85,11 +81,8 @@ export async function countByCategory(db: Db, session: ClientSession, storeId: s
 
 export async function recountProducts(db: Db, session: ClientSession, storeId: string): Promise<void> {
   const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
-  await collection.deleteMany(countsOf(storeId), { session });
-  const counts = [...(await countByCategory(db, session, storeId))].map(([_id, products]) => ({
-    _id,
-    store_id: storeId,
-    products,
-  }));
+  await collection.deleteMany({ _id: idsOfStore(storeId) }, { session });
+  const counted = await countByCategory(db, session, storeId);
+  const counts = [...counted].map(([_id, products]) => ({ _id, store_id: storeId, products }));
   if (counts.length > 0) await collection.insertMany(counts, { session, ordered: false });
 }

@@ -37,23 +37,21 @@ export function sliceLength(messages: readonly LogMessage[], start: number, limi
 
 /** Runs work in a transaction, whose read and write concerns override all others. @throws every error, after an abort. */
 export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
-  return traced(activeSpan()?.child('transaction', 'internal'), () => attempt(session, work));
-}
-
-async function attempt<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
-  session.startTransaction({
-    readConcern: { level: 'snapshot' },
-    writeConcern: { w: 'majority' },
-    maxCommitTimeMS: 10_000,
+  return traced(activeSpan()?.child('transaction', 'internal'), async () => {
+    session.startTransaction({
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority' },
+      maxCommitTimeMS: 10_000,
+    });
+    try {
+      const result = await work();
+      await session.commitTransaction();
+      return result;
+    } catch (error) {
+      if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
+      throw error;
+    }
   });
-  try {
-    const result = await work();
-    await session.commitTransaction();
-    return result;
-  } catch (error) {
-    if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
-    throw error;
-  }
 }
 
 export interface Checkpoint {

@@ -7,6 +7,7 @@ import {
   type CategoryProducts,
   COLLECTIONS,
   documentId,
+  idsOfStore,
   type ReadModelDocument,
   recordsOf,
   type Stamp,
@@ -18,7 +19,7 @@ import {
 import { epochsIn, newEpoch, withEpoch } from '../../read-models/feed-epochs.ts';
 import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { verifyErasures, repairErasures } from '../erasure/erase.ts';
-import { countByCategory, countsOf, recountProducts } from '../pipeline/layouts.ts';
+import { countByCategory, recountProducts } from '../pipeline/layouts.ts';
 import { CLOSED, RootShape, shapeCheck } from '../rank-tree/node-shape.ts';
 import { findDamagedPositions, verifyPositions, type DamagedPosition, repairPositions } from './positions.ts';
 import { type Compare, verifyTree } from './tree.ts';
@@ -45,7 +46,7 @@ export async function verifyStore(db: Db, session: ClientSession, storeId: strin
   verifyStamp(stamp, await countStore(db, session, storeId), compare);
   const stored = await db
     .collection<CategoryProducts>(CATEGORY_PRODUCTS)
-    .find(countsOf(storeId), { session, batchSize: 10_000 })
+    .find({ _id: idsOfStore(storeId) }, { session, batchSize: 10_000 })
     .toArray();
   const named = new Map(stored.map(({ _id, products }) => [_id, products]));
   const counted = await countByCategory(db, session, storeId);

@@ -4,9 +4,8 @@ import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
 import { type RunningProjector } from '#projector/projector.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
-import { encodeEvent } from '#shared/events/encode.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { openLogReader } from '#shared/kafka/log-reader.ts';
+import { accessTopic, changesTopic, encodeEvent } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
@@ -102,7 +101,7 @@ describe('transactions that were aborted', () => {
     });
 
     const servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await LogReader.open(servers, topic);
+    const reader = await openLogReader(servers, topic);
     const [[partition, { end }] = [0, { end: 0 }]] = await reader.bounds();
     const read: number[] = [];
     await reader.read({ partition, from: 0, to: end }, (messages) => {

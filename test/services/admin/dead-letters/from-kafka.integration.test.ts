@@ -2,7 +2,7 @@
 import type { Collection } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
-import { LogReader } from '#shared/kafka/log-reader.ts';
+import { openLogReader } from '#shared/kafka/log-reader.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
@@ -42,7 +42,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
       }),
     );
     servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await LogReader.open(servers, topic);
+    const reader = await openLogReader(servers, topic);
     await reader.read({ partition: 0, from: 0, to: 40 }, (messages) => {
       for (const { timestamp } of messages) published.push(new Date(Number(timestamp)));
     });
