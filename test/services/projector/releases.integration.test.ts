@@ -107,7 +107,7 @@ describe('two releases with different projections', () => {
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { config, environment } = installation;
     const servers = new Servers({ config, origin: 'test' });
-    const building = /generation 2 of .* is being built with projection version/;
+    const building = /generation 2 of .* is being built by another release, with projection version/;
     await expect(beginRebuild(servers, environment, null, OLD)).rejects.toThrow(building);
     await servers.close();
 
