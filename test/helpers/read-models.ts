@@ -33,9 +33,12 @@ export async function idsIn(db: Db, name: string, filter: Document = {}): Promis
   return found.map(({ _id }) => String(_id)).toSorted();
 }
 
-/** Read models with nothing in them, which no generation names. They go with the installation. */
-export async function emptyReadModels({ mongodb, config }: Installation, name = 'empty'): Promise<Db> {
-  const db = mongodb.db(`${config.namePrefix}_${name}`);
+let empty = 0;
+
+/** New read models with nothing in them, which no generation names. They go with the installation. */
+export async function emptyReadModels({ mongodb, config }: Installation): Promise<Db> {
+  empty += 1;
+  const db = mongodb.db(`${config.namePrefix}_empty${empty}`);
   await createReadModels(db);
   return db;
 }

@@ -1,5 +1,6 @@
 /** Applies events as one slice of a partition, in a transaction, as the projector does. */
 import type { ClientSession, Db } from 'mongodb';
+import type { FindErased } from '#shared/access/erased-stores.ts';
 import { isUnavailable } from '#shared/errors.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
@@ -19,17 +20,22 @@ export function sliceOf(changes: readonly TestChange[]): Slice {
   return { topic: 't', partition: 0, messages, next: sequence + 1 };
 }
 
-type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs'> & {
+/** For installations that have erased no store. */
+export const findErased: FindErased = async () => ({ passesBy: () => false, times: new Map() });
+
+type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs' | 'findErased'> & {
   epochs?: Epochs;
   /** Whether the outcome of the commit is learned. */
   isKnown?: boolean;
 };
 
 /** Applies changes to read models. */
-export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options): Promise<void> {
+export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options = {}): Promise<void> {
   const { epochs = new Epochs(), isKnown = true, ...others } = options;
   const slice = sliceOf(changes);
-  const { given } = await inTransaction(db, (session) => applyChanges(db, session, slice, { ...others, epochs }));
+  const { given } = await inTransaction(db, (session) =>
+    applyChanges(db, session, slice, { findErased, ...others, epochs }),
+  );
   if (isKnown) epochs.committed(given);
 }
 

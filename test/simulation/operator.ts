@@ -7,7 +7,8 @@ import { newEpoch } from '#shared/read-models/feed-epochs.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { checkpointId, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { CACHED, noErasures, TOPIC } from './projector.ts';
+import { findErased } from '#test/slices.ts';
+import { CACHED, TOPIC } from './projector.ts';
 import type { Host } from './scheduler.ts';
 import type { Client } from './store.ts';
 
@@ -32,7 +33,7 @@ export async function retryLetter(
     const checkpoint = await db.collection(CHECKPOINTS).findOne({ _id: checkpointId(TOPIC, partition) }, { session });
     const slice = { topic: TOPIC, partition, messages: [message], next: 0 };
     await applyChanges(db as unknown as Db, session as unknown as ClientSession, slice, {
-      findErased: async () => noErasures,
+      findErased,
       epochs: new Epochs(newEpoch, CACHED),
       reader: new ChangeReader(CACHED),
     });

@@ -13,6 +13,7 @@ import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
+import { findErased } from '#test/slices.ts';
 import type { PartitionLog } from './log.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 import type { Host, Scheduler } from './scheduler.ts';
@@ -35,11 +36,6 @@ export interface WorldOfProjectors {
   /** Told of a promise that was broken. */
   violate: (what: string) => void;
 }
-
-export const noErasures = {
-  passesBy: () => false,
-  times: new Map<string, Date>(),
-};
 
 /** Fetches for one loop, as kafkajs does: one batch after the other, from where the last seek says. */
 export class Fetching implements LoopLog {
@@ -239,7 +235,7 @@ export class Projector implements Host {
               applyChanges(db, claim.session, slice, {
                 limits: { admit: async (letters) => [...letters] },
                 checkpoint,
-                findErased: async () => noErasures,
+                findErased,
                 epochs,
                 reader,
                 trees: this.#trees,

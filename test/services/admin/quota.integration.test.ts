@@ -7,7 +7,7 @@ import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
-import { runCommand, runJson } from './run-command.ts';
+import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 const service = useQueryService({ environments: 2 });
 let others: Awaited<ReturnType<typeof startApp>>[];
@@ -146,12 +146,9 @@ describe('quota show', () => {
 });
 
 it('refuses an environment that is not configured, and a Redis that is not there without writing anything', async () => {
-  const unknown = await command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1');
-  expect(unknown).toMatchObject({ code: 2, stdout: '' });
-  expect(unknown.stderr).toContain('configured are');
+  await expectRefused(command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1'), 'configured are', 2);
   const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
-  const away = await runCommand(env, ['quota', 'set', '-e', environment(), '-s', 'away', '--requests', '1']);
-  expect(away.code).toBe(1);
-  expect(away.stderr).toContain('Redis cannot be reached');
+  const setting = runCommand(env, `quota set -e ${environment()} -s away --requests 1`);
+  await expectRefused(setting, 'Redis cannot be reached');
   expect(await stores().findOne({ store_id: 'away' })).toBeNull();
 });

@@ -6,6 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { expect } from 'vitest';
 import { runProgram } from '#admin/program.ts';
 import { inheritedEnvironment } from '#test/service-process.ts';
 
@@ -26,6 +27,12 @@ export interface RunningCommand {
 type Words = string | readonly string[];
 
 const wordsOf = (words: Words) => (typeof words === 'string' ? words.split(' ') : words);
+
+/** A command that is refused, with its reason and without a result. */
+export async function expectRefused(running: Promise<CommandResult>, reason: string | RegExp, code = 1): Promise<void> {
+  const stderr: unknown = typeof reason === 'string' ? expect.stringContaining(reason) : expect.stringMatching(reason);
+  expect(await running).toMatchObject({ code, stdout: '', stderr });
+}
 
 /** Starts a command as a process with nothing in its environment but `env`. */
 export function startCommand(

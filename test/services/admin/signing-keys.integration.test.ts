@@ -2,15 +2,16 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { useFolder } from '#test/folder.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { keyEvent } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
-import { runCommand, runJson } from './run-command.ts';
+import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 interface ListedKey {
   kid: string;
@@ -24,21 +25,15 @@ const LIFETIME_SECONDS = 8;
 /** Between requests, so that other tests get on as well. */
 const PAUSE_MS = 40;
 
-let installation: Installation;
+const installation = useInstallation({ settings: { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) } });
 const folder = useFolder();
-let file: string;
+const file = join(folder, 'keys.json');
 let env: Record<string, string>;
 let first: SigningJwk;
 
-beforeAll(async () => {
-  const settings = { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) };
-  installation = await createInstallation({ settings });
-  file = join(folder, 'keys.json');
+beforeAll(() => {
   const { SIGNING_KEYS: _inline, ...rest } = installation.env;
   env = { ...rest, SIGNING_KEYS_FILE: file };
-});
-afterAll(async () => {
-  await installation?.close();
 });
 beforeEach(async () => {
   first = await newSigningKey();
@@ -125,9 +120,8 @@ describe('signing-keys', () => {
       // A busy machine may stand still for as long as the new key waits.
       if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
       await eventually('both sign with the new key', () => [seen.a, seen.b].every((kids) => kids.has(next?.kid)));
-      const early = await run('retire', first.kid);
-      expect(early).toMatchObject({ code: 1, stdout: '' });
-      expect(early.stderr).toMatch(/^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/);
+      const early = run('retire', first.kid);
+      await expectRefused(early, /^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/);
       await eventually('the former key can be retired', async () => {
         const [, former] = await json('list');
         return Date.parse(former?.tokens_until ?? '') <= Date.now();
@@ -178,9 +172,7 @@ describe('signing-keys', () => {
       [['retire', first.kid], 1, /signs now/],
     ] as const;
     for (const [args, code, words] of refusals) {
-      const result = await run(...args);
-      expect(result).toMatchObject({ code, stdout: '' });
-      expect(result.stderr).toMatch(words);
+      await expectRefused(run(...args), words, code);
       expect(await readFile(file, 'utf8')).toBe(before);
     }
     expect(await readdir(folder)).toEqual(['keys.json']);
@@ -192,8 +184,7 @@ describe('signing-keys', () => {
   it('removes a key that is still in use with --force only', async () => {
     const second = await newSigningKey();
     await writeFile(file, printKeySet([second, first]));
-    const refused = await run('retire', first.kid);
-    expect(refused.stderr).toMatch(/it is unknown when .* stopped signing/);
+    await expectRefused(run('retire', first.kid), /it is unknown when .* stopped signing/);
     expect(await json('retire', first.kid, '--force')).toMatchObject([{ kid: second.kid, state: 'signs' }]);
   });
 
@@ -207,12 +198,10 @@ describe('signing-keys', () => {
     const { SIGNING_KEYS_FILE: _file, ...withoutFile } = env;
     const inVariable = { ...withoutFile, SIGNING_KEYS: printKeySet([first]) };
     for (const command of ['list', 'rotate']) {
-      const unset = await runCommand(withoutFile, ['signing-keys', command]);
-      expect([unset.code, unset.stderr]).toEqual([1, expect.stringMatching(/SIGNING_KEYS_FILE is not set/)]);
-      const result = await runCommand(inVariable, ['signing-keys', command]);
-      const reason = expect.stringMatching(/are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/) as string;
-      expect([result.code, result.stderr]).toEqual([1, reason]);
-      expect(result.stderr).not.toContain(first.d);
+      await expectRefused(runCommand(withoutFile, ['signing-keys', command]), 'SIGNING_KEYS_FILE is not set');
+      const running = runCommand(inVariable, ['signing-keys', command]);
+      await expectRefused(running, /are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/);
+      expect((await running).stderr).not.toContain(first.d);
     }
   });
 });

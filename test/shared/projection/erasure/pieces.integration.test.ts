@@ -1,7 +1,6 @@
 /** What one transaction erases: a slice that deletes customers, and a piece of the erasures that it leaves. */
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
-import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.ts';
 import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
@@ -20,7 +19,7 @@ import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import type { TestChange } from '#test/query-service.ts';
-import { applyEvents, inTransaction } from '#test/slices.ts';
+import { applyEvents, findErased, inTransaction } from '#test/slices.ts';
 
 const customer = (id: string) => aCustomer(id, { name: 'Maria' });
 const deleted = (id: string) => gone(aCustomer(id));
@@ -31,24 +30,17 @@ const many = <T>(count: number, make: (index: number) => T) => Array.from({ leng
 
 describe('erasing', () => {
   const installation = useInstallation();
-  let findErased: FindErased;
   let db: Db;
-  let databases = 0;
   let epochs: Epochs;
-  beforeAll(async () => {
-    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
-  });
-
   beforeEach(async () => {
-    databases += 1;
-    db = await emptyReadModels(installation, `erasing${databases}`);
+    db = await emptyReadModels(installation);
     epochs = new Epochs();
   });
 
   const limits = { admit: (letters: readonly DeadLetter[]) => Promise.resolve([...letters]) };
 
   /** Applies changes as one slice. */
-  const apply = (...changes: TestChange[]) => applyEvents(db, changes, { epochs, limits, findErased });
+  const apply = (...changes: TestChange[]) => applyEvents(db, changes, { epochs, limits });
 
   async function piece(documents = 200): Promise<ErasedPiece> {
     const done = await inTransaction(db, (session) => erasePiece(db, session, 's1', documents, epochs));
@@ -63,18 +55,16 @@ describe('erasing', () => {
     if (found === null) throw new Error('no stamp');
     return found;
   };
-  const erasures = () =>
-    db
-      .collection<Erasure>(ERASURES)
-      .find({}, { sort: { _id: 1 } })
-      .toArray();
+  const sorted = { sort: { _id: 1 } } as const;
+  const erasures = () => db.collection<Erasure>(ERASURES).find({}, sorted).toArray();
   const inQueue = () => db.collection(REWRITINGS).find().toArray();
-  const letters = () =>
-    db
-      .collection<DeadLetter>(DEAD_LETTERS)
-      .find({}, { sort: { offset: 1 } })
-      .toArray();
+  const letters = () => db.collection<DeadLetter>(DEAD_LETTERS).find({}, sorted).toArray();
   const verify = () => installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
+
+  const expectNoneUnderWay = async () => {
+    expect([await erasures(), await inQueue()]).toEqual([[], []]);
+    expect(await stamp()).not.toHaveProperty('erasing');
+  };
 
   it('leaves nothing to pieces where little names the customers', async () => {
     await apply(
@@ -86,9 +76,7 @@ describe('erasing', () => {
     const { position = 0 } = await stamp();
     await apply(...many(20, (index) => deleted(`c${index}`)));
     expect(await orders().countDocuments({ whole: /Maria|12345678909/ })).toBe(0);
-    expect(await erasures()).toEqual([]);
-    expect(await inQueue()).toEqual([]);
-    expect(await stamp()).not.toHaveProperty('erasing');
+    await expectNoneUnderWay();
     expect((await letters()).map(({ erased, value, customers }) => [erased, value, customers])).toEqual(
       many(9, () => [true, null, undefined]),
     );
@@ -118,9 +106,7 @@ describe('erasing', () => {
     }
     expect(pieces).toBeGreaterThanOrEqual(5);
     expect(await named()).toBe(0);
-    expect(await erasures()).toEqual([]);
-    expect(await inQueue()).toEqual([]);
-    expect(await stamp()).not.toHaveProperty('erasing');
+    await expectNoneUnderWay();
     expect(await verify()).toEqual([]);
   });
 

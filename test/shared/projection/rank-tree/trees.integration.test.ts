@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
-import { type FindErased, findErasedIn } from '#shared/access/erased-stores.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
@@ -16,32 +15,23 @@ import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import type { TestChange } from '#test/query-service.ts';
-import { applyEvents, inTransaction, sliceOf } from '#test/slices.ts';
+import { applyEvents, findErased, inTransaction, sliceOf } from '#test/slices.ts';
 
 describe('rank trees', () => {
   const installation = useInstallation();
-  let findErased: FindErased;
-  let restore: () => void;
-  let database = 0;
+  const freshDatabase = () => emptyReadModels(installation);
   const trees = new TreeCache();
-  beforeAll(async () => {
-    findErased = findErasedIn(installation.mongodb.db(`${installation.config.namePrefix}_control`), 'e');
+  let restore: () => void;
+  beforeAll(() => {
     restore = withSmallTrees(4, 3);
   });
-  afterAll(async () => {
-    restore();
-  });
-
-  async function freshDatabase(): Promise<Db> {
-    database += 1;
-    return emptyReadModels(installation, `trees${database}`);
-  }
+  afterAll(() => restore());
 
   /** Applies slices as the projector does; an undone one is applied again. */
   async function apply(
     db: Db,
     all: readonly (readonly TestChange[])[],
-    undo: (slice: number) => boolean,
+    undo: (slice: number) => boolean = () => false,
   ): Promise<void> {
     for (const [index, slice] of all.entries()) {
       if (undo(index)) {
@@ -51,7 +41,7 @@ describe('rank trees', () => {
         });
         await expect(undone).rejects.toMatchObject({ code: 'fenced' });
       }
-      await applyEvents(db, slice, { trees, findErased });
+      await applyEvents(db, slice, { trees });
     }
   }
 
@@ -75,10 +65,10 @@ describe('rank trees', () => {
     const people = Array.from({ length: 40 }, (_, id) =>
       customer(id, `Zuleika ${String.fromCodePoint(97 + (id % 20))}`),
     );
-    await apply(db, [people], () => false);
-    for (const one of people.slice(0, 39)) await apply(db, [[gone(one)]], () => false);
+    await apply(db, [people]);
+    for (const one of people.slice(0, 39)) await apply(db, [[gone(one)]]);
     expect(await verify(db)).toEqual([]);
-    await apply(db, [[gone(aCustomer('c39'))]], () => false);
+    await apply(db, [[gone(aCustomer('c39'))]]);
     const nodes = await db.collection(RANK_NODES).find().toArray();
     expect(nodes.length).toBeGreaterThan(0);
     expect(JSON.stringify(nodes).toLowerCase()).not.toContain('z');
@@ -89,9 +79,9 @@ describe('rank trees', () => {
     const first = ['Ana', 'Caio', 'Davi', 'Eva', 'Zé'].map((name, id) => customer(id, name));
     // What comes later stands behind the others of its leaf.
     const later = [[customer(5, 'Aba')], [customer(6, '')], [customer(7, '')]];
-    await apply(db, [first, ...later], () => false);
+    await apply(db, [first, ...later]);
     for (const id of ['c6', 'c7']) {
-      await apply(db, [[gone(aCustomer(id))]], () => false);
+      await apply(db, [[gone(aCustomer(id))]]);
       expect(await verify(db)).toEqual([]);
     }
   });
@@ -143,13 +133,13 @@ describe('rank trees', () => {
   it('are made anew from the records where a node is gone', async () => {
     const db = await freshDatabase();
     const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
-    await apply(db, [people.slice(0, 50)], () => false);
+    await apply(db, [people.slice(0, 50)]);
     const nodes = db.collection<RankNode>(RANK_NODES);
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
     expect(await verify(db)).not.toEqual([]);
     // As another process would leave it: what this one remembers is of no use.
     await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
-    await apply(db, [people], () => false);
+    await apply(db, [people]);
     expect(await verify(db)).toEqual([]);
   });
 });
