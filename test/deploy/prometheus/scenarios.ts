@@ -172,8 +172,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataNothingFetched',
-    fires: { series: { [NAMES.fetched]: '0+60x10 600x110' }, at: '15m', labels: TOPIC },
-    silent: { series: { [NAMES.fetched]: '0x1 60x1 180+60x117' }, at: '1h' },
+    ...alone(NAMES.fetched, '0+60x10 600x110', '0x1 60x1 180+60x117', '15m', TOPIC),
   },
   {
     alert: 'StoreDataPartitionStands',
@@ -205,9 +204,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataLagGrows',
-    fires: { series: { [NAMES.lag]: '0+1000x120' }, at: '30m', labels: TOPIC },
-    // A backlog that is being worked off.
-    silent: { series: { [NAMES.lag]: '100000-500x120' }, at: '1h' },
+    // A backlog that is being worked off is silent.
+    ...alone(NAMES.lag, '0+1000x120', '100000-500x120', '30m', TOPIC),
   },
   {
     alert: 'StoreDataFreshnessBurnsFast',
@@ -251,12 +249,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataDeadLetters',
     // The first one makes the series.
-    fires: {
-      series: { [NAMES.letters]: '_x10 1x110' },
-      at: '12m',
-      labels: { ...LETTERS, reason: 'data_invalid' },
-    },
-    silent: { series: { [NAMES.letters]: '3x120' }, at: '1h' },
+    ...alone(NAMES.letters, '_x10 1x110', '3x120', '12m', { ...LETTERS, reason: 'data_invalid' }),
   },
   {
     alert: 'StoreDataDeadLettersForgotten',
