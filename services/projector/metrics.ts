@@ -8,6 +8,7 @@ const OF_TOPIC = ['topic', 'generation'] as const;
 const OF_PARTITION = ['topic', 'partition', 'generation'] as const;
 const OF_GENERATION = ['environment', 'generation'] as const;
 const OF_ENTITY = ['environment', 'generation', 'entity'] as const;
+const OF_DEAD = [...OF_GENERATION, 'topic', 'reason'] as const;
 const OF_LETTERS = ['environment', 'topic', 'database'] as const;
 
 export type ProjectorMetrics = ReturnType<typeof createMetrics>;
@@ -27,11 +28,7 @@ export function createMetrics() {
       'Effective events of a schema that is newer than this release',
       OF_ENTITY,
     ),
-    deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', [
-      ...OF_GENERATION,
-      'topic',
-      'reason',
-    ]),
+    deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', OF_DEAD),
     lag: gauge(
       'store_data_partition_lag',
       'Messages of a partition that are not applied yet; the last known number while Kafka is away',

@@ -205,19 +205,19 @@ interface ReconcileOptions {
   signal: AbortSignal;
 }
 
-export interface Reconciliation {
-  compared: number;
-  /** How many of them Redis had older or not at all. */
-  repaired: number;
-  sessionsEnded: number;
-  /** How many Redis has newer than MongoDB, which then was restored from a backup. They stay. */
-  ahead: number;
-  /** Keys that are revoked in Redis and not in MongoDB: they stay revoked. */
-  revokedInRedis: GrantedKey[];
-}
+export type Reconciliation = ReturnType<typeof newReconciliation>;
 
-export function newReconciliation(): Reconciliation {
-  return { compared: 0, repaired: 0, sessionsEnded: 0, ahead: 0, revokedInRedis: [] };
+export function newReconciliation() {
+  return {
+    compared: 0,
+    /** How many of them Redis had older or not at all. */
+    repaired: 0,
+    sessionsEnded: 0,
+    /** How many Redis has newer than MongoDB, which then was restored from a backup. They stay. */
+    ahead: 0,
+    /** Keys that are revoked in Redis and not in MongoDB: they stay revoked. */
+    revokedInRedis: [] as GrantedKey[],
+  };
 }
 
 /**
@@ -233,7 +233,8 @@ export async function reconcileAccess(
   // Also those that have expired by this machine's clock, which may be wrong.
   const filter = { environment: { $in: [...environments] } };
   const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
-  found.sessionsEnded = await endOwnSessions(master, prefix, await options.bounded(find));
+  const ended = await endOwnSessions(master, prefix, await options.bounded(find));
+  found.sessionsEnded += ended;
   for (const collection of [control.keys, control.stores]) {
     await compareAll(options, collection as unknown as Collection<AccessRecord>, found);
   }

@@ -27,7 +27,7 @@ export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, log
     brokers: () => seedBrokers(config.kafka.brokers, security.ssl),
     ...security,
     // A broker answers JoinGroup once all members have joined.
-    socketFactory: kafkaSockets({ atOnceMs: AT_ONCE_MS, othersMs: rebalanceMs(config.kafka) + 2_000 }),
+    socketFactory: kafkaSockets(AT_ONCE_MS, rebalanceMs(config.kafka) + 2_000),
     connectionTimeout: 3_000,
     requestTimeout: 15_000,
     // Our sockets end earlier, and kafkajs would poll ten times a second.

@@ -27,13 +27,6 @@ const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 /** JoinGroup and SyncGroup. */
 const WAITS_FOR_GROUP = new Set([11, 14]);
 
-interface AnswerLimits {
-  /** How long a broker may take to answer from its own state, in milliseconds. */
-  atOnceMs: number;
-  /** How long for requests that wait for others: members of a group, other copies. */
-  othersMs: number;
-}
-
 interface PendingRequest {
   at: number;
   limitMs: number;
@@ -47,8 +40,11 @@ interface Connection {
   heardAt: number;
 }
 
-/** Ends a connection with an overdue answer, and every equally silent one to that broker: a NAT that dropped one dropped others. */
-export function kafkaSockets({ atOnceMs, othersMs }: AnswerLimits): ISocketFactory {
+/**
+ * Ends a connection with an overdue answer, and every equally silent one to that broker: a NAT that dropped one dropped others.
+ * @param atOnceMs for answers from the broker's own state. @param othersMs for those that wait for members of a group or other copies.
+ */
+export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory {
   const brokers = new Map<string, Set<Connection>>();
   return (to) => {
     const address = `${to.host}:${to.port}`;

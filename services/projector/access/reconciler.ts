@@ -4,10 +4,9 @@
  */
 import { allEnded } from '#shared/waiting.ts';
 import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
-import { type GrantedKey, type Reconciliation, reconcileAccess } from '#shared/access/grants.ts';
-import type { Logger } from '#shared/logging.ts';
+import { type GrantedKey, newReconciliation, reconcileAccess } from '#shared/access/grants.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { slotUnassigned, type RedisMaster, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
+import { slotUnassigned, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
 import type { Parts } from '../parts.ts';
 
 type ReconcilerOptions = Pick<Parts, 'config' | 'redis' | 'control' | 'logger' | 'metrics'>;
@@ -29,49 +28,33 @@ export function startReconciler(options: ReconcilerOptions): PeriodicTask {
 
 async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promise<void> {
   const { redis, logger, metrics } = options;
+  const { namePrefix: prefix, environments } = options.config;
+  const control = controlCollections(options.control);
   const masters = redis.all();
   if (!redis.isWhole()) throw slotUnassigned();
   // First: while a master is away, every attempt would compare the others again.
-  await allEnded(masters.map((master) => checkServer(master, logger)));
-  const found: Reconciliation[] = [];
-  for (const master of masters) found.push(await compareWith(master, options, stopped));
+  await allEnded(
+    masters.map(async (master) => {
+      const problem = evictionProblem(await describeRedis(master.redis));
+      if (problem !== null) logger.error({}, problem);
+    }),
+  );
+  const found = newReconciliation();
+  const bounded = <T>(read: (signal: AbortSignal) => Promise<T>) => read(AbortSignal.timeout(READ_MS));
+  for (const master of masters) {
+    await reconcileAccess({ master, prefix, control, environments, bounded, signal: stopped }, found);
+  }
+  const { compared, repaired, sessionsEnded: sessions_ended, ahead, revokedInRedis } = found;
+  for (const key of revokedInRedis) await adoptRevocation(control, key);
   // A master whose slots changed meanwhile may have been compared only in part.
   if (redis.all() !== masters) throw slotUnassigned();
-  const sumOf = (name: 'compared' | 'repaired' | 'sessionsEnded' | 'ahead') =>
-    found.reduce((sum, one) => sum + one[name], 0);
-  const [compared, repaired, sessions_ended] = [sumOf('compared'), sumOf('repaired'), sumOf('sessionsEnded')];
   logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
-  const ahead = sumOf('ahead');
-  const adopted = found.flatMap(({ revokedInRedis }) => revokedInRedis).length;
-  metrics.accessAhead.set(ahead - adopted);
+  metrics.accessAhead.set(ahead - revokedInRedis.length);
   if (ahead === 0) return;
   logger.warn(
-    { ahead, revocations_adopted: adopted },
+    { ahead, revocations_adopted: revokedInRedis.length },
     'Redis has newer changes of access than MongoDB, and keeps them: was MongoDB restored from a backup?',
   );
-}
-
-async function checkServer({ redis }: RedisMaster, logger: Logger): Promise<void> {
-  const problem = evictionProblem(await describeRedis(redis));
-  if (problem !== null) logger.error({}, problem);
-}
-
-async function compareWith(
-  master: RedisMaster,
-  options: ReconcilerOptions,
-  stopped: AbortSignal,
-): Promise<Reconciliation> {
-  const control = controlCollections(options.control);
-  const found = await reconcileAccess({
-    prefix: options.config.namePrefix,
-    environments: options.config.environments,
-    master,
-    control,
-    bounded: (read) => read(AbortSignal.timeout(READ_MS)),
-    signal: stopped,
-  });
-  for (const key of found.revokedInRedis) await adoptRevocation(control, key);
-  return found;
 }
 
 /** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */

@@ -42,8 +42,7 @@ export async function eraseCustomers(
 ): Promise<void> {
   const { customers: erased, stamps, before } = deleted;
   if (erased.size === 0) return;
-  const { documents, characters } = MAX_SLICE;
-  const budget = { documents, characters };
+  const budget = { ...MAX_SLICE };
   const erasures: Erasure[] = [];
   const began_at = new Date();
   const hasLettersLeft = await leavesLetters(db, session, erased);

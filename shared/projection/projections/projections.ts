@@ -111,17 +111,15 @@ const customerProjection: Projection<'customer'> = {
 };
 
 type OrderState = EntityStates['order'];
-type Items = NonNullable<OrderState['items']>;
 
 const orderProjection: Projection<'order'> = {
   project({ id, state, time }, { offset, customerErased }) {
     const updated = updatedAt(state, time);
-    const items = state.items ?? [];
     const customer = customerOf(state, customerErased);
     const customerId = state.customer?.id ?? null;
     const fields = { id, ...shown(state, ['display_id', 'status', 'order_type', 'sales_channel']) };
     const amounts = {
-      item_count: items.reduce((sum, { quantity }) => sum + quantity, 0),
+      item_count: (state.items ?? []).reduce((sum, { quantity }) => sum + quantity, 0),
       subtotal: state.subtotal ?? null,
       delivery_fee: state.delivery_fee ?? '0.00',
       service_fee: state.service_fee ?? '0.00',
@@ -141,7 +139,7 @@ const orderProjection: Projection<'order'> = {
         customer: customer && { id: customer.id, name: customer.name, phone: customer.phone },
         ...amounts,
       }),
-      whole: JSON.stringify({ customer, ...details(state, items, offset) }),
+      whole: JSON.stringify({ customer, ...details(state, offset) }),
     };
   },
 
@@ -154,10 +152,10 @@ function customerOf({ customer }: OrderState, erased: boolean) {
   return shown(customer, ['id', 'name', 'phone', 'document']);
 }
 
-function details(state: OrderState, items: Items, offset: string) {
+function details(state: OrderState, offset: string) {
   const { delivery, coupon, cancellation } = state;
   return {
-    items: items.map((item) => ({
+    items: (state.items ?? []).map((item) => ({
       id: item.id ?? null,
       product_id: item.product_id,
       external_code: item.external_code ?? null,

@@ -37,7 +37,7 @@ async function connectAll(length: number, onAsked: (end: Socket) => void, limits
   const { port } = server.address() as AddressInfo;
   // What kafkajs gives where no TLS is wanted, whatever its types say.
   const ssl = null as unknown as ConnectionOptions;
-  const make = kafkaSockets(limits);
+  const make = kafkaSockets(limits.atOnceMs, limits.othersMs);
   const sockets: Socket[] = [];
   for (let index = 0; index < length; index += 1) {
     const { promise: connected, resolve: onConnect } = Promise.withResolvers<void>();
