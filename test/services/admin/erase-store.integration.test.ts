@@ -1,7 +1,7 @@
 /** A store that leaves: erased whole, in every generation, while its neighbours stay as they are; made anew it stays away, until it begins anew. */
 import { setTimeout } from 'node:timers/promises';
 import { BSON, type Db, type Document, type Filter } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -283,8 +283,11 @@ describe('stores erase', () => {
     })();
     const orders = async (filter: Filter<Document> = {}) =>
       (await readModels(installation)).collection('orders').countDocuments({ store_id: 'busy', ...filter });
+    // Also for a second attempt, beside which it would go on.
+    onTestFinished(() => over.abort());
     const command = startCommand(installation.env, ['stores', 'erase', 'busy', '--yes', '-e', environment]);
-    await eventually('it is at work', async () => (await orders()) < 1_500);
+    const ended = command.result.then(({ code, stderr }) => Promise.reject(new Error(`ended with ${code}: ${stderr}`)));
+    await Promise.race([eventually('it is at work', async () => (await orders()) < 1_500), ended]);
     command.process.kill('SIGKILL');
     expect((await command.result).code).toBeNull();
     // Nothing is applied meanwhile, however much is published.
