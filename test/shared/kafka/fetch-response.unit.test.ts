@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 // Changes how kafkajs decodes.
 import '#shared/kafka/client.ts';
 import { withRoomForLastBatches } from '#shared/kafka/fetch.ts';
-import { encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
+import { encodeBatch } from '#test/record-batches.ts';
 
 const VERSION = 11;
 const TOPIC = 'changes';
@@ -28,19 +28,17 @@ interface Answer {
 interface Fetched {
   set: Buffer;
   highWatermark?: number;
-  aborted?: [producerId: number, firstOffset: number][];
 }
 
 /** The answer of a broker about some partitions, of which was asked from offset 0 on. */
 function answerAbout(fetched: readonly Fetched[]): Promise<object> {
-  const partitions = fetched.flatMap(({ set, highWatermark = 10, aborted = [] }, index) => [
+  const partitions = fetched.flatMap(({ set, highWatermark = 10 }, index) => [
     int32(index),
     int16(0),
     int64(highWatermark),
     int64(highWatermark),
     int64(0),
-    int32(aborted.length),
-    ...aborted.flat().map(int64),
+    int32(0),
     int32(-1 >>> 0),
     int32(set.length),
     set,
@@ -52,45 +50,12 @@ function answerAbout(fetched: readonly Fetched[]): Promise<object> {
   return protocol({ version: VERSION })(request).response.decode(raw);
 }
 
-function answer(set: Buffer, highWatermark: number, aborted: Fetched['aborted'] = []) {
-  return answerAbout([{ set, highWatermark, aborted }]);
-}
-
 describe('a fetch answer', () => {
   const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
 
   it('may hold batches that are newer than the high watermark that it names', async () => {
-    expect(await answer(encodeBatch({ values }), 1, [])).toMatchObject({
+    expect(await answerAbout([{ set: encodeBatch({ values }), highWatermark: 1 }])).toMatchObject({
       responses: [{ partitions: [{ highWatermark: '1', messages: values.map((value) => ({ value })) }] }],
-    });
-  });
-
-  it('has no transactions any longer that were aborted, nor what they held', async () => {
-    const set = Buffer.concat([
-      encodeBatch({ values, ...inTransaction(7) }),
-      encodeBatch({ baseOffset: 3, values: values.slice(1, 2), ...inTransaction(8) }),
-      encodeMarker(4, 8, 'abort'),
-      encodeMarker(5, 7, 'abort'),
-      encodeBatch({ baseOffset: 6, values: values.slice(2) }),
-    ]);
-    const aborted: [number, number][] = [
-      [8, 3],
-      [7, 0],
-    ];
-    expect(await answer(set, 7, aborted)).toMatchObject({
-      responses: [
-        {
-          partitions: [
-            {
-              abortedTransactions: [],
-              messages: [
-                { gapFrom: 0, offset: '5' },
-                { value: values[2], offset: '6' },
-              ],
-            },
-          ],
-        },
-      ],
     });
   });
 
@@ -120,13 +85,14 @@ describe('a fetch that begins inside of the record batch that was read last', ()
   const last = encodeBatch({ baseOffset: 3, values });
 
   it('has room for that beside what is new', async () => {
-    await answer(Buffer.concat([encodeBatch({ values }), last]), 6);
+    await answerAbout([{ set: Buffer.concat([encodeBatch({ values }), last]), highWatermark: 6 }]);
     const withRoom = 1_000 + last.length;
     expect([2, 3, 5, 6].map(bytesAt)).toEqual([1_000, withRoom, withRoom, 1_000]);
   });
 
   it('has a megabyte for it at most', async () => {
-    await answer(encodeBatch({ baseOffset: 3, values: [Buffer.alloc(900_000), Buffer.alloc(900_000)] }), 6);
+    const large = encodeBatch({ baseOffset: 3, values: [Buffer.alloc(900_000), Buffer.alloc(900_000)] });
+    await answerAbout([{ set: large, highWatermark: 6 }]);
     expect(bytesAt(4)).toBe(1_000 + 1_048_576);
   });
 });
