@@ -5,11 +5,11 @@ import { beforeAll, expect, it } from 'vitest';
 import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError } from '#shared/errors.ts';
-import { createFirstGeneration, createMarker, pointersIn, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { createFirstGeneration, pointersIn, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 
-const installation = useInstallation({ environments: 3, partitions: 1 });
+const installation = useInstallation({ environments: 2, partitions: 1 });
 beforeAll(async () => {
   const { databases, config } = installation;
   for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
@@ -40,33 +40,6 @@ function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
     project,
   };
 }
-
-it('leaves nothing behind that was begun beside a generation that cannot be projected', async () => {
-  const { databases, config } = installation;
-  const [, , environment = ''] = config.environments;
-  await createMarker(databases, environment, 2, PROJECTION_VERSION);
-  await pointersIn(databases.control).updateOne(
-    { _id: environment },
-    { $set: { others: [{ number: 2, state: 'building' }] } },
-  );
-  const hasFailed = Promise.withResolvers<void>();
-  const [begun, stopped] = [[] as number[], [] as number[]];
-  const options = optionsOf(async ({ marker: { number } }) => {
-    if (number === 2) {
-      hasFailed.resolve();
-      throw new Error('it cannot be projected');
-    }
-    await hasFailed.promise;
-    // Much later than the other one has failed.
-    for (let permit = 0; permit < 1_000; permit += 1) await nextTurn();
-    begun.push(number);
-    return consumer(() => stopped.push(number));
-  });
-  const supervisor = new Supervisor(options, environment);
-  await expect(supervisor.start()).rejects.toThrow('it cannot be projected');
-  await supervisor.stop();
-  expect([begun, stopped]).toEqual([[1], [1]]);
-});
 
 it('starts while MongoDB changes its primary, and follows once there is one', async () => {
   const [common = ''] = installation.config.environments;
