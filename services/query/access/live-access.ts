@@ -237,7 +237,7 @@ function shareAuthorizing(sources: LiveAccessSources) {
 export type QuotaState = ReturnType<typeof quotaState>;
 
 /** What a count means under the quota of a store, its own or the configured one. A window begins with its first request. */
-export function quotaState(
+function quotaState(
   { consumed, milliseconds }: { consumed: number; milliseconds: number },
   settings: Config['query']['quota'],
   own: OwnQuota,

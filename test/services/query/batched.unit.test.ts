@@ -15,16 +15,6 @@ function heldReads() {
 }
 
 describe('batched reads', () => {
-  it('share one read when they are asked for in one turn, each id once', async () => {
-    const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 2, ids: 10 });
-    const found = Promise.all(['a', 'b', 'a'].map((id) => read(id)));
-    await turn();
-    end();
-    expect(await found).toEqual(['A', 'B', 'A']);
-    expect(begun).toEqual([['a', 'b']]);
-  });
-
   it('join no read that has begun, and wait for the first to end while enough are under way', async () => {
     const { begun, readMany, end } = heldReads();
     const read = batched(readMany, { underWay: 2, ids: 10 });
@@ -41,25 +31,6 @@ describe('batched reads', () => {
     end();
     end();
     expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
-  });
-
-  it('never ask for more at once than they may', async () => {
-    const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 2, ids: 2 });
-    const found = Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => read(id)));
-    await turn();
-    await turn();
-    expect(begun).toEqual([
-      ['a', 'b'],
-      ['c', 'd'],
-    ]);
-    end();
-    end();
-    await turn();
-    await turn();
-    end();
-    expect(await found).toEqual(['A', 'B', 'C', 'D', 'E']);
-    expect(begun.at(-1)).toEqual(['e']);
   });
 
   it('ask for nothing that nobody waits for any longer', async () => {

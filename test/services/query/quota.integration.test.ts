@@ -1,6 +1,5 @@
 /** The quota of a store over several instances, each a process of its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quotaState } from '#query/access/live-access.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -91,17 +90,6 @@ it('gives an end to a count that lost its own', async () => {
   const answer = await api.get('/api/store/info/', token);
   expect(answer.headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);
   expect(await redis.pttl(name)).toBeGreaterThan(0);
-});
-
-it.each([
-  [1, 60_000, { allowed: true, remaining: 2, resetSeconds: 60 }],
-  [3, 59_000, { allowed: true, remaining: 0, resetSeconds: 60 }],
-  [4, 58_999, { allowed: false, remaining: 0, resetSeconds: 59 }],
-  [9, 1, { allowed: false, remaining: 0, resetSeconds: 1 }],
-])('after %d of 3 requests, with %d ms left, tells %o: a client that waits so long comes after the end', (...row) => {
-  const [consumed, milliseconds, state] = row;
-  const told = quotaState({ consumed, milliseconds }, { requests: 3, windowSeconds: 60 }, null);
-  expect(told).toEqual({ limit: 3, windowSeconds: 60, ...state });
 });
 
 it('lets a client in that waits as long as it was told, time and again', async () => {

@@ -80,21 +80,4 @@ describe('the OpenAPI document', () => {
       '#/components/schemas/TokenRequest',
     ]);
   });
-
-  it('names the scopes of every operation, and no others', () => {
-    const needed = Object.entries(openApi.paths).map(([path, { get, post }]) => {
-      const operation = (get ?? post) as unknown as { security: Record<string, string[]>[] };
-      return [path, operation.security];
-    });
-    expect(Object.fromEntries(needed)).toMatchObject({
-      '/api/auth/token/': [{ clientCredentials: [] }],
-      '/api/customer/order-list/': [{ accessToken: ['crm', 'order'] }],
-      '/api/order/list': [{ accessToken: ['order'] }],
-      '/api/store/info/': [{ accessToken: ['store'] }],
-      '/api/review/list': [{ accessToken: ['crm'] }],
-      '/api/menu/': [{ accessToken: ['menu'] }],
-      '/health': [],
-      '/openapi.json': [],
-    });
-  });
 });
