@@ -1,35 +1,21 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { lastToSkip } from '#admin/dead-letters/decide.ts';
-import type { UnreadableBatch } from '#shared/kafka/message.ts';
 
-const batch = (from: number, to: number | null): UnreadableBatch => ({
-  reason: 'corrupt',
-  detail: 'it is cut',
-  from,
-  to,
-  digest: '',
-});
+const LOG_END = 20;
 
-describe('the last offset that is passed by', () => {
-  it('is that of the batch, and no other', () => {
-    expect(lastToSkip(batch(5, 9), undefined, 20)).toBe(9);
-    expect(lastToSkip(batch(5, 9), 9, 20)).toBe(9);
-    for (const other of [8, 10]) {
-      expect(() => lastToSkip(batch(5, 9), other, 20)).toThrow(/offsets 5 to 9: leave out --to/);
-    }
-  });
-
-  it('is what the operator says where it cannot be told', () => {
-    expect(lastToSkip(batch(5, null), 5, 20)).toBe(5);
-    expect(lastToSkip(batch(5, null), 12, 20)).toBe(12);
-    expect(() => lastToSkip(batch(5, null), 4, 20)).toThrow(/from 5 on: --to is before it/);
-    expect(() => lastToSkip(batch(5, null), undefined, 20)).toThrow(/give --to/);
-  });
-
-  it('is one that the log has', () => {
-    expect(lastToSkip(batch(5, null), 19, 20)).toBe(19);
-    for (const beyond of [20, 190]) {
-      expect(() => lastToSkip(batch(5, null), beyond, 20)).toThrow(/the log ends with 19: --to is beyond it/);
-    }
-  });
+it.each<[what: string, to: number | null, given: number | undefined, skipped: number | RegExp]>([
+  ['the batch, which ends there', 9, undefined, 9],
+  ['the batch, which ends where the operator says', 9, 9, 9],
+  ['less than the batch', 9, 8, /offsets 5 to 9: leave out --to/],
+  ['more than the batch', 9, 10, /offsets 5 to 9: leave out --to/],
+  ['one offset of a batch with an unknown end', null, 5, 5],
+  ['several offsets of a batch with an unknown end', null, 12, 12],
+  ['what lies before the batch', null, 4, /from 5 on: --to is before it/],
+  ['a batch with an unknown end without --to', null, undefined, /give --to/],
+  ['up to the end of the log', null, 19, 19],
+  ['more than the log', null, 20, /the log ends with 19: --to is beyond it/],
+])('skips %s', (_what, to, given, skipped) => {
+  const batch = { reason: 'corrupt' as const, detail: 'it is cut', from: 5, to, digest: '' };
+  if (typeof skipped === 'number') expect(lastToSkip(batch, given, LOG_END)).toBe(skipped);
+  else expect(() => lastToSkip(batch, given, LOG_END)).toThrow(skipped);
 });
