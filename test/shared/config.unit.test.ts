@@ -92,16 +92,6 @@ describe('readConfig', () => {
     expect(mistake).not.toContain('CRET');
   });
 
-  it.each([
-    ['REDIS_URL', 'redis://:abc@tail@host'],
-    ['REDIS_URL', 'rediss://user:p%2Fw@[::1]:6380/1?family=6'],
-    ['MONGODB_URI', 'mongodb://user:p%40w@a:1,b:2/admin?replicaSet=rs0&authSource=admin'],
-    ['MONGODB_URI', 'mongodb+srv://user:pw@cluster0.example.net/?retryWrites=true'],
-    ['KAFKA_BROKERS', 'kafka_1:9092,[::1]:9092'],
-  ])('takes %s=%s', (name, value) => {
-    expect(mistakes({ ...servers, [name]: value })).toEqual([]);
-  });
-
   it('takes proxies by address and by network, of both families', () => {
     const named = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1'];
     expect(readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies).toEqual(named);

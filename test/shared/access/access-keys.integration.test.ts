@@ -76,13 +76,6 @@ describe('a revocation', () => {
     expect(await apply(event('active order a', LAST_SEQUENCE))).toBeNull();
     expect(await key()).toBe('revoked - -');
   });
-
-  it('of another store or environment is refused and ends nothing', async () => {
-    await apply(event('active order a', 5));
-    await expect(apply({ ...event('revoked'), storeId: 's2' })).rejects.toThrow('bound_elsewhere');
-    await expect(applyKeyChange(control.keys, 'other', event('revoked'))).rejects.toThrow('bound_elsewhere');
-    expect(await key()).toBe('active order a');
-  });
 });
 
 describe('at the last sequence', () => {

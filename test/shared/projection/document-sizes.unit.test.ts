@@ -10,13 +10,11 @@ import { packCounts, nodeId } from '#shared/read-models/rank-tree/nodes.ts';
 import { readConfig } from '#shared/config.ts';
 import { TEXT_BOUNDS } from '#shared/events/fields.ts';
 import { readChange } from '#shared/events/change.ts';
-import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { documentId, tombstoneId } from '#shared/read-models/collections.ts';
 import { alphanumericOf, foldName, bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { edgeEvent, FILLERS, LONGEST_ID } from '#test/edge-events.ts';
+import { edgeEvent, LONGEST_ID } from '#test/edge-events.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
 
 const MIB = 1_048_576;
@@ -28,25 +26,6 @@ function documentOf(value: Buffer): BSON.Document {
   const context = { offset: '-03:00', customerErased: false };
   return { ...documentOfChange(change, context), feed_position: Number.MAX_SAFE_INTEGER };
 }
-
-describe('a document', () => {
-  it.each(ENTITY_NAMES)('of an event about %s has less than half of what is allowed, whatever that holds', (entity) => {
-    for (const filler of FILLERS) {
-      const value = edgeEvent(entity, filler);
-      expect(value.length).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
-      expect(BSON.calculateObjectSize(documentOf(value))).toBeLessThan(DOCUMENT_BYTES / 2);
-    }
-  });
-
-  it('of an order whose many options say nothing is larger than its event, and is within that too', () => {
-    const value = edgeEvent('order', '');
-    const document = documentOf(value);
-    expect(value.length).toBeLessThan(MAX_MESSAGE_BYTES);
-    // Otherwise the options are not what they are here for.
-    expect(BSON.calculateObjectSize(document)).toBeGreaterThan(4 * MIB);
-    expect(BSON.calculateObjectSize(document)).toBeLessThan(DOCUMENT_BYTES / 2);
-  });
-});
 
 /** Most bytes that one code point becomes. */
 function mostBytesOf(become: (character: string) => string): number {

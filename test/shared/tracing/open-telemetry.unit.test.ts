@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
-import { batched } from '#query/batched.ts';
 import { readConfig } from '#shared/config.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { activeSpan, MAX_LINKS, type Span, startTracing, traced, type Tracing, within } from '#shared/tracing.ts';
@@ -39,10 +38,6 @@ const traceparent = (number: number, flags = '01') => `00-${id(number, 32)}-${id
 function begin(from: Tracing, traceparents: string[] = [], name = 'work'): Span | null {
   return from.begin({ name, kind: 'server', attributes: {}, traceparents });
 }
-
-it('there are none without an address of a collector', async () => {
-  expect(await startTracing(readConfig(servers), 'test', pino({ enabled: false }))).toBeNull();
-});
 
 it.each([
   ['always_on', '1', true, true, true],
@@ -113,36 +108,6 @@ it('one that many caused goes on with the first that is recorded, and links to s
   expect(span.links.map(({ traceId }) => traceId)).toEqual(
     causes.slice(1, MAX_LINKS + 1).map((cause) => cause.slice(3, 35)),
   );
-});
-
-it('a read that requests share is a part of the first one that is traced, and the others are linked with it', async () => {
-  const collector = await collecting();
-  const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  const seen: unknown[] = [];
-  const read = batched(
-    async (ids) => {
-      seen.push(activeSpan()?.traceId);
-      return new Map(ids.map((one) => [one, one]));
-    },
-    { underWay: 4, ids: 10 },
-  );
-  const [first, second] = [begin(started, [traceparent(1)]), begin(started, [traceparent(2)])];
-  await Promise.all([
-    read('of nobody'),
-    traced(first ?? undefined, () => read('a')),
-    traced(second ?? undefined, () => read('a')),
-  ]);
-  // One that is scheduled by a traced request, and is not for it.
-  await within(begin(started) ?? undefined, async () => within(undefined, () => read('b')));
-  expect(seen).toEqual([id(1, 32), undefined]);
-  const shared = await collector.span('the read', ({ name }) => name === 'shared read');
-  const [of, other] = [
-    await collector.span('the first', ({ traceId, name }) => traceId === id(1, 32) && name === 'work'),
-    await collector.span('the second', ({ traceId }) => traceId === id(2, 32)),
-  ];
-  expect(shared.parentSpanId).toBe(of.spanId);
-  expect(shared.links).toMatchObject([{ traceId: other.traceId, spanId: other.spanId }]);
-  expect(other.links).toMatchObject([{ traceId: of.traceId, spanId: shared.spanId }]);
 });
 
 it('work that is started within one and goes on by itself is no part of it, nor is what comes after its end', async () => {

@@ -22,14 +22,6 @@ function spoil(messages: readonly KafkaMessage[]): void {
 describe('reading ahead', () => {
   const reader = new ChangeReader();
 
-  it('reads messages before they are taken, and each is taken as it was', async () => {
-    const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    void reader.readAhead(messages);
-    await turns();
-    spoil(messages);
-    expect(messages.map((one) => reader.read(one).id)).toEqual(messages.map((_, index) => `k${index}`));
-  });
-
   it('leaves poison, and what fails in any other way, to who takes it', async () => {
     const [poison, broken] = [message(1), message(2)];
     spoil([poison]);
@@ -45,15 +37,6 @@ describe('reading ahead', () => {
     expect(() => reader.read(broken)).toThrow('a mistake');
     spoil([first, last]);
     expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
-  });
-
-  it('reads nothing ahead that was taken before', async () => {
-    const messages = Array.from({ length: 100 }, (_, index) => message(index));
-    void reader.readAhead(messages);
-    for (const one of messages) reader.read(one);
-    await turns();
-    spoil(messages);
-    for (const one of messages) expect(() => reader.read(one)).toThrow('the message is not JSON');
   });
 
   it('reads again what was taken, as a transaction that is tried again does', async () => {

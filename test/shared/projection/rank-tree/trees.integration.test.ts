@@ -6,7 +6,7 @@ import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { aCustomer, gone } from '#test/changes.ts';
+import { aCustomer } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -59,32 +59,6 @@ describe('rank trees', () => {
   }
 
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
-
-  it('keep nothing of a deleted customer: no text, and no boundary made of their name', async () => {
-    const db = await freshDatabase();
-    const people = Array.from({ length: 40 }, (_, id) =>
-      customer(id, `Zuleika ${String.fromCodePoint(97 + (id % 20))}`),
-    );
-    await apply(db, [people]);
-    for (const one of people.slice(0, 39)) await apply(db, [[gone(one)]]);
-    expect(await verify(db)).toEqual([]);
-    await apply(db, [[gone(aCustomer('c39'))]]);
-    const nodes = await db.collection(RANK_NODES).find().toArray();
-    expect(nodes.length).toBeGreaterThan(0);
-    expect(JSON.stringify(nodes).toLowerCase()).not.toContain('z');
-  });
-
-  it('lose nothing but the piece of a customer who goes, also where they have no name', async () => {
-    const db = await freshDatabase();
-    const first = ['Ana', 'Caio', 'Davi', 'Eva', 'Zé'].map((name, id) => customer(id, name));
-    // What comes later stands behind the others of its leaf.
-    const later = [[customer(5, 'Aba')], [customer(6, '')], [customer(7, '')]];
-    await apply(db, [first, ...later]);
-    for (const id of ['c6', 'c7']) {
-      await apply(db, [[gone(aCustomer(id))]]);
-      expect(await verify(db)).toEqual([]);
-    }
-  });
 
   it('cut leaves by the bytes of their texts as well, so that long names make short leaves', async () => {
     const BYTES = 2_000;
