@@ -57,7 +57,7 @@ export async function prepareJava(
   return { file, args: [...args, source], cwd: folder, env: process.env };
 }
 
-/** What a preparation came to; whoever needs it asks later. */
+/** What a preparation came to; the test that needs it awaits it. */
 export async function settled<T>(preparation: Promise<T>): Promise<PromiseSettledResult<T>> {
   const [outcome] = await Promise.allSettled([preparation]);
   return outcome;

@@ -3,71 +3,38 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it, type TestContext } from 'vitest';
+import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { cacheFolder } from '#local/stack/fetch.ts';
-import { findOnPath } from '#local/stack/program.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { javaWith } from '#test/java-packages.ts';
-import { installPythonPackages } from '#test/python-packages.ts';
 import { endsOf } from '#test/topics.ts';
+import { prepared, prepareJava, preparePython, type Program, settled } from '../clients/programs.ts';
 
 const run = promisify(execFile);
-const EXAMPLE = join(import.meta.dirname, '../../docs/examples/produce-events');
+const folderOf = (language: string) => join(import.meta.dirname, '../../docs/examples/produce-events', language);
 
 /** Fetching may take this long on a slow line. */
 const FETCH_LIMIT_MS = 240_000;
 
-interface Program {
-  file: string;
-  args: string[];
-  env?: Record<string, string>;
-}
-
-/** They are prepared side by side. Where a machine lacks what one takes, its test is skipped and says why. */
-const PROGRAMS = { TypeScript: typescript, Python: python, Java: java };
+/** They are prepared side by side. */
+const PROGRAMS = {
+  TypeScript: settled(typescript()),
+  Python: settled(preparePython(folderOf('python'), 'produce-events').then((script) => script('produce_events.py'))),
+  Java: settled(
+    prepareJava(folderOf('java'), 'ProduceEvents.java', {
+      title: 'the Kafka client for Java',
+      name: 'produce-events-java',
+      downloadBytes: 21_000_000,
+    }),
+  ),
+};
 type Language = keyof typeof PROGRAMS;
-const prepared = Object.fromEntries(
-  Object.entries(PROGRAMS).map(([language, prepare]) => [language, Promise.allSettled([prepare()])]),
-) as Record<Language, Promise<[PromiseSettledResult<Program>]>>;
 
 async function typescript(): Promise<Program> {
-  const cwd = join(EXAMPLE, 'typescript');
+  const cwd = folderOf('typescript');
   await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
   await run('npm', ['run', 'check'], { cwd });
-  return { file: process.execPath, args: [join(cwd, 'produce.ts')] };
-}
-
-async function python(): Promise<Program> {
-  const file = requireProgram('python3');
-  const cwd = join(EXAMPLE, 'python');
-  const packages = await installPythonPackages(
-    { name: 'produce-events', requirements: join(cwd, 'requirements.txt') },
-    cacheFolder(process.env),
-    (line) => process.stderr.write(`${line}\n`),
-  );
-  const env = { PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
-  return { file, args: [join(cwd, 'produce_events.py')], env };
-}
-
-async function java(): Promise<Program> {
-  requireProgram('mvn');
-  const cwd = join(EXAMPLE, 'java');
-  const { file, args } = await javaWith({
-    title: 'the Kafka client for Java',
-    name: 'produce-events-java',
-    pom: join(cwd, 'pom.xml'),
-    checksums: join(cwd, 'jars.sha256'),
-    downloadBytes: 21_000_000,
-  });
-  return { file, args: [...args, join(cwd, 'ProduceEvents.java')] };
-}
-
-function requireProgram(name: string): string {
-  const file = findOnPath(name, process.env);
-  if (file === undefined) throw new Error(`${name} is not installed`);
-  return file;
+  return { file: process.execPath, args: ['produce.ts'], cwd, env: process.env };
 }
 
 const service = useQueryService({ partitions: 12 });
@@ -84,20 +51,11 @@ async function messages(): Promise<number[]> {
   return [...ends].toSorted(([a], [b]) => a - b).map(([, end]) => end);
 }
 
-async function programOf(language: Language, { skip }: TestContext): Promise<Program> {
-  const [outcome] = await prepared[language];
-  if (outcome.status === 'fulfilled') return outcome.value;
-  const reason = String(outcome.reason);
-  if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
-  process.stderr.write(`not tested, the producer in ${language}: ${reason}\n`);
-  return skip(reason);
-}
-
 it.for(Object.keys(PROGRAMS) as Language[])(
   '%s: what it publishes is answered, and lies with everything else of its store',
   { timeout: FETCH_LIMIT_MS },
   async (language, context) => {
-    const { file, args, env } = await programOf(language, context);
+    const { file, args, cwd, env } = await prepared(PROGRAMS[language], context);
     const { installation, api } = service;
     const store = `pos-${language}`;
     await service.setKey({ clientId: language, storeId: store });
@@ -118,7 +76,7 @@ it.for(Object.keys(PROGRAMS) as Language[])(
       STORE_ID: store,
     };
     // What a client says of a broker that was slow to answer is on standard error.
-    const { stdout } = await run(file, args, { env: { ...process.env, ...env, ...settings } });
+    const { stdout } = await run(file, args, { cwd, env: { ...env, ...settings } });
     expect(stdout).toBe('5 events are in Kafka\n');
     const six = before.map((count, index) => (index === partition ? count + 6 : count));
     expect(await messages()).toEqual(six);

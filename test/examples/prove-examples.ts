@@ -3,14 +3,13 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { cacheFolder } from '#local/stack/fetch.ts';
-import { findOnPath } from '#local/stack/program.ts';
-import { installPythonPackages } from '#test/python-packages.ts';
-import type { FollowerNotProven, ProofOptions } from '../../deploy/testing/api.d.ts';
+import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
+import { prepared, preparePython, settled } from '../clients/programs.ts';
 
 const run = promisify(execFile);
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
+const python = settled(preparePython(join(import.meta.dirname, '../clients/python'), 'oauth-clients'));
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
 /** Declares the tests for so many changes. */
@@ -23,17 +22,20 @@ export function describeProof(changes: number): void {
 
   describe.concurrent('a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes', () => {
     it('is passed by the example in TypeScript', { timeout: LIMIT_MS }, async () => {
-      const client = await prepareTypescript();
-      expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
+      // As its README says.
+      const cwd = join(EXAMPLE, 'typescript');
+      await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
+      await run('npm', ['run', 'check'], { cwd });
+      const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(cwd, 'main.ts')];
+      expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
-    it('is passed by the example in Python', { timeout: LIMIT_MS }, async ({ skip }) => {
-      const client = await preparePython();
-      if (typeof client === 'string') {
-        skip(client);
-        return;
-      }
-      expect(await proveFollower({ ...client, changes })).toMatchObject({ changes, ...RIGHT });
+    it('is passed by the example in Python', { timeout: LIMIT_MS }, async (context) => {
+      const { file, env } = (await prepared(python, context))();
+      const command = [file, join(EXAMPLE, 'python', 'follow_orders.py')];
+      const { PYTHONPATH = '' } = env;
+      const packages = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
+      expect(await proveFollower({ command, env: packages, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
     it('says what a client lacks that asks by updated_from, and why', { timeout: LIMIT_MS }, async () => {
@@ -53,33 +55,4 @@ export function describeProof(changes: number): void {
       expect(message).toContain('docs/guides/following-changes.md');
     });
   });
-}
-
-type Client = Pick<ProofOptions, 'command' | 'env'>;
-
-/** Installs the TypeScript example as its README says, and checks its types. */
-async function prepareTypescript(): Promise<Client> {
-  const cwd = join(EXAMPLE, 'typescript');
-  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
-  await run('npm', ['run', 'check'], { cwd });
-  return { command: [process.execPath, '--disable-warning=ExperimentalWarning', join(cwd, 'main.ts')] };
-}
-
-/** Why not, where Python or `requests` is not to be had. */
-async function preparePython(): Promise<Client | string> {
-  const python = findOnPath('python3', process.env);
-  if (python === undefined) return 'python3 is not installed';
-  const requirements = join(import.meta.dirname, '../clients/python/requirements.txt');
-  const log = (line: string) => process.stderr.write(`${line}\n`);
-  try {
-    const packages = await installPythonPackages(
-      { name: 'oauth-clients', requirements },
-      cacheFolder(process.env),
-      log,
-    );
-    const command = [python, join(EXAMPLE, 'python', 'follow_orders.py')];
-    return { command, env: { PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' } };
-  } catch (error) {
-    return `the packages of the example in Python are not to be had: ${String(error)}`;
-  }
 }

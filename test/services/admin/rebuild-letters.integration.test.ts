@@ -1,4 +1,3 @@
-import type { KafkaMessage } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
@@ -9,6 +8,7 @@ import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
+import { readLog } from '#test/read-log.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
@@ -28,32 +28,14 @@ describe('what was decided about dead letters', () => {
     await projector?.stop();
   });
 
-  /** The message at an offset, as it lies in the log. */
-  async function messageAt(offset: number): Promise<KafkaMessage> {
-    const consumer = installation.kafka.consumer({
-      groupId: `${installation.config.namePrefix}.look.${offset}`,
-    });
-    await consumer.connect();
-    await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    const found = await new Promise<KafkaMessage>((resolve, reject) => {
-      consumer
-        .run({
-          eachMessage: async ({ message }) => {
-            if (Number(message.offset) === offset) resolve(message);
-          },
-        })
-        .catch(reject);
-    });
-    await consumer.disconnect();
-    return found;
-  }
-
   /** Publishes an order that generations refuse, as a release would that did not understand it. */
   async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
     await projector.stop();
     await installation.publish([orderEvent(id)]);
     const rejection = new EventRejected('unknown_schema_version', 'not known then');
-    const refused = toDeadLetter(topic, 0, await messageAt(offset), rejection);
+    const message = (await readLog(installation, topic)).find((one) => Number(one.offset) === offset);
+    if (message === undefined) throw new Error(`there is no message at ${offset}`);
+    const refused = toDeadLetter(topic, 0, message, rejection);
     for (const number of generations) {
       const db = generationDb(installation, number);
       await db.collection<DeadLetter>(DEAD_LETTERS).insertOne({ ...refused });

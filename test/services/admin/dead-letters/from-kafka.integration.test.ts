@@ -1,13 +1,12 @@
 /** Letters of which nothing is kept but the place: what becomes of them when the messages are read from Kafka. */
 import type { Collection } from 'mongodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Servers } from '#admin/servers.ts';
-import { openLogReader } from '#shared/kafka/log-reader.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { applyAll } from '#test/projectors.ts';
+import { readLog } from '#test/read-log.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from '../run-command.ts';
 
@@ -16,17 +15,16 @@ const MARIA = 'Maria Antonieta';
 describe('dead letters whose messages are in Kafka alone', () => {
   const installation = useInstallation({ partitions: 1 });
   let letters: Collection<DeadLetter>;
-  let servers: Servers;
   let topic = '';
   /** When Kafka took each message of partition 0. */
-  const published: Date[] = [];
+  let published: Date[] = [];
   beforeAll(async () => {
     topic = changesTopic(installation.environment);
     await applyAll(installation);
     // As the commands read.
     const readConcern = { level: 'majority' } as const;
     letters = (await readModels(installation)).collection(DEAD_LETTERS, { readConcern });
-    // No projector runs: these are what one that knew less has passed by.
+    // No projector runs: an older one left these messages out.
     await installation.send(
       topic,
       Array.from({ length: 40 }, (_, index) => {
@@ -41,15 +39,8 @@ describe('dead letters whose messages are in Kafka alone', () => {
         });
       }),
     );
-    servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await openLogReader(servers, topic);
-    await reader.read({ partition: 0, from: 0, to: 40 }, (messages) => {
-      for (const { timestamp } of messages) published.push(new Date(Number(timestamp)));
-    });
-    await reader.close();
-  });
-  afterAll(async () => {
-    await servers?.close();
+    const messages = await readLog(installation, topic);
+    published = messages.map(({ timestamp }) => new Date(Number(timestamp)));
   });
   beforeEach(async () => {
     await letters.deleteMany({});
