@@ -1,4 +1,4 @@
-/** A broker that talks by TLS alone: to whoever has a password or token, and, elsewhere, to whoever has a certificate. */
+/** A broker with TLS only: one port wants a password or a token, another one a certificate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/kafka.ts';

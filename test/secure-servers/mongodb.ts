@@ -32,7 +32,7 @@ export async function startSecureMongod(
   const started = await startUninitiatedMongods(authority, size, { ports });
   const { port, caFile } = started;
   try {
-    // Until there is a user, whoever comes from this machine may make one.
+    // Until there is a user, any client from this machine may make one.
     await onServer(port, caFile, async (client) => {
       const members = started.hosts.map((host, _id) => ({ _id, host }));
       // Several wait that long before the first election.
@@ -79,7 +79,7 @@ export async function startUninitiatedMongods(
   const files = await writeFiles(home.path, {
     'ca.pem': authority.cert,
     'server.pem': `${issued.cert}\n${issued.key}`,
-    // What members of a replica set know each other by; without it nobody has to say who they are.
+    // The members' common secret; without it clients need no credentials.
     keyfile: randomBytes(48).toString('base64'),
   });
   const ports = given ?? (await freePorts(size));

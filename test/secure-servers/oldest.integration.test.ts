@@ -1,4 +1,4 @@
-/** The users of deploy/privileges on the oldest releases of the servers that docs/deploying.md names, as far as they can be had. */
+/** The users of deploy/privileges on the oldest releases of the servers that docs/deploying.md names, where they can be fetched. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

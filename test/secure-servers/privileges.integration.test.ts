@@ -161,7 +161,7 @@ describe('with the privileges of deploy/privileges', () => {
     }
   });
 
-  it('nobody but who publishes changes writes them, and they write nothing else', async () => {
+  it('changes are written by their publisher alone, which writes nothing else', async () => {
     const refused = /TOPIC_AUTHORIZATION|Not authorized|does not have.*access/i;
     expect(await send('store-data-projector', 'store-changes.production')).toMatch(refused);
     expect(await send('store-data-operator', 'store-changes.production')).toMatch(refused);

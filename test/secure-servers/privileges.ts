@@ -1,4 +1,4 @@
-/** The three servers with the users that deploy/privileges gives them, and nobody else. */
+/** The three servers with the users of deploy/privileges alone. */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -134,7 +134,7 @@ async function startKafka({ authority, folder, ca, size }: Workplace): Promise<R
   return { env, ports: [], close: broker.close };
 }
 
-/** Runs kafka.sh with a tool that tells what it was asked for, since the real one does not come with the broker's jars. */
+/** Runs kafka.sh with a tool that prints its arguments: the real one does not come with the broker's jars. */
 async function grantedByScript(folder: string): Promise<AclEntry[]> {
   const tool = join(folder, 'kafka-acls.sh');
   await writeFile(tool, '#!/usr/bin/env bash\necho "$@"\n');
@@ -183,7 +183,7 @@ async function startMongodb({ authority, ca, size }: Workplace, ports?: number[]
   };
 }
 
-/** Runs mongodb.js as mongosh would, as far as it is used there. @returns what it changed with. */
+/** Runs mongodb.js as mongosh would. @returns the commands that changed something. */
 export async function makeMongodbUsers(uri: string, ca: string): Promise<string[]> {
   const auth = { username: mongod.USER, password: mongod.PASSWORD };
   await using client = new MongoClient(uri, { tls: true, tlsCAFile: ca, auth });

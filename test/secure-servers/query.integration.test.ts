@@ -43,7 +43,7 @@ describe('the query service by HTTPS', () => {
     await eventually('the new certificate is shown', async () => (await health()).name === 'second');
   });
 
-  it('keeps its certificate while what lies there is none', async () => {
+  it('keeps its certificate while the files hold none', async () => {
     const { name } = await health();
     await writeFiles(folder, { cert: 'nothing', key: 'nothing' });
     // Longer than it takes to be looked at.

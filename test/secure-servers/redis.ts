@@ -6,7 +6,7 @@ import type { Authority, Issued } from '#test/certificates.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 
 export interface SecureRedis {
-  /** Without credentials; whoever comes needs a certificate. */
+  /** Without credentials; clients need a certificate. */
   url: string;
   /** The same behind a certificate that has expired. */
   expiredUrl: string;
@@ -14,7 +14,7 @@ export interface SecureRedis {
 }
 
 export const USER = 'query';
-export const PASSWORD = 'p@ss:w/ord';
+export const PASSWORD = 'p@ss:w/ord%';
 
 /** Starts it; an authority vouches for the server, and for its clients. */
 export async function startSecureRedis(authority: Authority): Promise<SecureRedis> {

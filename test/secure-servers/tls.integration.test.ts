@@ -1,0 +1,217 @@
+/** Each server by TLS: who a client is taken for by its password, token or certificate, and what it says where it is refused. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
+import { describeError } from '#shared/errors.ts';
+import { createKafka, createTopics } from '#shared/kafka/client.ts';
+import { createLogger } from '#shared/logging.ts';
+import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
+import { createRedis } from '#shared/redis.ts';
+import { type Authority, makeClientFiles } from '#test/certificates.ts';
+import { useFolder } from '#test/folder.ts';
+import { useMade } from '#test/hooks.ts';
+import * as kafka from './kafka.ts';
+import * as mongodb from './mongodb.ts';
+import * as redis from './redis.ts';
+
+const folder = useFolder();
+let authority: Authority;
+let files: Awaited<ReturnType<typeof makeClientFiles>>['files'];
+beforeAll(async () => {
+  ({ authority, files } = await makeClientFiles(folder, mongodb.PASSWORD));
+});
+
+const configOf = (env: Record<string, string>) =>
+  readConfig({
+    KAFKA_BROKERS: '127.0.0.1:1',
+    MONGODB_URI: 'mongodb://127.0.0.1',
+    REDIS_URL: 'redis://127.0.0.1',
+    MONGODB_READ_TIMEOUT_MS: '5000',
+    REDIS_COMMAND_TIMEOUT_MS: '5000',
+    ...env,
+  });
+
+/** What is wrong, the settings that make it so, and what is said of it. */
+type Refused = [what: string, env: () => Record<string, string>, said: RegExp];
+
+describe('Kafka by TLS', () => {
+  const broker = useMade(() => kafka.startSecureBroker(authority));
+  const tokens = useMade(async () => {
+    const server = createServer(answerWithToken);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/token`, close: async () => void server.close() };
+  });
+
+  /** The topics that a client with these settings sees, or the reason why none. */
+  async function meet(env: Record<string, string>): Promise<string> {
+    try {
+      const config = configOf({ KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: files.ca, ...env });
+      const client = createKafka(config, 'secure', createLogger('test', 'silent'));
+      const admin = client.admin({ retry: { retries: 0 } });
+      try {
+        await admin.connect();
+        await createTopics(admin, ['secured'], { partitions: 1 });
+        return (await admin.listTopics()).join();
+      } finally {
+        await admin.disconnect();
+      }
+    } catch (error) {
+      return describeError(error);
+    }
+  }
+  const password = (more: Record<string, string> = {}) => ({
+    KAFKA_BROKERS: broker.passwords,
+    KAFKA_SASL_MECHANISM: 'plain',
+    KAFKA_SASL_USERNAME: kafka.USER,
+    KAFKA_SASL_PASSWORD: kafka.PASSWORD,
+    ...more,
+  });
+  const token = () => password({ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_SASL_TOKEN_URL: tokens.url });
+  const certificate = (cert: string, key: string) => ({
+    KAFKA_BROKERS: broker.certificates,
+    KAFKA_TLS_CERT_FILE: cert,
+    KAFKA_TLS_KEY_FILE: key,
+  });
+
+  it.each([
+    ...['plain', 'scram-sha-256', 'scram-sha-512'].map(
+      (KAFKA_SASL_MECHANISM) =>
+        [`a password by ${KAFKA_SASL_MECHANISM}`, () => password({ KAFKA_SASL_MECHANISM })] as const,
+    ),
+    ['a token of an OAuth endpoint', token] as const,
+    ['a certificate', () => certificate(files.cert, files.key)] as const,
+  ])('takes %s', async (_what, env) => {
+    expect(await meet(env())).toContain('secured');
+  });
+
+  it.each<Refused>([
+    ['a wrong password', () => password({ KAFKA_SASL_PASSWORD: 'wrong' }), /invalid username or password/i],
+    ['no token', () => ({ ...token(), KAFKA_SASL_PASSWORD: 'wrong' }), /no token for Kafka: its endpoint answered 401/],
+    ['an authority of others', () => password({ KAFKA_TLS_CA_FILE: files.otherCa }), /certificate/i],
+    ['an expired certificate', () => certificate(files.expiredCert, files.expiredKey), /certificate/i],
+    ['no certificate', () => ({ KAFKA_BROKERS: broker.certificates }), /certificate/i],
+    [
+      'a file that is not there',
+      () => password({ KAFKA_TLS_CA_FILE: '/none.pem' }),
+      /\/none\.pem, which a setting names, cannot be read: ENOENT/,
+    ],
+  ])('says why with %s', async (_what, env, said) => {
+    expect(await meet(env())).toMatch(said);
+  });
+});
+
+/** A token endpoint whose tokens have no signature, which the broker of this test takes. */
+function answerWithToken(request: IncomingMessage, response: ServerResponse): void {
+  const credentials = Buffer.from(String(request.headers.authorization).replace('Basic ', ''), 'base64');
+  if (credentials.toString() !== `${kafka.USER}:${kafka.PASSWORD}`) {
+    response.writeHead(401).end();
+    return;
+  }
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const now = Math.floor(Date.now() / 1_000);
+  const claims = { sub: kafka.USER, iat: now, exp: now + 600, scope: 'kafka' };
+  const token = `${encode({ alg: 'none' })}.${encode(claims)}.`;
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 600 }));
+}
+
+describe('MongoDB by TLS', () => {
+  const mongod = useMade(() => mongodb.startSecureMongod(authority, 'O=client,CN=client'));
+  const BY_CERTIFICATE = '&authMechanism=MONGODB-X509&authSource=$external';
+
+  /** The user of both clients with these settings, or the reason why they are refused. */
+  async function meet({ parameters = '', ...env }: Record<string, string>): Promise<string> {
+    const config = configOf({ MONGODB_URI: `${mongod.uri}${parameters}`, MONGODB_TLS_CA_FILE: files.ca, ...env });
+    let user = '';
+    for (const make of [createWriterClient, createReaderClient]) {
+      await using client = make(config, 'secure');
+      try {
+        const status = await client.db('admin').command({ connectionStatus: 1 });
+        await client.db('secured').collection<{ _id: number }>('c').findOne({ _id: 1 });
+        user = String(status['authInfo'].authenticatedUsers[0]?.user);
+      } catch (error) {
+        return describeError(error);
+      }
+    }
+    return user;
+  }
+  const password = (more: Record<string, string> = {}) => ({
+    MONGODB_USERNAME: mongodb.USER,
+    MONGODB_PASSWORD: mongodb.PASSWORD,
+    ...more,
+  });
+  const certificate = (file: string) => ({ MONGODB_TLS_CERT_KEY_FILE: file, parameters: BY_CERTIFICATE });
+
+  it('takes a password out of a file', async () => {
+    const fromFile = { MONGODB_USERNAME: mongodb.USER, MONGODB_PASSWORD_FILE: files.password };
+    expect(await meet(fromFile)).toBe(mongodb.USER);
+  });
+
+  it('takes a certificate', async () => {
+    expect(await meet(certificate(files.both))).toBe('O=client,CN=client');
+  });
+
+  it.each<Refused>([
+    ['a wrong password', () => password({ MONGODB_PASSWORD: 'wrong' }), /Authentication failed/],
+    ['no password', () => ({}), /requires authentication/],
+    ['an authority of others', () => password({ MONGODB_TLS_CA_FILE: files.otherCa }), /certificate/],
+    ['an expired certificate', () => certificate(files.expiredBoth), /certificate|closed|ECONNRESET/i],
+  ])('says why with %s', async (_what, env, said) => {
+    expect(await meet(env())).toMatch(said);
+  });
+});
+
+describe('Redis by TLS', () => {
+  const server = useMade(() => redis.startSecureRedis(authority));
+
+  /** The user of a client with these settings, or the reason why it is refused. */
+  async function meet(env: Record<string, string> = {}): Promise<string> {
+    const config = configOf({
+      REDIS_URL: server.url,
+      REDIS_TLS_CA_FILE: files.ca,
+      REDIS_TLS_CERT_FILE: files.cert,
+      REDIS_TLS_KEY_FILE: files.key,
+      REDIS_USERNAME: redis.USER,
+      REDIS_PASSWORD: redis.PASSWORD,
+      ...env,
+    });
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => undefined);
+    const client = createRedis(config, { away: failed.reject });
+    try {
+      await Promise.race([client.ready(20_000), failed.promise]);
+      return String(await client.all()[0]?.redis.call('ACL', 'WHOAMI'));
+    } catch (error) {
+      return `${describeError(error)}; ${client.refusal()}`;
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  it('takes a password out of a file', async () => {
+    expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(redis.USER);
+  });
+
+  it('takes credentials out of the address', async () => {
+    const credentials = `${redis.USER}:${encodeURIComponent(redis.PASSWORD)}@`;
+    const address = server.url.replace('//', `//${credentials}`);
+    expect(await meet({ REDIS_URL: address, REDIS_USERNAME: '', REDIS_PASSWORD: '' })).toBe(redis.USER);
+  });
+
+  it.each<Refused>([
+    ['a wrong password', () => ({ REDIS_PASSWORD: 'wrong' }), /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/],
+    ['no password', () => ({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH.*Correct REDIS_USERNAME/],
+    ['an authority of others', () => ({ REDIS_TLS_CA_FILE: files.otherCa }), /certificate.*Correct REDIS_TLS_CA_FILE/],
+    [
+      'an expired certificate of the server',
+      () => ({ REDIS_URL: server.expiredUrl }),
+      /certificate has expired.*Correct REDIS_TLS_CA_FILE/,
+    ],
+    ['no certificate', () => ({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }), /certificate.*REDIS_TLS_CERT_FILE/],
+  ])('says why with %s', async (_what, env, said) => {
+    expect(await meet(env())).toMatch(said);
+  });
+});
