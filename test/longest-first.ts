@@ -28,9 +28,9 @@ export const LONGEST = [
   'services/projector/transactions.integration.test.ts',
   'shared/projection/rank-tree/trees.integration.test.ts',
   'trial/trial.integration.test.ts',
-  'secure-servers/kafka.integration.test.ts',
+  'secure-servers/tls.integration.test.ts',
   'services/query/waiting.integration.test.ts',
-  'shared/kafka/socket.unit.test.ts',
+  'shared/kafka/connection.unit.test.ts',
   'services/projector/log/loop.unit.test.ts',
   'deploy/local/simulator.unit.test.ts',
 ];

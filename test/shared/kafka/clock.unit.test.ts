@@ -13,7 +13,7 @@ function moveClock(byMs: number): void {
   vi.setSystemTime(Date.now() + byMs);
 }
 
-it('tells within a second that the clock was set back by more than is tolerated, and nothing else', async () => {
+it('reports within a second a clock that was set back by more than is tolerated, and nothing else', async () => {
   const told: number[] = [];
   const end = watchClock(5_000, (byMs) => told.push(byMs));
   await vi.advanceTimersByTimeAsync(10_000);

@@ -143,7 +143,7 @@ describe('a record set', () => {
     }
   });
 
-  it('says nothing about where a batch ends when that cannot be told, and shows nothing behind it', async () => {
+  it('leaves out where a batch ends if that is uncertain, and shows nothing behind it', async () => {
     const longer = Buffer.from(whole);
     longer.writeInt32BE(whole.length + 1_000, 8);
     expect(await seen(longer)).toEqual([[2, 4, 'corrupt']]);
@@ -172,7 +172,7 @@ describe('a record set', () => {
       fc.asyncProperty(fc.nat(batch.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
         const changed = await bad(withByte(batch, at, (batch[at] ?? 0) ^ flip));
         expect(changed.slice(0, 2)).toEqual(['0 a', '1 b']);
-        // Its own length alone can hide what follows, and the leader's epoch tells nothing.
+        // Its own length alone can hide what follows, and the leader's epoch is not checked.
         const isLength = at >= 8 && at < 12;
         if (!isLength && !(at >= 12 && at < 16)) {
           expect(changed.slice(2)).toEqual([[2, 4, at === 16 ? 'unknown_format' : 'corrupt']]);

@@ -20,7 +20,7 @@ function having(dealt: ReadonlyMap<string, readonly number[]>): Map<string, Owne
 }
 
 describe('the dealing out of partitions', () => {
-  it('gives each partition to one member, and nobody two more than another, whatever they say', () => {
+  it('gives each partition to one member, and none two more than another, whatever they claim', () => {
     fc.assert(
       fc.property(members, fc.integer({ min: 0, max: 40 }), (had, count) => {
         const dealt = dealOut(upTo(count), had);

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { rebalanceMs } from '#shared/kafka/client.ts';
-import { kafkaSockets } from '#shared/kafka/connection.ts';
+import { firstToAnswer, kafkaSockets, quietRequestQueues, seedBrokers } from '#shared/kafka/connection.ts';
 
 const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
 /** For connections that must not end: a busy machine may stand still for longer than what they have otherwise. */
@@ -19,7 +20,18 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** A connection to a server that does with what it is asked what it is told to. */
+/** The port of a server that does something with each connection. */
+async function serve(onConnection: (end: Socket) => void): Promise<number> {
+  const server = createServer((end) => {
+    ends.push(end.on('error', () => undefined));
+    onConnection(end);
+  });
+  servers.push(server.listen(0, '127.0.0.1'));
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** A connection to a server that does something with each request. */
 async function connectTo(onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket> {
   const [socket] = await connectAll(1, onAsked, limits);
   if (socket === undefined) throw new Error('there is no connection');
@@ -28,13 +40,7 @@ async function connectTo(onAsked: (end: Socket) => void, limits = LIMITS): Promi
 
 /** Connections of one client to such a server, one after the other. */
 async function connectAll(length: number, onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket[]> {
-  const server = createServer((end) => {
-    ends.push(end);
-    end.on('data', () => onAsked(end));
-  }).listen(0, '127.0.0.1');
-  servers.push(server);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await serve((end) => end.on('data', () => onAsked(end)));
   // What kafkajs gives where no TLS is wanted, whatever its types say.
   const ssl = null as unknown as ConnectionOptions;
   const make = kafkaSockets(limits.atOnceMs, limits.othersMs);
@@ -67,7 +73,7 @@ async function ended(socket: Socket): Promise<{ after: number; message: string }
 
 // Side by side, since most of their time is waiting.
 describe.concurrent('a connection to Kafka', () => {
-  it('ends when what a broker knows is asked and nobody answers', async () => {
+  it('ends when a broker does not answer what it knows itself', async () => {
     const socket = await connectTo(() => undefined);
     socket.write(frame(FETCH));
     expect((await ended(socket)).message).toMatch(/^no answer from 127\.0\.0\.1:\d+ for 500 ms$/);
@@ -129,7 +135,7 @@ describe.concurrent('a connection to Kafka', () => {
         setTimeout(() => end.write(answers.subarray(7)), 40);
       }, PATIENT),
     ]);
-    // Both in one packet: the server is told once.
+    // Both in one packet.
     answered.cork();
     answered.write(frame(FETCH));
     answered.write(frame(FETCH));
@@ -154,4 +160,85 @@ it('a connection stays where the answer came while this process stood still', as
 it('is given as long as a group waits for a member that is gone, but never less than ten seconds', () => {
   expect(rebalanceMs({ sessionTimeoutMs: 6_000 })).toBe(10_000);
   expect(rebalanceMs({ sessionTimeoutMs: 45_000 })).toBe(45_000);
+});
+
+describe('the brokers that a client begins with', () => {
+  const asked: Buffer[] = [];
+  let [frozen, answers, closes] = ['', '', ''];
+  beforeAll(async () => {
+    const ports = await Promise.all([
+      // Takes connections and never answers, as a frozen broker does.
+      serve(() => undefined),
+      serve((end) => end.on('data', (request: Buffer) => asked.push(request) && end.write('answer'))),
+      serve((end) => void end.end()),
+    ]);
+    [frozen = '', answers = '', closes = ''] = ports.map((port) => `127.0.0.1:${port}`);
+  });
+
+  it('are the one that answers first, whichever is named first', async () => {
+    const started = performance.now();
+    expect(await seedBrokers([frozen, closes, '127.0.0.1:1', answers], undefined)).toEqual([answers]);
+    expect(performance.now() - started).toBeLessThan(2_900);
+    // A request of kind 18 and version 0, without the name of a client.
+    expect(asked[0]?.toString('hex')).toBe('0000000a0012000000000000ffff');
+  });
+
+  it('are all where none answers, and a command says why', async () => {
+    expect(await seedBrokers([closes, '127.0.0.1:1'], undefined)).toEqual([closes, '127.0.0.1:1']);
+    await expect(firstToAnswer(['127.0.0.1:1'], undefined)).rejects.toThrow('ECONNREFUSED');
+    await expect(firstToAnswer([closes], undefined)).rejects.toThrow('closed the connection');
+    await expect(firstToAnswer([frozen], undefined)).rejects.toThrow(`no answer from ${frozen} within 3 s`);
+  });
+});
+
+/** What kafkajs keeps of the requests of a connection. */
+interface Queue {
+  pending: unknown[];
+  throttledUntil: number;
+  throttleCheckTimeoutId: unknown;
+  push: (request: object) => void;
+  fulfillRequest: (answer: object) => void;
+  destroy: () => void;
+}
+
+describe('the requests of a connection', () => {
+  quietRequestQueues();
+  const RequestQueue = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as new (
+    options: object,
+  ) => Queue;
+
+  function newQueue(): Queue {
+    const logger = { debug: () => undefined };
+    const queue = new RequestQueue({ maxInFlightRequests: null, requestTimeout: 1_000, logger });
+    onTestFinished(() => queue.destroy());
+    return queue;
+  }
+
+  /** Asks something; resolves once it is sent. */
+  const ask = (queue: Queue, correlationId: number, resolve = () => undefined) =>
+    new Promise<void>((sendRequest) => {
+      queue.push({ entry: { correlationId, resolve }, expectResponse: true, sendRequest });
+    });
+
+  it('set no timer where none waits, so that the process can sleep', async () => {
+    const queue = newQueue();
+    await ask(queue, 1);
+    expect(queue.throttleCheckTimeoutId).toBeNull();
+    const answered = new Promise<void>((resolve) => {
+      void ask(queue, 2, () => resolve() as undefined);
+    });
+    for (const correlationId of [1, 2]) queue.fulfillRequest({ correlationId, payload: null, size: 0 });
+    await answered;
+    expect(queue.throttleCheckTimeoutId).toBeNull();
+  });
+
+  it('that wait for a throttling broker are sent once that is over', async () => {
+    const queue = newQueue();
+    queue.throttledUntil = Date.now() + 50;
+    const sent = ask(queue, 1);
+    expect(queue.pending).toHaveLength(1);
+    await sent;
+    expect(Date.now()).toBeGreaterThanOrEqual(queue.throttledUntil);
+    expect([queue.pending.length, queue.throttleCheckTimeoutId]).toEqual([0, null]);
+  });
 });

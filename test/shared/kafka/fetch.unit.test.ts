@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import zlib from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 // Changes how kafkajs decodes.
 import '#shared/kafka/client.ts';
-import { withRoomForLastBatches } from '#shared/kafka/fetch.ts';
+import { fetchWaitMs, setFetchMaxWait, withRoomForLastBatches } from '#shared/kafka/fetch.ts';
 import { encodeBatch } from '#test/record-batches.ts';
 
 const VERSION = 11;
@@ -84,7 +84,7 @@ describe('a fetch that begins inside of the record batch that was read last', ()
   const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
   const last = encodeBatch({ baseOffset: 3, values });
 
-  it('has room for that beside what is new', async () => {
+  it('has room for that and for new batches', async () => {
     await answerAbout([{ set: Buffer.concat([encodeBatch({ values }), last]), highWatermark: 6 }]);
     const withRoom = 1_000 + last.length;
     expect([2, 3, 5, 6].map(bytesAt)).toEqual([1_000, withRoom, withRoom, 1_000]);
@@ -95,4 +95,18 @@ describe('a fetch that begins inside of the record batch that was read last', ()
     await answerAbout([{ set: large, highWatermark: 6 }]);
     expect(bytesAt(4)).toBe(1_000 + 1_048_576);
   });
+});
+
+it('a fetch waits as long as was asked, or as the least patient of its consumers allows until that has ended', () => {
+  let isIdle = true;
+  const [waiting, other] = [[{ topic: 'fetch-wait' }], [{ topic: 'another' }]];
+  const wait = () => fetchWaitMs(waiting, 200);
+  expect(wait()).toBe(200);
+  onTestFinished(setFetchMaxWait('fetch-wait', () => 1_000));
+  const end = setFetchMaxWait('fetch-wait', () => (isIdle ? 800 : 0));
+  expect([wait(), fetchWaitMs(other, 200)]).toEqual([800, 200]);
+  isIdle = false;
+  expect(wait()).toBe(200);
+  end();
+  expect(wait()).toBe(1_000);
 });
