@@ -23,7 +23,7 @@ afterAll(async () => {
   await other?.app.close();
 });
 
-/** Publishes the orders while nobody applies them. */
+/** Publishes the orders while no projector runs. */
 async function flood(): Promise<void> {
   const { kafka, environment } = service.installation;
   const producer = kafka.producer({ allowAutoTopicCreation: false });

@@ -13,13 +13,10 @@ const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
 const HASH = hashSecret('secret');
 const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };
 
-/** Data of revocations, each of which would be wrong in another event. */
+/** Data of revocations, each of which would be wrong in another event; all of them are in `access-event.unit.test.ts`. */
 const REVOCATIONS: Record<string, object> = {
   alone: {},
-  'null-end': { secret_expires_at: { [HASH]: null } },
   'wrong-end': { ...ACTIVE, secret_expires_at: { [HASH]: 7 } },
-  'newer-scope': { ...ACTIVE, scopes: ['order', 'finance'] },
-  'three-secrets': { ...ACTIVE, secret_sha256: ['a', 'b', 'c'].map(hashSecret) },
   'wrong-types': { secret_sha256: 7, scopes: { order: true } },
 };
 

@@ -1,0 +1,97 @@
+/** What a projector brings to a Redis of several masters while one of them is away. */
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { startPublisher } from '#projector/access/publisher.ts';
+import { startReconciler } from '#projector/access/reconciler.ts';
+import { createMetrics } from '#projector/metrics.ts';
+import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
+import { redisKeys } from '#shared/access/grants.ts';
+import { onlyMaster, type RedisMasters } from '#shared/redis-masters.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
+import { idsIn } from '#test/read-models.ts';
+
+const installation = useInstallation({ oneRedis: true });
+
+const of = (store_id: string) => ({
+  environment: installation.environment,
+  store_id,
+  version: 5,
+  updated_at: new Date(),
+});
+const aKey = (_id: string, storeId: string): AccessKey => ({
+  _id,
+  ...of(storeId),
+  secret_hashes: [],
+  scopes: ['order'],
+  status: 'active',
+  sequence: 1,
+});
+const aStoreAccess = (storeId: string): StoreAccess => ({
+  _id: `${installation.environment}/${storeId}`,
+  ...of(storeId),
+  access_status: 'active',
+  access_sequence: 1,
+  record_status: 'active',
+  record_sequence: 1,
+});
+
+it('publishes what the others hold, and the rest once that one is back', async () => {
+  const { config, databases, environment, redis } = installation;
+  const { keys, stores, revokedSessions } = controlCollections(databases.control);
+  const pending = { publish_pending: true } as const;
+  for (const storeId of ['away', 'there']) {
+    const _id = `session-${storeId}`;
+    const times = { revoked_at: new Date(), expires_at: new Date(Date.now() + 60_000) };
+    await keys.insertOne({ ...aKey(`key-${storeId}`, storeId), ...pending });
+    await stores.insertOne({ ...aStoreAccess(storeId), ...pending });
+    await revokedSessions.insertOne({ _id, environment, store_id: storeId, client_id: 'c', ...times, ...pending });
+  }
+  const names = [keys, stores, revokedSessions].map(({ collectionName }) => collectionName);
+  const left = async () => (await Promise.all(names.map((name) => idsIn(databases.control, name, pending)))).flat();
+  let isBack = false;
+  const metrics = createMetrics();
+  const failures: string[] = [];
+  const publisher = startPublisher({
+    redis: { find: (name) => (!isBack && name.includes('away') ? undefined : onlyMaster(redis)) },
+    config,
+    control: databases.control,
+    logger: pino({}, { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) }),
+    metrics,
+  });
+  const shown = async () => (await metrics.accessPending.get()).values[0]?.value;
+  try {
+    await eventually('it has tried all', () => failures.length > 0);
+    expect(await left()).toEqual(['key-away', `${environment}/away`, 'session-away']);
+    expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
+    expect(await shown()).toBe(3);
+    isBack = true;
+    await eventually('nothing is left', async () => (await left()).length === 0 && (await shown()) === 0);
+  } finally {
+    await publisher.stop();
+  }
+});
+
+it('compares none of them, and all once that one is back', async () => {
+  const { config, databases, environment, redis } = installation;
+  await controlCollections(databases.control).keys.insertOne(aKey('client', 's1'));
+  const grant = redisKeys(config.namePrefix, environment, 's1').grant('client');
+  const away = new Redis(1, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+  away.on('error', () => undefined);
+  let masters = [onlyMaster(redis), onlyMaster(away)];
+  const failed = Promise.withResolvers<void>();
+  const log = { write: (line: string) => line.includes('cannot be compared yet') && failed.resolve() };
+  const reconciler = startReconciler({
+    redis: { all: () => masters, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
+    config,
+    control: databases.control,
+    logger: pino({ level: 'debug' }, log),
+    metrics: createMetrics(),
+  });
+  await failed.promise;
+  expect(await redis.exists(grant)).toBe(0);
+  masters = [onlyMaster(redis)];
+  await eventually('the grant is in Redis', async () => (await redis.exists(grant)) === 1);
+  await reconciler.stop();
+});
