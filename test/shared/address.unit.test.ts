@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readAddress, shownAddress, withoutCredentials } from '#shared/address.ts';
+import { readAddress, readRedisAddress, shownAddress, withoutCredentials } from '#shared/address.ts';
 
 describe('an address is shown', () => {
   it.each([
@@ -59,7 +59,7 @@ it('whatever the password, no piece of it is shown', () => {
             const address = `${scheme}${user}:${password}@${rest}`;
             const shown = shownAddress(address);
             expect([address, shown.includes('sEcret')]).toEqual([address, false]);
-            // A piece of several words is shown by nobody who does not know where it ends.
+            // Only what has no blanks: else the end of the address is unknown.
             if (!/[\s"'`<>]/.test(address) && scheme !== '') {
               const told = withoutCredentials(`Unable to parse ${address} with URL`);
               expect([address, told.includes('sEcret')]).toEqual([address, false]);
@@ -82,4 +82,58 @@ it('a text keeps all but what is secret in its addresses', () => {
   );
   expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe('not by redis+sentinel://a,b/main.');
   expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
+});
+
+const read = (text: string) => {
+  const address = readRedisAddress(text);
+  return address && { ...address, urlOf: undefined, urls: address.nodes.map((node) => address.urlOf(node)) };
+};
+
+describe('an address of Redis', () => {
+  it('names one server', () => {
+    for (const text of ['redis://host', 'redis://u:p@[::1]:1/3?family=6', 'rediss://:a@b@host:6380']) {
+      expect(read(text)).toMatchObject({ kind: 'server', master: '', urls: [text] });
+    }
+    expect(read('rediss://h')?.isSecure).toBe(true);
+  });
+
+  it('names sentinels, and the master by its name there', () => {
+    expect(read('redis+sentinel://u:p%2F@a,b:1,[::1],[::2]:3/main?family=6')).toMatchObject({
+      kind: 'sentinel',
+      master: 'main',
+      isSecure: false,
+      nodes: [
+        { host: 'a', port: 26_379 },
+        { host: 'b', port: 1 },
+        { host: '::1', port: 26_379 },
+        { host: '::2', port: 3 },
+      ],
+      urls: [
+        'redis://u:p%2F@a:26379?family=6',
+        'redis://u:p%2F@b:1?family=6',
+        'redis://u:p%2F@[::1]:26379?family=6',
+        'redis://u:p%2F@[::2]:3?family=6',
+      ],
+    });
+  });
+
+  it('names nodes of a cluster', () => {
+    expect(read('rediss+cluster://:a@b@h1:7000,h2/')).toMatchObject({
+      kind: 'cluster',
+      isSecure: true,
+      urls: ['rediss://:a@b@h1:7000', 'rediss://:a@b@h2:6379'],
+    });
+  });
+
+  it.each([
+    'redis://a,b',
+    'redis+sentinel://a',
+    'redis+sentinel://a/',
+    'redis+cluster://a/1',
+    'redis+other://a/x',
+    'redis+cluster://a,/',
+    'http://a',
+  ])('is not %s', (text) => {
+    expect(readRedisAddress(text)).toBeNull();
+  });
 });

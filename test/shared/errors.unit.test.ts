@@ -64,7 +64,7 @@ describe('what a server refuses', () => {
     ],
     [new Error("NOPERM this user has no permissions to run the 'keys' command"), /^not authorized by Redis: /],
     [new Error('WRONGPASS invalid username-password pair'), /^not authorized by Redis: .*password is wrong/],
-  ])('is told as that: %s', (error, told) => {
+  ])('is recognised: %s', (error, told) => {
     expect(refusalOf(error)).toMatch(told);
     expect(asFailure(new Error('wrapped', { cause: error }))).toMatchObject({ code: 'not_authorized' });
   });
@@ -76,7 +76,7 @@ describe('what a server refuses', () => {
   });
 });
 
-it('nothing that is told of an error holds the credentials of a server', () => {
+it('no description of an error holds the credentials of a server', () => {
   const address = 'redis://:abc@tail@host:6379/0?password=other';
   const cause = new Error(`no answer from ${address}`);
   const told = [
@@ -89,7 +89,7 @@ it('nothing that is told of an error holds the credentials of a server', () => {
   ]);
 });
 
-it('nothing that is told of an error holds what MongoDB or a parser quotes', () => {
+it('no description of an error holds what MongoDB or a parser quotes', () => {
   const mongodb = [
     'not authorized on shop to execute command { find: "customers", filter: { name: "Zulmira" } }',
     'E11000 duplicate key error collection: shop.customers index: name_1 dup key: { name: "Zulmira" }',

@@ -6,7 +6,7 @@ const CHECK = new URL('../../shared/node-version.js', import.meta.url).pathname;
 
 const START = new URL('../../deploy/local/start.js', import.meta.url).pathname;
 
-/** Starts something as if by another version; the check alone unless told. */
+/** Starts something as if by another version; the check alone by default. */
 function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
   const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
   const { status, stderr } = spawnSync(
@@ -25,7 +25,7 @@ describe('the Node that is needed', () => {
     expect(stderr).toContain(version);
   });
 
-  it('is named by what `npm start` runs, whoever runs it', () => {
+  it('is named by what `npm start` runs', () => {
     const { status, stderr } = startWith('20.20.2', [START, '--help']);
     expect({ status, stderr }).toEqual({
       status: 1,

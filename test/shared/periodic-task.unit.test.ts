@@ -9,8 +9,8 @@ describe('a periodic task', () => {
     vi.useRealTimers();
   });
 
-  /** Runs that each end when they are told to. */
-  function heldRuns() {
+  /** A task whose runs end when the test says so. */
+  function start(delayMs?: number) {
     const runs: PromiseWithResolvers<number | void>[] = [];
     const failures: string[] = [];
     const work = {
@@ -23,93 +23,79 @@ describe('a periodic task', () => {
       retryMs: 10,
       failed: (error: string) => failures.push(error),
     };
-    return { runs, failures, work };
+    const task = new PeriodicTask(work, delayMs);
+    /** How many runs have begun after some time. */
+    const runsAfter = async (milliseconds: number) => {
+      await vi.advanceTimersByTimeAsync(milliseconds);
+      return runs.length;
+    };
+    /** Ends the last run, and the task. */
+    const stop = () => {
+      runs.at(-1)?.resolve();
+      return task.stop();
+    };
+    return { task, runs, failures, runsAfter, stop };
   }
 
   it('runs at once, and again when the pause behind a run is over: never twice at once', async () => {
-    const { runs, work } = heldRuns();
-    const task = new PeriodicTask(work);
-    expect(runs).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(runs).toHaveLength(1);
+    const { runs, runsAfter, stop } = start();
+    expect([await runsAfter(0), await runsAfter(1_000)]).toEqual([1, 1]);
     runs[0]?.resolve();
-    await vi.advanceTimersByTimeAsync(99);
-    expect(runs).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(runs).toHaveLength(2);
+    expect([await runsAfter(99), await runsAfter(1)]).toEqual([1, 2]);
+    // A run may say when the next one is due.
     runs[1]?.resolve(5);
-    await vi.advanceTimersByTimeAsync(5);
-    expect(runs).toHaveLength(3);
-    runs[2]?.resolve();
-    await task.stop();
+    expect(await runsAfter(5)).toBe(3);
+    await stop();
   });
 
   it('begins after a delay where that is wanted', async () => {
-    const { runs, work } = heldRuns();
-    const task = new PeriodicTask(work, 50);
-    await vi.advanceTimersByTimeAsync(49);
-    expect(runs).toHaveLength(0);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(runs).toHaveLength(1);
-    runs[0]?.resolve();
-    await task.stop();
+    const { runsAfter, stop } = start(50);
+    expect([await runsAfter(49), await runsAfter(1)]).toEqual([0, 1]);
+    await stop();
   });
 
   it('can be woken in a pause, and during a run: then another one follows at once', async () => {
-    const { runs, work } = heldRuns();
-    const task = new PeriodicTask(work);
+    const { task, runs, runsAfter, stop } = start();
     task.wake();
     task.wake();
     runs[0]?.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(runs).toHaveLength(2);
+    expect(await runsAfter(0)).toBe(2);
     runs[1]?.resolve();
-    await vi.advanceTimersByTimeAsync(50);
-    expect(runs).toHaveLength(2);
+    expect(await runsAfter(50)).toBe(2);
     task.wake();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(runs).toHaveLength(3);
-    runs[2]?.resolve();
-    await task.stop();
+    expect(await runsAfter(0)).toBe(3);
+    await stop();
   });
 
-  it('tells a failure once for as long as it stays the same, and tries again sooner', async () => {
-    const { runs, failures, work } = heldRuns();
-    const task = new PeriodicTask(work);
+  it('says a failure once for as long as it stays the same, and tries again sooner', async () => {
+    const { runs, failures, runsAfter, stop } = start();
     const ends = [new Error('away'), new Error('away'), new Error('full'), null, new Error('full')];
     for (const [index, end] of ends.entries()) {
       if (end === null) runs[index]?.resolve();
       else runs[index]?.reject(end);
-      await vi.advanceTimersByTimeAsync(end === null ? 100 : 10);
-      expect(runs).toHaveLength(index + 2);
+      expect(await runsAfter(end === null ? 100 : 10)).toBe(index + 2);
     }
     expect(failures).toEqual(['Error: away', 'Error: full', 'Error: full']);
-    runs.at(-1)?.resolve();
-    await task.stop();
+    await stop();
   });
 
-  it('stops in a pause at once, and after the run that is under way: what that fails with is not told', async () => {
-    const paused = heldRuns();
-    const resting = new PeriodicTask(paused.work);
-    paused.runs[0]?.resolve();
-    await vi.advanceTimersByTimeAsync(1);
-    await resting.stop();
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(paused.runs).toHaveLength(1);
+  it('stops in a pause at once', async () => {
+    const { task, runs, runsAfter } = start();
+    runs[0]?.resolve();
+    await runsAfter(1);
+    await task.stop();
+    expect(await runsAfter(1_000)).toBe(1);
+  });
 
-    const { runs, failures, work } = heldRuns();
-    const task = new PeriodicTask(work);
-    let isStopped = false;
-    const stopping = (async () => {
-      await task.stop();
-      isStopped = true;
-    })();
+  it('stops after the run that is under way, whose failure is not logged', async () => {
+    const { task, runs, failures, runsAfter } = start();
+    const stopped = vi.fn();
+    const stopping = task.stop().then(stopped);
     task.wake();
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(isStopped).toBe(false);
+    await runsAfter(1_000);
+    expect(stopped).not.toHaveBeenCalled();
     runs[0]?.reject(new Error('interrupted'));
     await stopping;
-    expect(runs).toHaveLength(1);
-    expect(failures).toEqual([]);
+    expect([runs.length, failures]).toEqual([1, []]);
   });
 });

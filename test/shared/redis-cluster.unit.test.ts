@@ -4,7 +4,7 @@ import { readClusterNodes, tagOf } from '#shared/redis-cluster.ts';
 
 const [A, B, C, D, E] = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(40));
 
-it('tells what a master holds, without the slots that move, and the others', () => {
+it('reads what a master holds, without the slots that move, and the others', () => {
   const told = readClusterNodes(
     [
       `${B} 10.0.0.2:6379@16379,redis-1.redis master - 0 1426238316232 2 connected 5461-10922`,
@@ -32,7 +32,7 @@ it('tells what a master holds, without the slots that move, and the others', () 
   });
 });
 
-it('tells that a replica holds nothing, whatever its master does', () => {
+it('finds that a replica holds nothing, whatever its master does', () => {
   const told = readClusterNodes(
     [
       `${A} :7000@17000 myself,slave ${B} 0 0 2 connected`,
@@ -43,7 +43,7 @@ it('tells that a replica holds nothing, whatever its master does', () => {
   expect([...told.nodes.keys()]).toEqual([B]);
 });
 
-it('tells a master that holds nothing', () => {
+it('reads a master that holds nothing', () => {
   const told = readClusterNodes(`${A} 127.0.0.1:7000@17000 myself,master - 0 0 0 connected\n`);
   expect(told.claim).toEqual({ epoch: 0, ranges: [] });
 });

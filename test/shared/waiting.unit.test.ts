@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { Semaphore } from '#shared/waiting.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { pause, Semaphore, withTimeLimit } from '#shared/waiting.ts';
 
 describe('a semaphore', () => {
   it('lets so many in, and then those who wait, in the order in which they came', async () => {
@@ -19,5 +19,49 @@ describe('a semaphore', () => {
     leaveFourth();
     await semaphore.acquire();
     await semaphore.acquire();
+  });
+});
+
+describe('a time limit', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const late = () => new Error('late');
+
+  it('answers as the work does, and leaves no timer behind', async () => {
+    expect(await withTimeLimit(100, late, async () => 'done')).toBe('done');
+    await expect(withTimeLimit(100, late, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('fails once the time is over, aborts the work, and ignores its outcome', async () => {
+    const work = Promise.withResolvers<string>();
+    let given: AbortSignal | undefined;
+    const limited = withTimeLimit(100, late, (signal) => {
+      given = signal;
+      return work.promise;
+    });
+    const failed = expect(limited).rejects.toThrow('late');
+    await vi.advanceTimersByTimeAsync(99);
+    expect(given?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await failed;
+    expect(given?.reason).toEqual(new Error('late'));
+    // It is handled: an unhandled rejection would end the process.
+    work.reject(new Error('too late'));
+  });
+});
+
+describe('a pause', () => {
+  it('answers whether it came to its end', async () => {
+    const over = new AbortController();
+    expect(await pause(1, over.signal)).toBe(true);
+    const long = pause(600_000, over.signal);
+    over.abort();
+    expect(await long).toBe(false);
+    expect(await pause(600_000, over.signal)).toBe(false);
   });
 });

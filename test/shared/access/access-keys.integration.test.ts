@@ -107,7 +107,7 @@ describe('at the last sequence', () => {
     expect(await afterAllOf([BEFORE, FIRST, event(words)])).toBe('active crm,order,menu a,b');
   });
 
-  it('nobody who was made inactive becomes active again', async () => {
+  it('no inactive key becomes active again', async () => {
     expect(await afterAllOf([event('inactive order a'), event('active order a')])).toBe('inactive order a');
   });
 

@@ -81,7 +81,7 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
   expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
 });
 
-it('keeps what Redis has newer, and tells which keys are revoked there', async () => {
+it('keeps what Redis has newer, and names the keys that are revoked there', async () => {
   const { redis } = installation;
   await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
   await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('newer', 9, { status: 'inactive' }))]);
@@ -116,7 +116,7 @@ it('blocks stores and ends revoked sessions', async () => {
   expect(await redis.exists(keysOf().session(owner._id), keysOf().session('b'.repeat(32)))).toBe(1);
 });
 
-it('goes through as many as there are, in batches, and ends when it is told to', async () => {
+it('compares all of them, in batches, and ends when it is aborted', async () => {
   await control.keys.insertMany(Array.from({ length: 1_203 }, (_, index) => key(`k${index}`, 1)));
   const ending = new AbortController();
   let reads = 0;

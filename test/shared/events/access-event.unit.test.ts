@@ -63,7 +63,7 @@ describe('a revocation', () => {
     ['nulls', { secret_sha256: null, scopes: null, secret_expires_at: null }],
     ['names of properties', { constructor: 1, toString: null, __proto__x: {} }],
     ['deep nesting', { scopes: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown }],
-  ])('counts beside %s', (_what, rest) => {
+  ])('counts with %s', (_what, rest) => {
     expect(read({ ...rest, status: 'revoked' })).toEqual(REVOCATION);
   });
 

@@ -10,6 +10,8 @@ const data = {
   created_at: '2026-11-20T21:15:04.120Z',
 };
 
+const item = { product_id: 'p', name: 'n', unit_price: '1.00', total: '1.00' };
+
 const attributes = {
   specversion: '1.0',
   id: 'e1',
@@ -183,6 +185,7 @@ describe('readChange', () => {
 
   describe('of data_base64', () => {
     const base64 = (text: string | Buffer) => Buffer.from(text).toString('base64');
+    const ofUrls = base64(JSON.stringify({ ...data, notes: '???>>>' })).replaceAll('/', '_');
     const asBytes = (data_base64: unknown, change = {}) => structured({ data: undefined, data_base64, ...change });
 
     it('decodes it', () => {
@@ -196,11 +199,7 @@ describe('readChange', () => {
       ['that stands beside data', structured({ data_base64: base64('{}') }), 'invalid_attribute'],
       ['that is no string', asBytes({}), 'invalid_attribute'],
       ['that is no Base64', asBytes('{}'), 'invalid_attribute'],
-      [
-        'of the alphabet for URLs',
-        asBytes(base64(JSON.stringify({ ...data, notes: '???>>>' })).replaceAll('/', '_')),
-        'invalid_attribute',
-      ],
+      ['of the alphabet for URLs', asBytes(ofUrls), 'invalid_attribute'],
       ['without padding', asBytes(base64('{"a":1}').replace(/=+$/, '')), 'invalid_attribute'],
       ['with line breaks', asBytes(`${base64(JSON.stringify(data))}\n`), 'invalid_attribute'],
       ['of what is not JSON', asBytes(base64('Maria')), 'malformed'],
@@ -216,11 +215,7 @@ describe('readChange', () => {
   it.each<[string, EventMessage, RejectionReason]>([
     ['no value', { key: Buffer.from('s1'), value: null }, 'malformed'],
     ['an empty value', { key: Buffer.from('s1'), value: Buffer.alloc(0) }, 'malformed'],
-    [
-      'a truncated message',
-      { key: Buffer.from('s1'), value: structured().value?.subarray(0, 100) ?? null },
-      'malformed',
-    ],
+    ['a truncated message', { ...structured(), value: structured().value?.subarray(0, 100) ?? null }, 'malformed'],
     ['what is not UTF-8', { key: Buffer.from('s1'), value: Buffer.from([0x7b, 0xff, 0x7d]) }, 'malformed'],
     ['an array', { key: Buffer.from('s1'), value: Buffer.from('[]') }, 'malformed'],
     ['more than 1 MiB', { key: Buffer.from('s1'), value: Buffer.alloc(MAX_MESSAGE_BYTES + 1, 0x20) }, 'too_large'],
@@ -242,11 +237,7 @@ describe('readChange', () => {
     ['an unknown action', structured({ type: 'store-data.order.created' }), 'unknown_type'],
     ['a foreign type', structured({ type: 'com.example.order.changed' }), 'unknown_type'],
     ['a store that is another', structured({ type: 'store-data.store.changed' }), 'invalid_attribute'],
-    [
-      'a dataschema without a version',
-      structured({ dataschema: 'https://example.com/order' }),
-      'unknown_schema_version',
-    ],
+    ['a dataschema without a version', structured({ dataschema: 'a/order' }), 'unknown_schema_version'],
     ['no data', structured({ data: undefined }), 'invalid_data'],
     ['binary mode without data', binary({}, null), 'invalid_data'],
     ['binary mode without a sequence', binary({ sequence: undefined }), 'invalid_attribute'],
@@ -267,16 +258,8 @@ describe('readChange', () => {
     ['an unknown status', { status: 'lost' }, 'data.status must be one of pending, confirmed'],
     ['a missing field', { total: undefined }, 'total'],
     ['a required field that is null', { total: null }, 'data.total'],
-    [
-      'a quantity of none',
-      { items: [{ product_id: 'p', name: 'n', quantity: 0, unit_price: '1.00', total: '1.00' }] },
-      'data.items[0].quantity',
-    ],
-    [
-      'a broken quantity',
-      { items: [{ product_id: 'p', name: 'n', quantity: 1.5, unit_price: '1.00', total: '1.00' }] },
-      'data.items[0].quantity',
-    ],
+    ['a quantity of none', { items: [{ ...item, quantity: 0 }] }, 'data.items[0].quantity'],
+    ['a broken quantity', { items: [{ ...item, quantity: 1.5 }] }, 'data.items[0].quantity'],
     ['a hole in a list', { items: [null] }, 'data.items[0]'],
     ['a customer without id', { customer: { name: 'Maria' } }, 'data.customer'],
     ['text for a list', { items: 'none' }, 'data.items'],

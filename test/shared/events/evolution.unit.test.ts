@@ -43,7 +43,7 @@ describe('the version of an event’s schema', () => {
     },
   );
 
-  it('is told from another by the name alone of a field: each version ignores what the other calls it', () => {
+  it('differs from another by the name of a field alone: each version ignores the other’s name', () => {
     const both = { ...campaign, segment: 'antiga', audience: 'nova' };
     expect(read('campaign', both, '/campaign/v1', RENAMED).state).toEqual({
       ...campaign,

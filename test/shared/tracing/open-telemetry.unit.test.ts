@@ -67,7 +67,7 @@ it.each([
   // The smallest ids are recorded first: those of strangers count for nothing.
   ['traceidratio', '0.000001', false],
   ['parentbased_traceidratio', '0.000001', false],
-])('%s of %s decides about what strangers caused as if nobody had', async (sampler, ratio, isRecorded) => {
+])('%s of %s decides about requests of strangers as if they had no trace', async (sampler, ratio, isRecorded) => {
   const collector = await collecting();
   const started = await tracing({
     OTEL_TRACES_SAMPLER: sampler,
@@ -97,7 +97,7 @@ it.each([
   }
 });
 
-it('one that many caused goes on with the first that is recorded, and links to so many others as are allowed', async () => {
+it('one of many causes continues the first that is recorded, and links to as many others as are allowed', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` });
   const causes = Array.from({ length: 100 }, (_, index) => traceparent(index + 10));
@@ -110,7 +110,7 @@ it('one that many caused goes on with the first that is recorded, and links to s
   );
 });
 
-it('work that is started within one and goes on by itself is no part of it, nor is what comes after its end', async () => {
+it('work that is started within one and continues by itself is no part of it, nor is what comes after its end', async () => {
   const { url } = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
   const span = begin(started) ?? undefined;
@@ -131,7 +131,7 @@ it('work that is started within one and goes on by itself is no part of it, nor 
   expect(seen.every((one) => one === undefined)).toBe(true);
 });
 
-it('a failure is told by its kind alone', async () => {
+it('of a failure only its kind is sent', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const failing = traced(begin(started) ?? undefined, () => Promise.reject(new RangeError('of a person')));

@@ -35,7 +35,7 @@ describe('customersIn', () => {
     expect(customersIn(message('no JSON', headers))).toEqual(['s1/c1']);
   });
 
-  it('finds nobody in what cannot be read', () => {
+  it('finds no customer in what cannot be read', () => {
     for (const value of ['', '[]', 'null', '{', '{"data":[]}', '{"data":{"customer":{"id":"a/b"}}}']) {
       expect(customersIn(message(value))).toEqual([]);
     }

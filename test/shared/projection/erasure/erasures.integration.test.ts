@@ -1,6 +1,6 @@
 /**
  * A deleted customer whom more orders and reviews name than one transaction erases: no answer shows them from the commit on, while
- * what is stored is erased piece by piece beside events, kills and other generations.
+ * what is stored is erased piece by piece, between events, kills and other generations.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BSON, type Db } from 'mongodb';
@@ -117,7 +117,7 @@ describe('a deleted customer whom very much names', () => {
     await installation.publish(events);
     await caughtUp(installation);
   };
-  /** Follows the orders' changes to their end. @returns what was told of each, and where to go on. */
+  /** Follows the orders' changes to their end. @returns the last entry of each, and where to continue. */
   const follow = async (after: string | null) => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
@@ -251,7 +251,7 @@ describe('a deleted customer whom very much names', () => {
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);
   });
 
-  it('is hidden in read models made anew, which differ in nothing', async () => {
+  it('is hidden in rebuilt read models, which differ in nothing', async () => {
     const before = await answers();
     const rebuilt = await runCommand(installation.env, ['rebuild', '--share', '100']);
     expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
@@ -273,7 +273,7 @@ describe('a deleted customer whom very much names', () => {
     expect(db.databaseName).toBe(former.databaseName);
   });
 
-  it('is erased piece by piece, and told in the order of changes; what an earlier release queued besides is ignored', async () => {
+  it('is erased piece by piece, in the order of changes; other entries of an earlier release’s queue are ignored', async () => {
     const before = await answers();
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const { position: from = 0 } = await stamp();

@@ -11,14 +11,14 @@ const installation = useInstallation();
 
 /** What comes after the first order, which this process applies; and the positions with which epochs begin then. */
 const CASES: Record<string, { steps: string[]; begin: number[] }> = {
-  'goes on as long as the same process gives them': { steps: ['ours o1 o2', 'ours o3'], begin: [1] },
+  'continues as long as the same process gives them': { steps: ['ours o1 o2', 'ours o3'], begin: [1] },
   'ends where another process gives one': { steps: ['another o2', 'ours o3'], begin: [1, 2, 3] },
-  'ends where nobody knows whether a commit succeeded': { steps: ['unknown o2', 'ours o3'], begin: [1, 3] },
+  'ends where the outcome of a commit is unknown': { steps: ['unknown o2', 'ours o3'], begin: [1, 3] },
   'ends where a commit of unknown outcome succeeded and was then lost with the database': {
     steps: ['unknown o2', 'restore', 'ours o3'],
     begin: [1, 2],
   },
-  'ends where the database is an older one, also if the same process goes on': {
+  'ends where the database is an older one, also if the same process continues': {
     steps: ['ours o2 o3', 'restore', 'ours o2 o3'],
     begin: [1, 2],
   },

@@ -24,7 +24,7 @@ function nulls(names: string): Record<string, null> {
 
 interface Case {
   data: object;
-  /** Fields of the document beside those that all have. */
+  /** Fields of the document that not all have. */
   fields: object;
   summary: object;
   /** What the details add to the summary, or by name the pieces that they are put together from. */

@@ -104,7 +104,7 @@ describe('rank trees', () => {
     }
   });
 
-  it('are made anew from the records where a node is gone', async () => {
+  it('are made again from the records where a node is gone', async () => {
     const db = await freshDatabase();
     const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
     await apply(db, [people.slice(0, 50)]);

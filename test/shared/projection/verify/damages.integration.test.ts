@@ -232,7 +232,7 @@ it('what lies where no tree has anything is found, and goes', async () => {
   }
 });
 
-it('a stamp that is gone is made anew', async () => {
+it('a stamp that is gone is made again', async () => {
   const expected = await answers();
   await db.collection(STAMPS).deleteOne({ _id: 's1' as never });
   expect((await verified()).map(({ what }) => what)).toContain('the stamp');
