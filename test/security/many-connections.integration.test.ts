@@ -25,7 +25,7 @@ function openFilesLimit(): number {
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
 }
 
-/** What the attacked process holds in memory; only Linux tells. */
+/** The memory of the attacked process, which only Linux shows. */
 async function residentMegabytes(): Promise<number> {
   if (process.platform !== 'linux') return 0;
   const status = await readFile(`/proc/${target.attacked.process.pid}/status`, 'utf8');

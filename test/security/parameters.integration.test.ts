@@ -178,14 +178,6 @@ describe('a search', () => {
       expect(took).toBeLessThan(5_000);
     }
   });
-
-  it('finds characters with a meaning where they stand', async () => {
-    const texts = ['(Bar) [1]', '.*+?^$', '{2,} |', '\\D', '"x"', "'y'", 'ze (bar', 'a'.repeat(100), '(11) 90000-0000'];
-    for (const text of texts) {
-      const { count, results } = await search(text);
-      expect([text, count, results[0]?.['name']]).toEqual([text, 1, OWN.secret]);
-    }
-  });
 });
 
 describe('the token endpoint', () => {

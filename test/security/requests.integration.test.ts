@@ -242,25 +242,14 @@ describe('headers of proxies and frameworks', () => {
     }
   });
 
-  it('override no method', async () => {
-    for (const [method, wanted] of [
-      ['POST', 'GET'],
-      ['PUT', 'GET'],
-      ['DELETE', 'GET'],
-    ] as const) {
-      for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override']) {
-        const headers = { authorization: `Bearer ${token}`, [name]: wanted };
-        const answer = await service.api.call('/api/order/list', { method, headers });
-        expect([method, name, answer.status]).toEqual([method, name, 405]);
-      }
-    }
+  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])('%s overrides no method', async (name) => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
-    const answer = await service.api.call('/api/order/list?_method=GET', {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, ...form },
-      body: '_method=GET',
-    });
-    expect(answer.status).toBe(405);
+    const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const body = method === 'POST' ? { body: '_method=GET' } : {};
+      const answer = await service.api.call('/api/order/list?_method=GET', { method, headers, ...body });
+      expect([method, answer.status]).toEqual([method, 405]);
+    }
   });
 });
 

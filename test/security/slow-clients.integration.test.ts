@@ -30,37 +30,23 @@ describe.concurrent('a connection is ended in time', { timeout: PATIENCE_MS }, (
     for (const text of texts) check(text).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
   });
 
-  it('whose headers come slowly', async ({ expect: check }) => {
-    const opened = await target.openMany(100);
+  const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
+  const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
+  it.for([
+    ['headers come slowly', 100, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
+    ['body comes slowly', 100, POST + FORM, 'grant_type=client_credentials'],
+    ['chunks come slowly, or never end', 50, `${POST}Transfer-Encoding: chunked\r\n\r\n`, '1\r\na\r\n'],
+  ] as const)('whose %s', async ([, count, head, slow], { expect: check }) => {
+    const opened = await target.openMany(count);
     const ends = opened.map(readToEnd);
     for (const socket of opened) {
-      void drip(socket, `GET /api/order/list HTTP/1.1\r\nHost: x\r\n${'X-Slow: 1\r\n'.repeat(100)}`);
+      socket.write(head);
+      void drip(socket, slow.repeat(200));
     }
     for (const text of await Promise.all(ends)) {
       check(text).toMatch(/^HTTP\/1\.1 408 /);
       check(text).toContain('"code":"invalid_request"');
     }
-  });
-
-  it('whose body comes slowly', async ({ expect: check }) => {
-    const opened = await target.openMany(100);
-    const ends = opened.map(readToEnd);
-    for (const socket of opened) {
-      const type = 'Content-Type: application/x-www-form-urlencoded';
-      socket.write(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n${type}\r\nContent-Length: 1000\r\n\r\n`);
-      void drip(socket, 'grant_type=client_credentials'.repeat(30));
-    }
-    for (const text of await Promise.all(ends)) check(text).toMatch(/^HTTP\/1\.1 408 /);
-  });
-
-  it('whose chunks come slowly, or never end', async ({ expect: check }) => {
-    const opened = await target.openMany(50);
-    const ends = opened.map(readToEnd);
-    for (const socket of opened) {
-      socket.write(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`);
-      void drip(socket, '1\r\na\r\n'.repeat(200));
-    }
-    for (const text of await Promise.all(ends)) check(text).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it('whose client takes none of its answers', async ({ expect: check }) => {

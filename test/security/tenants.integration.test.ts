@@ -50,7 +50,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('answers an id of another tenant like one that nobody has', async () => {
+  it('answers an id of another tenant like one that does not exist', async () => {
     const detailed = routes.filter(({ required }) => required.length > 0);
     expect(detailed.length).toBeGreaterThan(0);
     for (const route of detailed) {

@@ -84,7 +84,7 @@ describe('a signature that is not ours', () => {
     for (const kid of kids.slice(1)) await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
   });
 
-  it('is refused when it brings its own key, and nobody asks where it lies', async () => {
+  it('is refused when it brings its own key, whose address is not fetched', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'ES256' };
     let asked = 0;

@@ -5,13 +5,13 @@ import { type LogLine, startService } from '#test/service-process.ts';
 
 const installation = useInstallation();
 
-/** Fails where nobody catches it, when the process is told to. */
+/** Throws an uncaught error when the process gets a signal. */
 const failing = (statement: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGWINCH', () => { ${statement} })`)}`,
 });
 const FAILURES = [
-  ['an exception that nobody catches', failing("throw new Error('boom')")],
-  ['a rejection that nobody handles', failing("Promise.reject(new Error('boom'))")],
+  ['an uncaught exception', failing("throw new Error('boom')")],
+  ['an unhandled rejection', failing("Promise.reject(new Error('boom'))")],
 ] as const;
 
 /** What every line of a service has. */

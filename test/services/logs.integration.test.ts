@@ -143,7 +143,7 @@ const entities: [string, string, object][] = [
   ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],
 ];
 
-/** What is no event, each with something in it that must not be told. */
+/** Messages that are no events, each with something that must not be logged. */
 function poison(): { key: string; value: string }[] {
   const customer = (data: object, change: object = {}) => {
     const { key, value } = encodeEvent({
@@ -394,7 +394,7 @@ describe('a run with everything in it', () => {
         hashSecret(secret),
         Buffer.from(secret).toString('base64').slice(0, -4),
       ]),
-      // The header is the same for all: the payload and the signature are what tells.
+      // Not the header, which all tokens share.
       ...[...tokens].flatMap((token) => token.split('.').slice(1)),
       signingKey.d,
       ...SPELLINGS,

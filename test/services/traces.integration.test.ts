@@ -102,7 +102,7 @@ function descendants(span: ReceivedSpan): ReceivedSpan[] {
 }
 
 describe('a slice of messages', () => {
-  it('goes on with the trace of its publisher, to the transaction and its commands', async () => {
+  it('continues the trace of its publisher, to the transaction and its commands', async () => {
     const { traceId, spanId, traceparent } = newTrace();
     const topic = changesTopic(installation.environment);
     await installation.send(topic, [message(traceparent)]);
@@ -127,7 +127,7 @@ describe('a slice of messages', () => {
     expect(commands.every(({ kind, traceId: of }) => kind === CLIENT_KIND && of === traceId)).toBe(true);
   });
 
-  it('of several publishers goes on with the first and links to the others', async () => {
+  it('of several publishers continues the first trace and links to the others', async () => {
     const traces = Array.from({ length: 3 }, newTrace);
     const topic = changesTopic(installation.environment);
     await installation.send(
@@ -144,7 +144,7 @@ describe('a slice of messages', () => {
   });
 });
 
-it('what is published by a job goes on with the trace in its environment', async () => {
+it('what a job publishes continues the trace in its environment', async () => {
   const { traceId, spanId, traceparent } = newTrace();
   const value = `${message(traceparent).value}\n`;
   const env = { ...installation.env, TRACEPARENT: traceparent };
@@ -158,7 +158,7 @@ describe('a request', () => {
   const serverSpan = (traceId: string) =>
     collector.span('the request', (span) => span.traceId === traceId && span.kind === SERVER_KIND);
 
-  it('goes on with the trace of its caller, to Redis and MongoDB', async () => {
+  it('continues the trace of its caller, to Redis and MongoDB', async () => {
     const { traceId, spanId, traceparent } = newTrace();
     const path = '/api/order/list?page_size=2&order_type=delivery';
     const answer = await api.get(path, token, { traceparent });

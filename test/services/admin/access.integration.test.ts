@@ -62,7 +62,7 @@ async function newKey(scopes = 'order,crm'): Promise<string> {
   return (await json('keys', 'create', '--store', 's1', '--scopes', scopes)).client_id;
 }
 
-/** Everything that is in the access log is applied, whoever wrote it to MongoDB before. */
+/** Waits until the access log is applied to its end, also where MongoDB had it before. */
 async function logIsApplied(): Promise<void> {
   await start();
   const topic = accessTopic(installation.environment);
@@ -205,7 +205,7 @@ describe('while no projector runs', () => {
 });
 
 describe('while Kafka or Redis is away', () => {
-  it('a revocation counts as far as it can, and the command says what is missing', async () => {
+  it('a revocation counts where it arrived, and the command says what is missing', async () => {
     const key = await newKey();
     const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
     await expectRefused(

@@ -145,7 +145,7 @@ describe('the audit', () => {
     });
   });
 
-  it('shows a change whose end is unknown, and the operator is told', async () => {
+  it('shows a change whose end is unknown, and the command says so', async () => {
     await service.setKey({ clientId: 'half' });
     await withValidator({ phase: { $ne: 'done' } }, async () => {
       const result = await runCommand(env, ['keys', 'deactivate', 'half']);

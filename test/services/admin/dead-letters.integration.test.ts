@@ -152,7 +152,7 @@ describe('dead-letters', () => {
     expect(await retry('--all')).toMatchObject({ code: 0, applied: 0 });
   });
 
-  it('are retried once, also by two operators and beside a projector that works on the same store', async () => {
+  it('are retried once, also by two operators and while a projector works on the same store', async () => {
     const many = Array.from({ length: 300 }, (_, index) =>
       letter(order(`m${index}`, 1), { offset: 3_000_000 + index }),
     );
@@ -183,7 +183,7 @@ describe('dead-letters', () => {
     expect(await accessLetters.countDocuments()).toBe(0);
   });
 
-  it('are dropped with --yes alone where nobody can be asked', async () => {
+  it('are dropped only with --yes where there is no terminal for a question', async () => {
     const [one, two, three] = [1, 2, 3].map((offset) =>
       letter(order(`d${offset}`, 1), { offset, reason: offset === 3 ? 'unknown_type' : 'malformed' }),
     );

@@ -1,4 +1,4 @@
-/** A store that leaves: erased whole, in every generation, while its neighbours stay as they are; made anew it stays away, until it begins anew. */
+/** A store that leaves is erased in every generation; its neighbours stay. It stays away in rebuilds, until it publishes again. */
 import { setTimeout } from 'node:timers/promises';
 import { BSON, type Db, type Document, type Filter } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -162,7 +162,7 @@ describe('stores erase', () => {
     await allIsRight();
   });
 
-  it('lets nobody in, and keeps of access that nobody is to be let in', async () => {
+  it('refuses its keys, and of access keeps only that they are refused', async () => {
     expect((await service.api.get('/api/order/list', token)).status).toBe(401);
     expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
     for (const rest of ['session:*', 'tokens:*', 'quota:*', 'last-tokens']) {
@@ -199,14 +199,14 @@ describe('stores erase', () => {
     ]);
   });
 
-  it('stays away in read models that are made anew, poison included', async () => {
+  it('stays away in a rebuild, poison included', async () => {
     await json('rebuild', '-e', service.installation.environment);
     expect(await ofGone()).toEqual([]);
     expect((await generationDbs()).length).toBe(3);
     await allIsRight();
   });
 
-  it('begins anew with what is published later, and with nothing of before', async () => {
+  it('begins again with what is published later, and with nothing of before', async () => {
     const { environment } = service.installation;
     const notes = 'Began anew';
     await service.installation.publish([{ ...order('gone', 'new', notes), subject: 'new', sequence: 1 }]);
@@ -250,7 +250,7 @@ describe('stores erase', () => {
   it.each([
     ['a count', { $inc: { 'counts.order': 1 } }],
     ['all that stood there', [{ $project: { store_id: 1 } }]],
-  ])('is known as begun anew after a repair of %s', async (_, damage) => {
+  ])('keeps the time of its erasure after a repair of %s', async (_, damage) => {
     const stamps = (await readModels(service.installation)).collection<Stamp>(STAMPS);
     const erasedAt = async () => (await stamps.findOne({ _id: 'gone' }))?.erased_at;
     const before = await erasedAt();
@@ -260,7 +260,7 @@ describe('stores erase', () => {
     expect(await erasedAt()).toEqual(before);
   });
 
-  it('is whole after a kill, also while the store’s publisher goes on', { timeout: 240_000 }, async () => {
+  it('is complete after a kill, also while the store’s publisher continues', { timeout: 240_000 }, async () => {
     const { installation } = service;
     const { environment } = installation;
     let index = 0;
@@ -277,13 +277,13 @@ describe('stores erase', () => {
     const publishing = (async () => {
       while (!over.signal.aborted) {
         await publish(5);
-        // Four generations apply it beside the erasure: what comes faster than that grows without an end.
+        // Four generations apply it during the erasure: events that come faster would pile up.
         await setTimeout(25);
       }
     })();
     const orders = async (filter: Filter<Document> = {}) =>
       (await readModels(installation)).collection('orders').countDocuments({ store_id: 'busy', ...filter });
-    // Also for a second attempt, beside which it would go on.
+    // Otherwise it would continue during a second attempt.
     onTestFinished(() => over.abort());
     const command = startCommand(installation.env, ['stores', 'erase', 'busy', '--yes', '-e', environment]);
     const ended = command.result.then(({ code, stderr }) => Promise.reject(new Error(`ended with ${code}: ${stderr}`)));
@@ -296,7 +296,7 @@ describe('stores erase', () => {
     await caughtUp(installation);
     expect(await orders({ _id: published as never })).toBe(0);
     await inFirst('stores', 'erase', 'busy', '--yes');
-    await eventually('it begins anew', async () => (await orders()) > 0);
+    await eventually('it begins again', async () => (await orders()) > 0);
     over.abort();
     await publishing;
     await caughtUp(installation);

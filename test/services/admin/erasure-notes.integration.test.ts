@@ -41,7 +41,7 @@ const ordersIn = async (generation: number, store_id = 'gone') => {
 };
 
 describe('an erased store', () => {
-  it('stays away in a rebuild though its publisher’s clock is days ahead, and begins anew though it is days behind', async () => {
+  it('stays away in a rebuild though its publisher’s clock is days ahead, and begins again though it is days behind', async () => {
     const { installation } = service;
     await publish(order('ahead', Date.now() + 3 * DAY_MS), order('now', Date.now()));
     await publish(order('other', Date.now() + 3 * DAY_MS, 'neighbour'));
@@ -50,12 +50,12 @@ describe('an erased store', () => {
     await json('rebuild');
     expect([await ordersIn(2), await ordersIn(2, 'neighbour')]).toEqual([[], ['other']]);
     await publish(order('behind', Date.now() - 3 * DAY_MS));
-    await eventually('it begins anew', async () => (await ordersIn(2)).includes('behind'));
+    await eventually('it begins again', async () => (await ordersIn(2)).includes('behind'));
     await json('rebuild');
     expect(await ordersIn(3)).toEqual(['behind']);
   });
 
-  it('is applied from a log that took the place of the erased one, which an operator is told', async () => {
+  it('is applied from a log that replaced the erased one, and the command says so', async () => {
     const { installation } = service;
     const topic = changesTopic(installation.environment);
     await publish(order('old', Date.now()), order('older', Date.now()));
@@ -71,7 +71,7 @@ describe('an erased store', () => {
     expect(await ordersIn(2)).toEqual(['new', 'newer', 'newest']);
   });
 
-  it('begins anew in a partition that its topic was given later, in rebuilds too', async () => {
+  it('begins again in a partition that its topic was given later, in rebuilds too', async () => {
     const { installation } = service;
     await publish(order('old', Date.now()));
     await caughtUp(installation);
@@ -84,7 +84,7 @@ describe('an erased store', () => {
         () => false,
       ),
     );
-    await eventually('it begins anew', async () => (await ordersIn(1)).includes('moved'));
+    await eventually('it begins again', async () => (await ordersIn(1)).includes('moved'));
     await json('rebuild');
     expect(await ordersIn(2)).toEqual(['moved']);
   });

@@ -30,7 +30,7 @@ describe('the process', () => {
       /^store-data: MongoDB cannot be reached at mongodb:\/\/127\.0\.0\.1:1\/ \(from the environment variables\): [^\n]+\n$/,
     );
     expect(stderr).not.toContain('secret');
-    // The driver would look for a server for 30 s, which nobody at a terminal waits for.
+    // The driver would look for a server for 30 s: too long at a terminal.
     expect(tookMs).toBeLessThan(20_000 + 3 * startMs);
   });
 

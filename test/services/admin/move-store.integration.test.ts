@@ -73,7 +73,7 @@ it('brings every record and deletion, in whatever form their events were publish
   expect(exported.stdout).not.toContain('Vizinha');
 });
 
-it('brings what came meanwhile when it is done again, tells what is no event, and is done by an erasure', async () => {
+it('brings later changes when it is repeated, names messages that are no events, and ends with an erasure', async () => {
   const { env, send } = service.installation;
   await service.apply([{ entity: 'review', storeId: 's1', id: 'late', data: review }]);
   await send(changesTopic(here), [{ key: 's1', value: 'poison' }]);

@@ -43,7 +43,7 @@ describe('a rebuild that would lose events', () => {
     expect(await statesOf(installation, environment)).toEqual(['1 live']);
   });
 
-  it('says that no projector fills it, and goes on when run again', async () => {
+  it('says that no projector fills it, and continues when run again', async () => {
     const environment = await applied(2);
     const { process: command, result } = startCommand(installation.env, ['rebuild', '-e', environment]);
     let said = '';

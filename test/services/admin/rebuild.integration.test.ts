@@ -49,7 +49,7 @@ describe('rebuild', () => {
     expect(rebuilt).toEqual(old);
   });
 
-  it('goes on projecting both, so that a rollback loses nothing', async () => {
+  it('leaves both projected, so that a rollback loses nothing', async () => {
     await installation.publish(more);
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);
@@ -62,7 +62,7 @@ describe('rebuild', () => {
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
   });
 
-  it('drops a generation only when told to, and never the live one', async () => {
+  it('drops a generation only on request, and never the live one', async () => {
     const live = `store-data: generation 2 of ${installation.environment} is live and cannot be dropped\n`;
     await expectRefused(run('generations', 'drop', '2', '--yes'), live);
     await expectRefused(run('generations', 'drop', '1'), '', 2);

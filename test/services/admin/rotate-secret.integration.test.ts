@@ -113,7 +113,7 @@ describe('keys rotate-secret', () => {
     expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([401, 200]);
   });
 
-  it('carries the deadline in the log, so that what is made from it anew has it too', async () => {
+  it('carries the deadline in the log, so that a replay has it too', async () => {
     await event('logged', 1, {
       secret_sha256: [hashSecret('new').toUpperCase(), hashSecret('old')],
       secret_expires_at: { [hashSecret('old')]: '2026-01-01T00:00:00+00:00' },

@@ -1,6 +1,6 @@
 /**
  * Runs `npm run store-data -- …`. What a command does is the same in a process of its own and in that of the test, where it starts
- * without loading everything anew; what a process is besides (signals, ends, arguments as the shell passes them) needs a real one.
+ * without loading everything again; signals, exits and arguments of a shell need a real process.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';

@@ -46,7 +46,7 @@ describe('the servers that a command works on', () => {
     expect(origin).toBe(join(folder, '.local', 'stack.json'));
   });
 
-  it('are never mixed: what is missing beside a given one stays missing, for commands that do not use it', async () => {
+  it('are never mixed: if one is given, the others stay missing, for commands that do not use them', async () => {
     await writeStack(STACK);
     const { config } = await readConnection({ MONGODB_URI: 'mongodb://production' }, [folder]);
     expect([config.kafka.brokers, config.redis.url]).toEqual([[], '']);

@@ -133,7 +133,7 @@ describe('signing-keys', () => {
         );
       }
       const before = answers;
-      await eventually('requests go on', () => answers > before + 20);
+      await eventually('requests continue', () => answers > before + 20);
     } finally {
       ended.abort();
       await asking;

@@ -57,7 +57,7 @@ it('stores show counts the records of the store alone, and says why it is blocke
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
 
-it('keys show tells all of a key but its secrets', async () => {
+it('keys show prints all of a key but its secrets', async () => {
   const key = await json<object>('keys', 'show', KEY);
   const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
   expect(key).toEqual(listed);
@@ -97,7 +97,7 @@ it('sessions list shows those of the store that are live, until they are revoked
   expect(await list('s1')).toHaveLength(1);
 });
 
-it('keys list and show say when a key last obtained a token, or that nobody knows', async () => {
+it('keys list and show say when a key last obtained a token, or that it is unknown', async () => {
   type Shown = { client_id: string; last_token_at: string | null };
   const before = Date.now() - 1_000;
   const [, wrong] = [await service.api.token(KEY, 'secret'), await service.api.askToken('former', 'secret')];

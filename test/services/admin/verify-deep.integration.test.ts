@@ -75,7 +75,7 @@ describe('verify --deep', () => {
     return { code, stderr, ...(JSON.parse(stdout) as Answer) };
   };
 
-  it('finds nothing where all is right, beside a projector at work', async () => {
+  it('finds nothing where all is right, while a projector works', async () => {
     const busy = installation.publish(
       Array.from({ length: 2_000 }, (_, index) => order(`busy${index % 50}`, 1 + Math.floor(index / 50))),
     );

@@ -1,4 +1,4 @@
-/** `verify` finds feed positions that followers would miss, and tells these records again at the end of the feed. */
+/** `verify` finds feed positions that followers would miss, and moves these records to the end of the feed. */
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import {
@@ -65,7 +65,7 @@ const verify = async (storeId: string, ...flags: string[]) => {
 };
 const told = ({ results }: Changes) => results.map(({ id }) => id).toSorted();
 
-it('names each kind of damage, and tells followers that stood before of what it was about', async () => {
+it('names each kind of damage, and gives earlier followers the damaged records again', async () => {
   const token = await tokenOf('s1');
   const customers = ['c1', 'c2', 'c3'].map((id) => aCustomer(id));
   const orders = Array.from({ length: 9 }, (_, index) => order('s1', `o${index}`));
@@ -111,7 +111,7 @@ it('names each kind of damage, and tells followers that stood before of what it 
 
   const after = await stamps.findOne({ _id: 's1' });
   expect(after?.position).toBe((before?.position ?? 0) + 10);
-  // What a restored database, or the projector that gave the last one, gives from there on is told apart.
+  // A new epoch: later positions differ from those of a restored database or of the projector that gave the last one.
   const [last, ...others] = epochsIn(after?.epochs).toReversed();
   expect(last?.from).toBe((before?.position ?? 0) + 1);
   expect(others.toReversed()).toEqual(epochsIn(before?.epochs));

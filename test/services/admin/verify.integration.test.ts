@@ -34,7 +34,7 @@ describe('verify', () => {
     await applyAll(installation);
   });
 
-  it('names what differs and fails, and mends it when told to', async () => {
+  it('names what differs and fails, and repairs it on request', async () => {
     const db = await readModels(installation);
     const nodes = db.collection<RankNode>(RANK_NODES);
     expect((await nodes.findOne({ _id: 'order/s1/0/' }))?.boundaries.length).toBeGreaterThan(1);

@@ -7,7 +7,7 @@ import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 const installation = useInstallation();
 
-it('waits for Kafka, then for MongoDB, and goes on once each is there', async () => {
+it('waits for Kafka, then for MongoDB, and continues once each is there', async () => {
   const { env, config, mongodb: client } = installation;
   const [broker = ''] = config.kafka.brokers;
   const [brokerHost = '', brokerPort] = broker.split(':');

@@ -15,7 +15,7 @@ beforeAll(async () => {
   for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
 });
 
-/** A consumer that does nothing, until it is told to fail. */
+/** A consumer that does nothing until the test lets it fail. */
 function consumer(stopped: () => void) {
   const failure = Promise.withResolvers<never>();
   let isLive = true;
@@ -63,7 +63,7 @@ it('starts while MongoDB changes its primary, and follows once there is one', as
   }
 });
 
-it('stops an environment alone for a mistake on its own Kafka, and goes on with it once that is mended', async () => {
+it('stops only the environment whose own Kafka is misconfigured, and starts it again once that is corrected', async () => {
   const { config, databases } = installation;
   const [common = '', own = ''] = config.environments;
   const running = new Map<string, ReturnType<typeof consumer>>();
@@ -95,7 +95,7 @@ it('stops an environment alone for a mistake on its own Kafka, and goes on with 
     expect([former?.isLive(), ...supervisors.map((one) => one.isLive())]).toEqual([false, true, true]);
     // So that it is looked at soon.
     await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
-    await eventually('it is begun anew', () => running.get(own) !== former);
+    await eventually('it is started again', () => running.get(own) !== former);
     expect(stopped).toEqual([own]);
 
     running.get(common)?.fail(new Error('a mistake on the common servers'));

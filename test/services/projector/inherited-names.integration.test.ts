@@ -13,7 +13,7 @@ const NAMES = ['__proto__', 'constructor', 'toString'];
 
 const service = useQueryService();
 
-it('are stored, found, deleted and told as any other', async () => {
+it('are stored, found, deleted and in the feed like any other', async () => {
   const { installation, api, setKey } = service;
   const topic = changesTopic(installation.environment);
   const publish = async (sequence: number, action: 'changed' | 'deleted') => {

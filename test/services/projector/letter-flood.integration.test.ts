@@ -1,4 +1,4 @@
-/** What a flood of poison costs: the good messages between, and the stores beside. The figures are printed. */
+/** What a flood of poison costs the good messages. The figures are printed. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';

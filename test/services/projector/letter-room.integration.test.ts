@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { LEAST } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 
 const BYTES = 2_000;
 const POISON = 100;
@@ -44,11 +45,14 @@ describe('the room of dead letters', () => {
   };
   const poison = (count: number, text: string) =>
     Array.from({ length: count }, (_, index) => ({ key: 's1', value: `${text} ${index}` }));
-  const campaign = (subject: string, dataschema: string, over: object) => {
-    const dates = { created_at: '2026-11-20T21:15:04Z' };
-    const data = { name: 'Natal', channel: 'email', status: 'draft', ...dates, ...over };
-    return { entity: 'campaign', storeId: 's1', subject, sequence: 1, dataschema, data };
-  };
+  const campaign = (subject: string, over: object) => ({
+    entity: 'campaign',
+    storeId: 's1',
+    subject,
+    sequence: 1,
+    dataschema: '/schemas/campaign/v3',
+    data: { ...LEAST.campaign, ...over },
+  });
 
   it('keeps so many bytes, then places and reasons', async () => {
     await installation.send(topic, poison(POISON, 'no event, and forty characters of it at least'));
@@ -99,31 +103,20 @@ describe('the room of dead letters', () => {
     expect(await letters.countDocuments({ offset: { $gte: POISON }, cut: { $exists: false } })).toBe(5);
   });
 
-  it('is not needed by events of another schema version', async () => {
+  it('is needed by an event of a newer schema version only where that cannot be read', async () => {
     await installation.publish([
-      campaign('m1', '/schemas/campaign/v1', { audience: 'de antes' }),
-      campaign('m2', '/schemas/campaign/v2', { audience: 'de agora' }),
-      campaign('m3', '/schemas/campaign/v3', { audience: 'de amanhã', colour: 'verde' }),
-      campaign('m4', '/schemas/campaign/v3', { name: null, title: 'Páscoa' }),
+      campaign('m1', { audience: 'de amanhã', colour: 'verde' }),
+      campaign('m2', { name: null, title: 'Páscoa' }),
     ]);
     await caughtUp(installation);
-    const db = await readModels(installation);
-    const found = await db
-      .collection<{ _id: string; whole: string }>(COLLECTIONS.campaign)
-      .find({}, { sort: { _id: 1 } })
-      .toArray();
-    expect(found.map(({ whole }) => (JSON.parse(whole) as { audience: string }).audience)).toEqual([
-      'de antes',
-      'de agora',
-      'de amanhã',
-    ]);
+    expect(await idsIn(await readModels(installation), COLLECTIONS.campaign)).toEqual(['s1/m1']);
     expect(await letters.findOne({ reason: 'unknown_schema_version' })).toMatchObject({
       detail: expect.stringMatching(/^dataschema is version 3 and cannot be read as 1.*name/) as string,
     });
     // Counted once the transaction is through, a moment after it can be seen.
     await eventually(
-      'both are counted',
-      async () => (await metric('store_data_events_newer_schema_total', { entity: 'campaign' })) === 2,
+      'it is counted',
+      async () => (await metric('store_data_events_newer_schema_total', { entity: 'campaign' })) === 1,
     );
   });
 });

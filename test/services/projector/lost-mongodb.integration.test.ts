@@ -30,7 +30,7 @@ describe.each([
     }
   };
 
-  it('is filled from the log, and nobody gets back what was taken away', async () => {
+  it('is filled from the log, and no key gets back what it lost', async () => {
     const { api, installation, setKey, apply } = service;
     const { env, environment } = installation;
     await setKey({ clientId: 'kept' });

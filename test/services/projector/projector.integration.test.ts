@@ -17,7 +17,7 @@ describe('projector', () => {
     return db.collection<{ _id: string; [field: string]: unknown }>(collection).findOne({ _id });
   };
 
-  it('tells the group how far it is, for tools that show lag', async () => {
+  it('commits its offsets to the group, for tools that show lag', async () => {
     await installation.publish([orderEvent('lag')]);
     await caughtUp(installation);
     const { config, environment, kafka } = installation;

@@ -102,7 +102,7 @@ describe('two releases with different projections', () => {
     expect(await answering(newApp)).toEqual([]);
   });
 
-  it('the new one takes over after a rebuild, and the old one goes on answering from its own', async () => {
+  it('the new one takes over after a rebuild, and the old one still answers from its own', async () => {
     expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { config, environment } = installation;
@@ -120,16 +120,16 @@ describe('two releases with different projections', () => {
     expect(oldProjector.unreadyReason()).toBeNull();
     expect(await answering(oldApp)).toEqual([`${installation.environment} g1 ${OLD}`]);
     await publish();
-    await comesTo('the new release goes on', newApi, 1, 2);
-    await comesTo('the old release goes on', oldApi, 1, 2);
+    await comesTo('the new release continues', newApi, 1, 2);
+    await comesTo('the old release continues', oldApi, 1, 2);
     expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
   });
 
   it('a rollback leads back to the old one’s, which lost nothing', async () => {
     expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
     await publish();
-    await comesTo('the old release goes on', oldApi, 2, 3);
-    await comesTo('the new release goes on', newApi, 2, 3);
+    await comesTo('the old release continues', oldApi, 2, 3);
+    await comesTo('the new release continues', newApi, 2, 3);
     expect((await readiness(newProjector))[0]).toBe(200);
     expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
   });
@@ -145,7 +145,7 @@ describe('two releases with different projections', () => {
     );
     expect(oldProjector.isLive()).toBe(true);
     await publish();
-    await comesTo('the new release goes on', newApi, 3, 4);
+    await comesTo('the new release continues', newApi, 3, 4);
   });
 });
 
@@ -161,7 +161,7 @@ describe('a new release where one of two environments has its own generation', (
 
   it.each([
     ['is not ready: the other one would no longer be projected', false, /^the live generation of .*-e1 has/],
-    ['is ready beside the release that projects it', true, null],
+    ['is ready while the other release projects it', true, null],
   ])('%s', async (_case, sideBySide, reason) => {
     const { config } = installation;
     projector = await startProjector({ ...config, projector: { ...config.projector, sideBySide } }, silent);

@@ -107,7 +107,7 @@ describe('an intact record batch', () => {
     expect(await stopped()).toEqual([]);
   });
 
-  it('that cannot be read is retried in vain, and skipped by nobody', async () => {
+  it('that cannot be read is retried in vain, and cannot be skipped', async () => {
     const letter = (await letters()).find(({ reason }) => reason === 'unreadable');
     const id = String(letter?.['id']);
     const retried = await runCommand(installation.env, ['dead-letters', 'retry', id]);

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { batched } from '#query/batched.ts';
 
-/** Reads that end when they are told to, in the order in which they began. */
+/** Reads that end when the test says so, in the order in which they began. */
 function heldReads() {
   const begun: string[][] = [];
   const ends: (() => void)[] = [];
@@ -33,7 +33,7 @@ describe('batched reads', () => {
     expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
   });
 
-  it('ask for nothing that nobody waits for any longer', async () => {
+  it('leave out ids whose requests have ended', async () => {
     const { begun, readMany, end } = heldReads();
     const read = batched(readMany, { underWay: 1, ids: 2 });
     const givenUp = new AbortController();

@@ -92,7 +92,7 @@ const refusedFrom = (limit: number, times: number) =>
   Array.from({ length: times }, (_, index) => (index < limit ? 401 : 429));
 
 describe('too many failures', () => {
-  it('are answered 429 slow_down, the right secret too, until the time told is over', async () => {
+  it('are answered 429 slow_down, the right secret too, until Retry-After is over', async () => {
     const limits = { ...LIMITS, windowSeconds: 3, perClientAndAddress: 1 };
     const asked = await start('slow', { limits });
     expect(await asked({ client: 'slow' })).toMatchObject({ status: 401, error: 'invalid_client' });

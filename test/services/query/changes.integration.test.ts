@@ -120,7 +120,7 @@ describe('the entries of an answer', () => {
   });
 });
 
-it('from next a deletion is told only where it came after the walk began', async () => {
+it('from next a deletion is in the feed only if it came after the walk began', async () => {
   const { storeId, token } = await newStore();
   await service.apply([1, 2, 3, 4].map((number) => change(storeId, 'order', number)));
   await service.apply([deletion(storeId, 'order', 2)]);
@@ -267,7 +267,7 @@ describe('a cursor', () => {
 });
 
 describe('after=now', () => {
-  it('answers nothing, and goes on to what changes from then on, deletions too', async () => {
+  it('answers nothing, and continues with later changes, deletions too', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), change(storeId, 'product')]);
     for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
@@ -315,7 +315,7 @@ describe('what is a change', () => {
     });
   });
 
-  it('a deleted store is told, and its other records stay', async () => {
+  it('a deleted store is in the feed, and its other records stay', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'store', 1, { timezone_offset: '+01:00' }), change(storeId, 'order')]);
     const all = await page('/api/changes', token);

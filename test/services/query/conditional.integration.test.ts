@@ -56,7 +56,7 @@ describe('If-None-Match', () => {
     expect(await ask('/api/order/details/?order_id=missing', token, '*')).toBe(404);
   });
 
-  it('tells different questions, stores and states apart', async () => {
+  it('has another tag for each other question, store and state', async () => {
     const tags = await Promise.all(
       [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(tagOf),
     );

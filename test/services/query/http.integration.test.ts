@@ -156,8 +156,8 @@ describe('health', () => {
   });
 });
 
-describe('an exception that nobody expected', () => {
-  it('is a 500 that tells nothing, and a log line that tells all', async () => {
+describe('an unexpected exception', () => {
+  it('is a 500 without details, and a log line with all of them', async () => {
     const { app } = service;
     const { of } = app.services.generations;
     app.services.generations.of = () => {

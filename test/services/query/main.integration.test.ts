@@ -34,7 +34,7 @@ async function started(change?: Record<string, string>) {
 }
 
 describe('the process', () => {
-  it('tells its addresses, serves, and ends in order on SIGTERM', async () => {
+  it('logs its addresses, serves, and ends in order on SIGTERM', async () => {
     const { api, operations, live, ready } = await started();
     expect((await api.call('/health')).status).toBe(200);
     expect([await live(), await ready()]).toEqual([200, 200]);

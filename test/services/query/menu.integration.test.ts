@@ -157,7 +157,7 @@ describe('a menu of some 70 MB', () => {
       expect(headers['content-length']).toBeUndefined();
       expect(headers['etag']).toMatch(/^W\/"/);
     }
-    // Nobody takes anything: what has left fills the buffers of the connection and no more.
+    // The clients read nothing: the buffers of their connections are full.
     await eventually('the streams wait', async () => {
       const seen = responses.map(({ socket }) => socket.bytesRead);
       await sleep(300);
@@ -229,7 +229,7 @@ describe('a menu of some 70 MB', () => {
 });
 
 describe('a menu that is kept', () => {
-  it('is put together anew after every change that it shows, whatever asks at the same moment', async () => {
+  it('is made again after every change that it shows, whatever asks at the same moment', async () => {
     const bearer = await service.tokenOf({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });
     const of = (change: TestChange): TestChange => ({ ...change, storeId: 'kept' });
     await service.apply([

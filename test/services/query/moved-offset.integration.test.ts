@@ -90,7 +90,7 @@ it('is right on the next request, and answers what records say that come after t
   for (const path of PATHS) expect((await ask(path)).text, path).toBe(shifted.get(path)?.text);
 });
 
-it('tells instants exactly again that local time could not, once the offset is another', async () => {
+it('shows instants exactly again that local time could not show, once the offset is another', async () => {
   const instants = ['9999-12-31T22:30:00Z', '9999-12-31T23:59:59-12:00', '0000-01-01T00:30:00+14:00'];
   const order = (id: string, at: string) =>
     anOrder(id, { scheduled_for: at, status_history: [{ status: 'ready', at }], created_at: times.created_at });
@@ -102,7 +102,7 @@ it('tells instants exactly again that local time could not, once the offset is a
       return scheduled_for;
     });
   };
-  // They come while the store is where they are beyond the years that can be told.
+  // They come while the store's offset puts them beyond the years that can be shown.
   await service.apply([store('+03:00'), ...instants.map((at, index) => order(`edge${index}`, at))]);
   expect(await shown()).toEqual(['9999-12-31T23:59:59', '9999-12-31T23:59:59', '0000-01-01T00:00:00']);
   for (const [offset, told] of [

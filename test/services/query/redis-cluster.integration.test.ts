@@ -1,4 +1,4 @@
-/** Redis as a cluster: everything that is decided there works on it, and a master that is killed takes nobody's stores with it but its own. */
+/** Redis as a cluster: everything that is decided there works on it, and a master that is killed takes only its own stores with it. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -109,7 +109,7 @@ it('a node that loads its data holds up none of the others', async () => {
   }
 });
 
-it('any command of a turn tells that another node holds a key', async () => {
+it('any command of a turn finds out that another node holds a key', async () => {
   await connected(async (masters) => {
     const [own, others] = [0, 1].map((shard) => nameOn(shard, (name) => name, 'key'));
     const holder = nodeFor(masters, own ?? '');

@@ -24,7 +24,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** Starts a service, lets something be asked of it, and tells what was logged meanwhile. */
+/** Starts a service and sends it requests. @returns what it logged meanwhile. */
 async function linesOf(percent: string, ask: (url: string) => Promise<unknown>): Promise<Line[]> {
   const lines: Line[] = [];
   const config = readConfig({
@@ -57,7 +57,7 @@ it('is each one but those of /health, unless a sample or none is wanted', async 
   expect(await routesLogged('0')).toEqual([]);
 });
 
-it('the reason of a 503 is told once, however many meet it', async () => {
+it('the reason of a 503 is logged once, however many requests get it', async () => {
   const credentials = Buffer.from('client:secret').toString('base64');
   const headers = {
     authorization: `Basic ${credentials}`,

@@ -71,7 +71,7 @@ it('what was taken away was in the snapshot, and counts before it is restored', 
 describe('an old snapshot', () => {
   afterEach(() => proxy.restore());
 
-  it('lets nobody back in, at any instance, while no projector runs', async () => {
+  it('gives no right back, at any instance, while no projector runs', async () => {
     const before = {
       reconciled: await sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
       repaired: await sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
@@ -97,7 +97,7 @@ describe('an old snapshot', () => {
     expect(await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
   });
 
-  it('lets nobody back in at an instance that starts later', async () => {
+  it('gives no right back at an instance that starts later', async () => {
     const { config } = service.installation;
     await own.kill();
     proxy.freeze();
@@ -108,7 +108,7 @@ describe('an old snapshot', () => {
     expectNobodyWasLetIn(await stop());
   });
 
-  it('lets nobody in while MongoDB cannot be asked, though others have compared it', async () => {
+  it('opens no gate while MongoDB is away, though other instances have reconciled', async () => {
     mongodbProxy.freeze();
     try {
       await own.kill();
@@ -133,12 +133,12 @@ describe('an old snapshot', () => {
       return member[0]?.startsWith('active') === true;
     });
     await own.client.replicaof('NO', 'ONE');
-    await eventually('nobody is let in', () => allIsRight([service, other]));
+    await eventually('the key is refused', () => allIsRight([service, other]));
   });
 });
 
 describe('a replica that was behind', () => {
-  it('lets nobody back in when it takes over', async () => {
+  it('gives no right back when it takes over', async () => {
     const replica = await startRedisProcess();
     try {
       await replica.kill();
@@ -149,7 +149,7 @@ describe('a replica that was behind', () => {
       await proxy.restore();
       await eventually('requests pass', () => allIsRight([other]));
       expectNobodyWasLetIn(await stop());
-      // While it is a replica again nobody is let in at all.
+      // While it is a replica again no request is let in.
       await replica.client.replicaof('127.0.0.1', String(own.port));
       await eventually('the gate closes', async () => (await statusOf(other, 'untouched')) === 503);
       await new Promise((resolve) => setTimeout(resolve, 1_200));
@@ -169,7 +169,7 @@ it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () 
   const reconciled = () => sumOf(both(), 'store_data_redis_reconciliation_seconds_count');
   const before = await reconciled();
   await own.client.flushall();
-  // It is noticed within a second that Redis was emptied; nobody passes then until it is reconciled.
+  // Within a second each gate finds Redis emptied, and lets no request in until it has reconciled.
   await eventually('Redis is reconciled', async () => (await reconciled()) >= before + 2);
   // Tokens of an instance that has not noticed yet are ended.
   await haveLooked(own.client, installation.config.namePrefix);
@@ -196,7 +196,7 @@ it('what could not reach Redis counts before anybody is let in again, while no p
   tokens['session'] = await api.token('untouched', 'secret');
   for (const name of names) expect(await statusOf(other, name)).toBe(200);
 
-  // The same server stays, so that nothing but the marks tells of it.
+  // The same server stays: only the marks show it.
   await proxy.cut();
   const away = { ...env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
   const commands = [

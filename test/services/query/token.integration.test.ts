@@ -245,7 +245,7 @@ describe('400 for a client that is who it says', () => {
   });
 });
 
-it('scopes with a comma between are told about spaces', async () => {
+it('the error for scopes with a comma between names spaces', async () => {
   const { json } = await service.api.askToken('full', 'secret', `${GRANT}&scope=order,menu`);
   expect(json).toMatchObject({
     detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",

@@ -1,4 +1,4 @@
-/** Redis that is there and not fit to decide by: 503 within a second, nobody let in, and back by itself. */
+/** Redis that answers and is unfit to decide: 503 within a second, no request let in, and back by itself. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';

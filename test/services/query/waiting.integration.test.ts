@@ -120,7 +120,7 @@ describe('a request that waits', () => {
     expect(changesIn(await other.answer)).toMatchObject({ results: [], more: false });
   });
 
-  it('tells the offset to which the store moved meanwhile', async () => {
+  it('shows the offset to which the store moved meanwhile', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=3&after=${await end(token)}`);
@@ -226,10 +226,10 @@ describe('a request that waits', () => {
     });
     await eventually('all of them wait', async () => (await waitingNow()) === before + 20);
     for (const socket of sockets) socket.destroy();
-    await eventually('nobody waits', async () => (await waitingNow()) === before);
+    await eventually('no request waits', async () => (await waitingNow()) === before);
   });
 
-  it('is told of what no slice of the log wrote within a second or so', async () => {
+  it('gets what no slice of the log wrote within a second or so', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=30&after=${await end(token)}`);
@@ -242,7 +242,7 @@ describe('a request that waits', () => {
 });
 
 describe('hundreds that wait for one store', () => {
-  it('are all told of a change, and all answered when the service stops', async () => {
+  it('all get a change, and all are answered when the service stops', async () => {
     const { storeId, token } = await newStore();
     const other = await startApp(service.installation.config);
     const { hostname, port } = new URL(other.url);
@@ -267,7 +267,7 @@ describe('hundreds that wait for one store', () => {
     };
     await allWait('');
     await service.apply([order(storeId, 'o1')]);
-    await eventually('all are told', async () => statuses.length === 400, 60_000);
+    await eventually('all have got it', async () => statuses.length === 400, 60_000);
     const { next } = changesIn(await other.api.get('/api/order/changes', token));
     await allWait(`&after=${next}`);
     await other.app.close();
@@ -280,7 +280,7 @@ describe('hundreds that wait for one store', () => {
 describe('a service', () => {
   const answers = ({ api }: RunningApp, token: string) =>
     eventually('it answers', async () => (await api.get('/api/order/changes', token)).status === 200);
-  it('answers 503 at the end of a wait while nobody can say who may pass', async () => {
+  it('answers 503 at the end of a wait while Redis is away', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;
     await using proxy = await startRedisProxy(config.redis.url);

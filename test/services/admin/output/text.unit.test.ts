@@ -8,7 +8,7 @@ describe('text for terminals', () => {
     expect(shortened('abcdef', 4)).toBe('abc…');
   });
 
-  it('tells spans and what is left in few words', () => {
+  it('shows durations and the remaining time', () => {
     expect([0, 999, 1_000, 59_900, 60_000, 3_600_000, 90_000_000].map((ms) => formatDuration(ms))).toEqual([
       '0 ms',
       '999 ms',

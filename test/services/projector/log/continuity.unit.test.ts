@@ -14,7 +14,7 @@ const message = (offset: number, text = `a${offset}`) =>
 describe('continuity', () => {
   const HEADER = Buffer.from('a header');
 
-  describe('beside a batch that cannot be read', () => {
+  describe('with a batch that cannot be read', () => {
     const standIn = (from: number, to: number | null, reason: UnreadableReason = 'corrupt') =>
       Object.assign(message(to ?? from), {
         value: null,

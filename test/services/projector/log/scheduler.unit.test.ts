@@ -77,7 +77,7 @@ describe('a generation that is filled', () => {
     await write(permits);
     const { waited } = await write(permits);
     expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times);
-    // It looks every 20 ms whether it may go on.
+    // It checks every 20 ms whether it may continue.
     expect(waited).toBeLessThan(SLICE_MS * times + 20);
   });
 

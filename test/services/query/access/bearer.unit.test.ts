@@ -8,7 +8,7 @@ it.each([
   ['s3cr3t abc', /^the scheme of the Authorization header must be Bearer: /],
   ['abc', /^the Authorization header has no scheme: Authorization: Bearer /],
   ['Bearer a b', /^what follows Bearer is no token$/],
-])('%s is told as what it is, without a word of it', (header, words) => {
+])('%s is named, and not quoted', (header, words) => {
   const told = bearerMissing(header);
   expect(told).toMatch(words);
   expect(told).not.toMatch(/["\\]|dTpw|abc|s3cr3t/);

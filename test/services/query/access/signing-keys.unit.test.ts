@@ -31,7 +31,7 @@ describe('loadSigningKeys', () => {
     expect((await loadSigningKeys({ ...settings, signingKeysFile })).signing.kid).toBe(jwk.kid);
   });
 
-  it('says how to give keys where there are none', async () => {
+  it('says how to configure keys where there are no keys', async () => {
     await expect(loadSigningKeys(settings)).rejects.toThrow(/SIGNING_KEYS_FILE/);
     await expect(loadSigningKeys({ ...settings, signingKeysFile: '/nowhere' })).rejects.toThrow(/\/nowhere/);
   });

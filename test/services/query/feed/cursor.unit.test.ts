@@ -40,12 +40,12 @@ const startIn = (epochs: Record<string, number>, position: number, over: Partial
 
 describe('a database that was restored', () => {
   const told = { lastDelivered: 98, skipDeletionsUpTo: 7 };
-  it('has all that a cursor was told, as long as the epoch of that goes on or ended later', () => {
+  it('has all that a follower got, if the cursor’s epoch continues or ended later', () => {
     expect(startIn({ own: 1 }, 100)).toEqual(told);
     expect(startIn({ own: 1, next: 101 }, 300)).toEqual(told);
   });
 
-  it('gives the positions that it lost to other changes, deletions too, which are told', () => {
+  it('gives its lost positions to other changes, deletions too, which the follower gets', () => {
     const lost = { skipDeletionsUpTo: 95 };
     for (const [epochs, position] of [
       [{ own: 1 }, 90],
@@ -56,7 +56,7 @@ describe('a database that was restored', () => {
     }
   });
 
-  it('tells everything to who was told it under an epoch that is not known', () => {
+  it('gives everything again to a follower with an unknown epoch', () => {
     expect(startIn({ other: 1 }, 300)).toEqual({ lastDelivered: 0, skipDeletionsUpTo: 0 });
   });
 });

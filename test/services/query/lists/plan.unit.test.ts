@@ -37,7 +37,7 @@ type Row = [what: string, request: object, page: number, known: Known, plan: Lis
 
 const ROWS: Row[] = [
   ['the first page', ORDERS, 1, NONE, ['shared-first-page', 'scan-first-pages']],
-  ['the first page beside an erasure', ORDERS, 1, { redactErased: true }, ['scan-first-pages']],
+  ['the first page during an erasure', ORDERS, 1, { redactErased: true }, ['scan-first-pages']],
   ['the second page', ORDERS, 2, NONE, ['scan-first-pages']],
   ['the first page of a short list', COUPONS, 1, NONE, ['shared-first-page', 'scan-first-pages']],
   ['any page of a short list', COUPONS, DEEP, NONE, ['scan-first-pages']],

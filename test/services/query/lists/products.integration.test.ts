@@ -50,7 +50,7 @@ describe('a store with thousands of products', () => {
     list = await readerOf('many');
   });
 
-  it('is told page by page in the order of its categories, each product once', async () => {
+  it('is listed page by page in the order of its categories, each product once', async () => {
     const seen: string[] = [];
     for (let page = 1; page <= Math.ceil(PRODUCTS / 100) + 1; page += 1) {
       const answer = await list(`?page_size=100&page=${page}`);

@@ -30,7 +30,7 @@ function examples(): [way: string, schema: JsonObject, example: unknown][] {
 }
 
 describe('the OpenAPI document', () => {
-  it('is the one in docs/openapi.json: npm run openapi writes it anew', async () => {
+  it('is the one in docs/openapi.json: npm run openapi writes it again', async () => {
     const committed = await readFile('docs/openapi.json', 'utf8');
     expect(JSON.parse(committed)).toEqual(openApi);
   });

@@ -158,7 +158,7 @@ describe('first pages that are asked for at the same moment', () => {
     );
   });
 
-  it('show nobody else’s records, and a count of their own snapshot, while records come', async () => {
+  it('show no other store’s records, and a count of their own snapshot, while records come', async () => {
     const seen = new Set<number>();
     for (let round = 0; round < 8; round += 1) {
       const applied = service.apply([anOrder(`growing-new${round}`, {}, 'growing')]);

@@ -40,7 +40,7 @@ it('does not believe an untrusted peer', () => {
   expect(addressOf(undefined, '1.1.1.1')).toBeUndefined();
 });
 
-it('takes what is no address for the proxy that sent it, and tells of it once', () => {
+it('takes what is no address for the proxy that sent it, and reports it once', () => {
   const told = vi.fn<(proxy: string) => void>();
   const finding = clientAddresses(['10.0.0.0/8'], told);
   for (const junk of ['unknown', '_hidden', 'for=1.1.1.1', '203.0.113.999', '1.1.1.1:99999999', '[1.1.1.1', ':80']) {

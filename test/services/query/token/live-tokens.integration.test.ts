@@ -82,7 +82,7 @@ it('a session that is revoked makes room at once, and once', async () => {
   expect(await Promise.all(others.map(statusOf))).toEqual([200, 200]);
 });
 
-it('whoever is not let in otherwise learns nothing of it, and takes no place', async () => {
+it('a request that is refused for another reason learns nothing of it, and takes no place', async () => {
   await service.setKey({ clientId: 'asked', scopes: ['order'] });
   const others = async () => [
     (await service.api.askToken('asked', 'wrong')).status,
