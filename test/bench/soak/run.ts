@@ -1,50 +1,52 @@
 /** `npm run soak`: hours of light, mixed load on servers of its own, and whether anything grows meanwhile. */
-import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Option } from 'commander';
+import fc from 'fast-check';
 import { createSimulator } from '#local/simulator/simulator.ts';
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
+import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { type Bench, numberOption, secondsOption } from '../frame.ts';
+import { stream } from '#test/streams.ts';
+import { type Bench, secondsOption } from '../frame.ts';
 import type { Ground } from '../ground.ts';
 import { rounded } from '../median.ts';
-import { serviceProgram } from '../service.ts';
+import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
 import { publishKeys } from '../query/tokens.ts';
 import { say } from '../say.ts';
-import { Client, follow, Tally } from './client.ts';
-import { publishRest } from './events.ts';
-import { lookAtServers, watchService } from './figures.ts';
-import { judge, render, type Sample, type SoakOptions } from './report.ts';
-import { askSteadily } from './requests.ts';
-import { makeAndRevoke } from './revocations.ts';
+import { serviceProgram } from '../service.ts';
+import { askSteadily, Client, FEEDS, follow, makeAndRevoke, Tally } from './clients.ts';
+import { judge, render, type Sample, type ServiceFigures } from './report.ts';
 
-const PARTITIONS = 6;
-const SEED = 1;
-/** Orders that each store has behind it. */
+interface SoakOptions {
+  seconds: number;
+  file: string;
+}
+
+const STORES = 50;
+const REQUESTS_PER_SECOND = 40;
+/** With what belongs to them, about 20 events a second. */
+const ORDERS_PER_MINUTE = 150;
+/** Orders that each store has at the beginning. */
 const HISTORY = 100;
-/** Events that come of one order of the simulator, with what belongs to it. */
-const EVENTS_PER_ORDER = 8;
-/** Of the simulated stores so many have a client that waits, each for one kind. */
-const FOLLOWED = ['order', 'customer', 'product', 'review', 'campaign', 'coupon', 'category', 'option-group'];
 const FILL_LIMIT_MS = 600_000;
+const SAMPLE_SECONDS = 60;
 
-/** Runs it; what it found lies in the file from the first minute on. */
-async function run(ground: Ground, options: SoakOptions): Promise<SoakOptions & { samples: Sample[] }> {
+async function run(ground: Ground, { seconds, file }: SoakOptions): Promise<{ samples: Sample[] }> {
   const { installation, start, folder, cleanup } = ground;
-  const { environment, kafka, env } = installation;
-  const { file, every, seconds } = options;
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, `${JSON.stringify(options)}\n`);
+  const { environment, kafka } = installation;
   const tally = new Tally();
   const simulator = await createSimulator({
-    seed: SEED,
+    seed: 1,
     history: HISTORY,
     kafka,
     environments: [environment],
-    stores: options.stores,
-    ordersPerMinute: (options.eventsPerSecond * 60) / EVENTS_PER_ORDER,
+    stores: STORES,
+    ordersPerMinute: ORDERS_PER_MINUTE,
     onTrouble: (error) => tally.wrong('publishing', describeError(error)),
   });
   cleanup.defer(() => simulator.stop());
@@ -56,47 +58,46 @@ async function run(ground: Ground, options: SoakOptions): Promise<SoakOptions & 
   }
   await simulator.publishHistory(() => undefined);
   await caughtUp(installation, environment, FILL_LIMIT_MS);
-  const ports = ['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL'].map((name) => portOf(env[name]));
   const watches = services.map((service) => {
-    const watch = watchService({ ...service, logFile: join(folder, `${service.name}.log`) }, ports);
+    const watch = watchService({ ...service, logFile: join(folder, `${service.name}.log`) });
     return async () => [service.name, await watch()] as const;
   });
-  const look = async (minute: number): Promise<Sample> => ({
+  const sampleAt = async (minute: number): Promise<Sample> => ({
     minute: rounded(minute, 2),
     load: rounded(loadavg()[0] ?? 0, 1),
     services: Object.fromEntries(await Promise.all(watches.map((watch) => watch()))),
-    ...(await lookAtServers(installation)),
+    ...(await figuresOfServers(installation)),
     ...tally.take(),
   });
 
   const over = new AbortController();
-  const surroundings = { urls: services.slice(1).map(({ url }) => url), tally };
-  const clients = keys.map((key) => new Client(key, surroundings));
+  const urls = services.slice(1).map(({ url }) => url);
+  const clients = keys.map((key) => new Client(key, urls, tally));
   simulator.startTraffic();
-  await look(0);
+  await sampleAt(0);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, '');
   say(`under load for ${seconds} s`);
-  // Everything that clients do, until it is over.
   const load = Promise.all([
     publishRest(installation, storeIds, tally, over.signal),
-    askSteadily(clients, options.requestsPerSecond, over.signal),
-    makeAndRevoke(installation, storeIds, surroundings, over.signal),
-    ...FOLLOWED.map(async (kind, index) => {
-      const client = clients[index];
-      if (client !== undefined) await follow(client, kind, over.signal);
-    }),
+    askSteadily(clients, REQUESTS_PER_SECOND, over.signal),
+    makeAndRevoke(installation, storeIds, urls, tally, over.signal),
+    // Each waits for one kind of records.
+    ...clients.slice(0, FEEDS.length).map((client, index) => follow(client, FEEDS[index] ?? '', over.signal)),
   ]);
   const samples: Sample[] = [];
   const began = performance.now();
   const watch = async () => {
+    const every = Math.min(SAMPLE_SECONDS, seconds);
     for (let next = every; next <= seconds; next += every) {
       await pause(began + next * 1_000 - performance.now(), over.signal);
       try {
-        const sample = await look((performance.now() - began) / 60_000);
+        const sample = await sampleAt((performance.now() - began) / 60_000);
         samples.push(sample);
         await appendFile(file, `${JSON.stringify(sample)}\n`);
         say(lineOf(sample));
       } catch (error) {
-        // Hours of measuring do not end because a server was asked in a bad moment.
+        // A server that does not answer at one moment does not end hours of measuring.
         tally.wrong('a sample', describeError(error));
       }
     }
@@ -104,7 +105,66 @@ async function run(ground: Ground, options: SoakOptions): Promise<SoakOptions & 
   await Promise.race([watch(), load]);
   over.abort();
   await load;
-  return { ...options, samples };
+  return { samples };
+}
+
+const MIB = 2 ** 20;
+const WARNING = 40;
+const ERROR = 50;
+
+/** Watches one process; figures that count begin with the call before. */
+function watchService({ pid, operations, logFile }: { pid: number; operations: string; logFile: string }) {
+  let [at, cpu, logRead] = [performance.now(), 0, 0];
+  return async (): Promise<ServiceFigures> => {
+    const metrics = await (await fetch(`${operations}/metrics`)).text();
+    const [cpuBefore, before] = [cpu, at];
+    [at, cpu] = [performance.now(), await cpuSeconds(pid)];
+    const logged = await text(createReadStream(logFile, { start: logRead }));
+    logRead += Buffer.byteLength(logged);
+    const levels = Array.from(logged.matchAll(/^\{"level":(\d+)/gm), ([, level]) => Number(level));
+    return {
+      rss_mib: rounded(await residentMebibytes(pid), 1),
+      handles: Number(/^nodejs_active_handles_total (\S+)$/m.exec(metrics)?.[1]),
+      descriptors: (await readdir(`/proc/${pid}/fd`)).length,
+      cpu_percent: rounded(((cpu - cpuBefore) / (at - before)) * 100_000, 2),
+      warnings: levels.filter((level) => level === WARNING).length,
+      errors: levels.filter((level) => level >= ERROR).length,
+    };
+  };
+}
+
+async function figuresOfServers({ mongodb, redis }: Installation): Promise<Pick<Sample, 'mongodb' | 'redis'>> {
+  const { connections } = (await mongodb.db('admin').command({ serverStatus: 1 })) as {
+    connections: { current: number };
+  };
+  const info = await redis.info();
+  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+  return {
+    mongodb: { connections: connections.current },
+    redis: { clients: field('connected_clients'), memory_mib: rounded(field('used_memory') / MIB, 2) },
+  };
+}
+
+/** Publishes what the simulator leaves out: a random event every second, moved offsets and deletions among them, of each store in turn. */
+async function publishRest(
+  { publish }: Installation,
+  storeIds: readonly string[],
+  tally: Tally,
+  over: AbortSignal,
+): Promise<void> {
+  // A store whose record is deleted has no info to ask for.
+  const kept = fc
+    .sample(stream, 10)
+    .flat()
+    .filter(({ entity, action }) => entity !== 'store' || action !== 'deleted');
+  for (let turn = 0; await pause(1_000, over); turn += 1) {
+    const [event, storeId = ''] = [kept[turn % kept.length], storeIds[turn % storeIds.length]];
+    if (event === undefined) return;
+    const subject = event.entity === 'store' ? storeId : event.subject;
+    await publish([{ ...event, storeId, subject, sequence: Date.now() }]).catch((error: unknown) =>
+      tally.wrong('publishing', describeError(error)),
+    );
+  }
 }
 
 function lineOf({ minute, services, answers, wrong, refused }: Sample): string {
@@ -113,26 +173,17 @@ function lineOf({ minute, services, answers, wrong, refused }: Sample): string {
     ([name, { rss_mib: rss, descriptors, cpu_percent: cpu }]) =>
       `${name} ${rss} MiB ${descriptors} descriptors ${cpu} %`,
   );
-  return `${minute} min: ${each.join(', ')}; ${asked} answers, list p99 ${answers['list']?.p99_ms} ms; wrong ${JSON.stringify(wrong)}, refused ${JSON.stringify(refused)}`;
+  return `${minute} min: ${each.join(', ')}; ${asked} answers, list p99 ${answers['list']?.p99_ms} ms; wrong ${JSON.stringify(wrong)}, refused ${refused}`;
 }
 
-/** Of an address with or without a scheme. */
-function portOf(address = ''): number {
-  return Number(/:(\d+)(?=[,/]|$)/.exec(address)?.[1]);
-}
-
-export const soakBench: Bench<SoakOptions, SoakOptions & { samples: Sample[] }> = {
+export const soakBench: Bench<SoakOptions, { samples: Sample[] }> = {
   name: 'soak',
   description: 'A light, mixed load for hours: memory, handles, connections, latency, and a verdict.',
   options: [
     secondsOption(7_200),
-    numberOption('stores', 'stores at work', 50),
-    numberOption('events-per-second', 'events of all stores, about', 20),
-    numberOption('requests-per-second', 'requests of all clients', 40),
-    numberOption('every', 'seconds between two samples', 60),
     new Option('--file <path>', 'where each sample is a line of JSON').default('.local/soak.jsonl'),
   ],
-  // As in production, where benchmarks are patient otherwise.
+  // As in production, where other benchmarks are patient.
   settings: {
     QUOTA_REQUESTS: '',
     TOKEN_LIFETIME_SECONDS: '',
@@ -141,7 +192,7 @@ export const soakBench: Bench<SoakOptions, SoakOptions & { samples: Sample[] }> 
     OVERLOAD_LATENCY_MS: '',
     KAFKA_SESSION_TIMEOUT_MS: '',
   },
-  partitions: PARTITIONS,
+  partitions: 6,
   run,
   render,
   holds: ({ samples }) => {
