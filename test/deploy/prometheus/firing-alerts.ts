@@ -1,19 +1,14 @@
-/** Which alerts would fire if what services measure now went on for an hour: promtool runs our rules over it. */
-import { readFile } from 'node:fs/promises';
+/** Which alerts would fire if what services measure stayed the same for an hour: promtool runs our rules over it. */
 import type { Registry } from 'prom-client';
-import { parse } from 'yaml';
-import { findPromtool, RULES, runRules } from './tools.ts';
+import { alerts, findPromtool, runRules } from './tools.ts';
 
 const JOBS = ['store-data-projector', 'store-data-query'] as const;
 const SAMPLE = /^(?<name>\w+)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
 
-/** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` where there is none. */
+/** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` without promtool. */
 export async function firingAlerts(registries: readonly (Registry | undefined)[]): Promise<string | null> {
-  const promtool = await findPromtool(process.env);
-  if ('missing' in promtool) {
-    process.stderr.write(`alerts are not tried: ${promtool.missing}\n`);
-    return null;
-  }
+  const promtool = await findPromtool();
+  if (promtool === null) return null;
   const series = await Promise.all(
     JOBS.map(async (job, index) => {
       const labels = `job="${job}",instance="i"`;
@@ -21,18 +16,11 @@ export async function firingAlerts(registries: readonly (Registry | undefined)[]
       return [{ series: `up{${labels}}`, values: '1x60' }, ...seriesOf(text, labels)];
     }),
   );
-  const { groups } = parse(await readFile(RULES, 'utf8')) as {
-    groups: { rules: ({ alert: string } | { record: string })[] }[];
-  };
-  const alert_rule_test = groups
-    .flatMap(({ rules }) => rules)
-    .filter((rule) => 'alert' in rule)
-    .map(({ alert }) => ({ eval_time: '1h', alertname: alert, exp_alerts: [] }));
-  const tests = [{ interval: '1m', input_series: series.flat(), alert_rule_test }];
-  return runRules(promtool.file, tests);
+  const alert_rule_test = alerts.map(({ alert }) => ({ eval_time: '1h', alertname: alert, exp_alerts: [] }));
+  return runRules(promtool, [{ interval: '1m', input_series: series.flat(), alert_rule_test }]);
 }
 
-/** Times since 1970 go on with the clock of the test, which begins at 0. */
+/** Times since 1970 rise with the clock of the test, which begins at 0. */
 function seriesOf(text: string, labels: string): { series: string; values: string }[] {
   return text.split('\n').flatMap((line) => {
     const { name = '', labels: own = '', value = '' } = SAMPLE.exec(line)?.groups ?? {};

@@ -1,70 +1,41 @@
-/**
- * Prometheus' promtool, which tests alerting rules: the one of the PATH, else out of Debian's package, kept in the cache. apt gets
- * lists of its own, so that neither root nor an `apt-get update` is needed; what it fetches is signed.
- */
+/** The alerting rules, and Prometheus' promtool, which tests them: the one of the PATH, else out of Debian's package. */
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
+import { findOnPath } from '#local/stack/program.ts';
 import { describeError } from '#shared/errors.ts';
-import { cacheFolder } from '../../../deploy/local/stack/fetch.ts';
-import { findOnPath } from '../../../deploy/local/stack/program.ts';
+import { debianPackages } from '#test/debian-packages.ts';
 
-const run = promisify(execFile);
+export interface Rule {
+  alert: string;
+  expr: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
 
-const FETCH_MS = 120_000;
+const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
+const { groups } = parse(readFileSync(RULES, 'utf8')) as {
+  groups: { rules: (Rule | { record: string; expr: string })[] }[];
+};
+const rules = groups.flatMap((group) => group.rules);
+export const alerts = rules.filter((rule) => 'alert' in rule);
+export const recordings = rules.filter((rule) => 'record' in rule);
 
-/** The file of the program, or why there is none. */
-export type Tool = { file: string } | { missing: string };
-
-/** Finds it, or fetches it. */
-export async function findPromtool(env: NodeJS.ProcessEnv): Promise<Tool> {
-  const name = 'promtool';
-  const installed = findOnPath(name, env);
-  if (installed !== undefined) return { file: installed };
-  const cache = cacheFolder(env);
-  const file = join(cache, name);
-  if (await isThere(file)) return { file };
-  const staging = join(cache, `.fetching-${name}-${randomUUID()}`);
+/** Finds or fetches promtool. @returns its file; `null` where it is not to be had, which is said. */
+export async function findPromtool(): Promise<string | null> {
+  const installed = findOnPath('promtool', process.env);
+  if (installed !== undefined) return installed;
   try {
-    await mkdir(join(staging, 'lists', 'partial'), { recursive: true });
-    await rename(join(await fetchPrograms(staging), name), file);
-    return { file };
+    return join(await debianPackages(['prometheus']), 'usr', 'bin', 'promtool');
   } catch (error) {
-    return { missing: `no ${name}, and Debian's package prometheus cannot be had: ${describeError(error)}` };
-  } finally {
-    await rm(staging, { recursive: true, force: true });
+    process.stderr.write(`alerts are not tried without promtool: ${describeError(error)}\n`);
+    return null;
   }
 }
-
-async function fetchPrograms(staging: string): Promise<string> {
-  const settings = {
-    'Dir::State::Lists': join(staging, 'lists'),
-    'Dir::Cache': join(staging, 'cache'),
-    'APT::Sandbox::User': 'root',
-    'Acquire::Languages': 'none',
-    'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled': 'false',
-  };
-  const options = Object.entries(settings).map(([name, value]) => `--option=${name}=${value}`);
-  const inStaging = { cwd: staging, timeout: FETCH_MS };
-  await run('apt-get', [...options, '--quiet', 'update'], inStaging);
-  await run('apt-get', [...options, '--quiet', 'download', 'prometheus'], inStaging);
-  const archive = (await readdir(staging)).find((name) => name.endsWith('.deb')) ?? '';
-  await run('dpkg-deb', ['--extract', archive, 'unpacked'], inStaging);
-  return join(staging, 'unpacked', 'usr', 'bin');
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
-}
-
-export const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
 
 /** Lets promtool run tests of our rules. @returns what it says of those that fail; empty where none does. */
 export async function runRules(promtool: string, tests: readonly object[]): Promise<string> {
@@ -73,7 +44,7 @@ export async function runRules(promtool: string, tests: readonly object[]): Prom
   try {
     const content = { rule_files: [RULES], evaluation_interval: '1m', tests };
     await writeFile(file, stringify(content, { aliasDuplicateObjects: false }));
-    await run(promtool, ['test', 'rules', file]);
+    await promisify(execFile)(promtool, ['test', 'rules', file]);
     return '';
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

@@ -1,8 +1,8 @@
 /** The API server of Kubernetes for one test, with an etcd and without anything that would run what it is given. */
 import { execFile } from 'node:child_process';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -11,11 +11,11 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { freePorts } from '#local/stack/program.ts';
+import { debianPackages } from '#test/debian-packages.ts';
 import { eventually } from '#test/installation.ts';
 import { makeHome } from './home.ts';
 import { makeServer } from './server.ts';
 
-const run = promisify(execFile);
 /** A module whose only purpose is to name the program and all that it is made of. */
 const MODULE = join(import.meta.dirname, '../../deploy/helm/api-server');
 const VERSION = '1.36.0';
@@ -33,34 +33,21 @@ export interface ApiServer {
 
 /** The programs, built and fetched if need be and kept in the cache. Rejects with the reason when they are not to be had. */
 export async function findApiServer(): Promise<{ apiServer: string; etcd: string }> {
-  const cache = cacheFolder(process.env);
-  const apiServer = join(cache, `kube-apiserver-${VERSION}`);
-  const folder = join(cache, 'etcd-of-debian');
-  await mkdir(cache, { recursive: true });
-  const staging = await mkdtemp(join(cache, '.fetching-kubernetes-'));
-  try {
-    if (!existsSync(folder)) {
-      await run('apt-get', ['download', 'etcd-server'], { cwd: staging });
-      await run('/bin/sh', ['-c', 'dpkg -x etcd-server_*.deb etcd'], { cwd: staging });
-      await rename(join(staging, 'etcd'), folder);
-    }
-    if (!existsSync(apiServer)) {
-      process.stderr.write('building the API server of Kubernetes, once: many minutes\n');
-      const built = join(staging, 'kube-apiserver');
-      // Helm asks which release it is.
-      const flags = `-X k8s.io/component-base/version.gitVersion=v${VERSION}`;
-      const program = 'k8s.io/kubernetes/cmd/kube-apiserver';
-      const args = ['build', '-mod=readonly', '-ldflags', flags, '-o', built, program];
-      await run('go', args, { cwd: MODULE, timeout: BUILD_MS });
-      await rename(built, apiServer);
-    }
-  } finally {
-    await rm(staging, { recursive: true, force: true });
+  const etcd = join(await debianPackages(['etcd-server']), 'usr', 'bin', 'etcd');
+  const apiServer = join(cacheFolder(process.env), `kube-apiserver-${VERSION}`);
+  if (!existsSync(apiServer)) {
+    process.stderr.write('building the API server of Kubernetes, once: many minutes\n');
+    const built = `${apiServer}.${randomUUID()}`;
+    // Helm asks which release it is.
+    const flags = `-X k8s.io/component-base/version.gitVersion=v${VERSION}`;
+    const args = ['build', '-mod=readonly', '-ldflags', flags, '-o', built, 'k8s.io/kubernetes/cmd/kube-apiserver'];
+    await promisify(execFile)('go', args, { cwd: MODULE, timeout: BUILD_MS });
+    await rename(built, apiServer);
   }
-  return { apiServer, etcd: join(folder, 'usr', 'bin', 'etcd') };
+  return { apiServer, etcd };
 }
 
-/** Starts it; whoever has the token may do everything. */
+/** Starts it; the token allows everything. */
 export async function startApiServer(programs: { apiServer: string; etcd: string }): Promise<ApiServer> {
   const home = await makeHome();
   const [port = 0, clients = 0, peers = 0] = await freePorts(3);

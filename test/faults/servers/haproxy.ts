@@ -1,18 +1,13 @@
-/** HAProxy as deploy/haproxy sets it up, but for the names of Docker: the query services behind it are told to it one by one. */
-import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+/** HAProxy as deploy/haproxy sets it up, but for the names of Docker: query services are added to it one by one. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
-import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath, freePorts } from '#local/stack/program.ts';
 import { type Command, startGuarded } from '#local/stack/process.ts';
+import { debianPackages } from '#test/debian-packages.ts';
 import { eventually } from '#test/installation.ts';
 import { makeHome } from './home.ts';
-
-const run = promisify(execFile);
 
 /** Where a query service answers clients, and where it says whether it is ready. */
 export interface Backend {
@@ -32,7 +27,7 @@ export interface Haproxy {
 const CONFIGURATION = new URL('../../../deploy/haproxy/haproxy.cfg', import.meta.url);
 const PLACES = 10;
 
-/** Starts it with nobody behind it. */
+/** Starts it without a query service. */
 export async function startHaproxy(): Promise<Haproxy> {
   const home = await makeHome();
   const [port = 0] = await freePorts(1);
@@ -89,7 +84,7 @@ function withoutDocker(configuration: string, port: number, socket: string): str
   const replaced = [
     [/^global$/m, `global\n    stats socket ${socket} level admin`],
     [/^resolvers docker\n(?: .*\n)*/m, ''],
-    // Whoever is slow to say that it is ready has not ended: machines are busy.
+    // A service that is slow to say that it is ready has not ended: machines are busy.
     [/^( *)mode http$/m, '$1mode http\n$1timeout check 30s'],
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/ init-addr \S+ resolvers docker/, ''],
@@ -107,35 +102,11 @@ async function ask(socket: string, commands: string): Promise<string> {
   return text(connection);
 }
 
-/** The program of the PATH, or the package of this Debian or Ubuntu, unpacked into the cache: that needs no root. */
+/** The program of the PATH, or the package of this Debian or Ubuntu. */
 async function findHaproxy(): Promise<Omit<Command, 'args'>> {
   const installed = findOnPath('haproxy', { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` });
   if (installed !== undefined) return { file: installed };
-  const folder = join(cacheFolder(process.env), 'haproxy');
-  const file = join(folder, 'usr/sbin/haproxy');
-  const isThere = await readFile(join(folder, 'whole')).then(Boolean, () => false);
-  if (!isThere) await fetchHaproxy(folder);
-  const { stdout: triplet } = await run('dpkg-architecture', ['-qDEB_HOST_MULTIARCH']).catch(() => ({
-    stdout: 'x86_64-linux-gnu',
-  }));
-  return { file, env: { LD_LIBRARY_PATH: join(folder, 'usr/lib', triplet.trim()) } };
-}
-
-/** Fetches the package and those that it needs and that are not installed; apt checks whether they are what they say. */
-async function fetchHaproxy(folder: string): Promise<void> {
-  const staging = `${folder}.${randomUUID()}`;
-  await mkdir(staging, { recursive: true });
-  try {
-    const asked = ['install', '--print-uris', '-qq', '--no-install-recommends', 'haproxy'];
-    const { stdout } = await run('apt-get', asked);
-    const names = [...stdout.matchAll(/^'[^']*' ([^_]+)_/gm)].map(([, name = '']) => name);
-    await run('apt-get', ['download', '-qq', ...names], { cwd: staging });
-    await run('sh', ['-c', 'for file in *.deb; do dpkg-deb -x "$file" .; done'], { cwd: staging });
-    await writeFile(join(staging, 'whole'), '');
-    await rename(staging, folder);
-  } catch (error) {
-    throw new Error('HAProxy is not installed, and could not be fetched', { cause: error });
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
+  const folder = await debianPackages(['haproxy'], { missing: true });
+  const LD_LIBRARY_PATH = join(folder, 'usr', 'lib', 'x86_64-linux-gnu');
+  return { file: join(folder, 'usr', 'sbin', 'haproxy'), env: { LD_LIBRARY_PATH } };
 }
