@@ -23,6 +23,8 @@ const ALL = '/api/changes?kinds=order&kinds=customer&kinds=review&records=whole&
 describe('followers', () => {
   const service = useQueryService();
   let followers: Follower[];
+  let following: Promise<unknown>;
+  const over = new AbortController();
   let token: string;
   const stream = new AdversarialStream(STORE, 1, [...KINDS]);
   const { newest } = stream;
@@ -33,11 +35,13 @@ describe('followers', () => {
     token = await service.tokenOf({ clientId: 'follower', storeId: STORE });
     const feeds = [...KINDS.map((kind) => `/api/${kind}/changes?page_size=7`), ALL];
     followers = feeds.map((feed) => new Follower(service.api, token, feed));
-    // Who begins to follow is not told what was deleted before.
+    following = Promise.all(followers.map((follower) => follower.followUntil(over.signal)));
+    // A follower does not get deletions from before its first answer.
     await eventually('all follow', () => followers.every(({ answers }) => answers > 0));
   });
   afterAll(async () => {
-    await Promise.all((followers ?? []).map((follower) => follower.stop()));
+    over.abort();
+    await following;
   });
 
   const installation = () => service.installation;

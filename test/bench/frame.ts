@@ -2,11 +2,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { MongoClient } from 'mongodb';
 import { format, resolveConfig } from 'prettier';
 import { replaceSection } from '#admin/documents/documents.ts';
 import { stopRequested, type StopRequest } from '#local/start/signals.ts';
+import { wholeNumber } from '#test/options.ts';
 import { type Ground, layGround } from './ground.ts';
 import { rounded } from './median.ts';
 
@@ -126,13 +127,7 @@ async function writeSection(name: string, markdown: string): Promise<void> {
 
 /** An option that takes a whole number. */
 export function numberOption(name: string, meaning: string, usual: number, least = 1): Option {
-  return new Option(`--${name} <number>`, meaning)
-    .argParser((text) => {
-      const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-      if (value >= least) return value;
-      throw new InvalidArgumentError(`It must be a whole number from ${least}.`);
-    })
-    .default(usual);
+  return new Option(`--${name} <number>`, meaning).argParser(wholeNumber(least)).default(usual);
 }
 
 export const connectionsOption = (): Option => numberOption('connections', 'connections that ask at the same time', 20);

@@ -25,14 +25,16 @@ def before_load_schema(context, raw_schema):
 
 
 @schemathesis.hook
-def map_query(context, query):
+def before_call(context, case, kwargs):
     """A lower bound that is not after the upper one: JSON Schema cannot compare two parameters."""
+    query = case.query or {}
     for lower, upper in RANGES:
-        bounds = [(query or {}).get(name) for name in (lower, upper)]
+        bounds = [query.get(name) for name in (lower, upper)]
         if all(isinstance(bound, str) for bound in bounds):
             query[lower], query[upper] = sorted(bounds)
-    # A cursor that could be one is the one that this feed gave: another is refused, and one from the end would wait.
-    after = (query or {}).get("after")
+    # A cursor that could be one is the one that this feed gave for its default kinds and records: another is refused, or would wait.
+    after = query.get("after")
     if isinstance(after, str) and CURSOR.fullmatch(after):
-        query["after"] = KNOWN_CURSORS[context.operation.path]
-    return query
+        query["after"] = KNOWN_CURSORS[case.operation.path]
+        if "kinds" in query or "records" in query:
+            del query["after"]

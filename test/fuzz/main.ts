@@ -1,44 +1,57 @@
 /**
  * `npm run test:fuzz`: schemathesis against the whole system, with all its checks: no 5xx, no answer outside of its schema, no wrong
- * status, header or content type, nothing invalid accepted, nothing valid refused, nothing told without a token.
+ * status, header or content type, nothing invalid accepted, nothing valid refused, no data without a token.
  */
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { cacheFolder } from '#local/stack/fetch.ts';
+import type { StackFile } from '#local/start/files.ts';
 import { createApiClient } from '#test/api-client.ts';
-import { installSchemathesis } from './install.ts';
-import { knownCursors, knownIds } from './known-ids.ts';
-import { type FuzzOptions, readOptions } from './options.ts';
-import { startSystem, type System } from './system.ts';
+import { openApi } from '#test/documented.ts';
+import { startIn } from '#test/local-processes.ts';
+import { wholeNumber } from '#test/options.ts';
+import { installPythonPackages } from '#test/python-packages.ts';
 
 const KEPT = join(import.meta.dirname, '../../.local/fuzz');
+/** Answers are to be right here; other tests check that they come in time. */
+const PATIENCE = {
+  MONGODB_READ_TIMEOUT_MS: '60000',
+  REDIS_COMMAND_TIMEOUT_MS: '10000',
+  TOKEN_LIFETIME_SECONDS: '86400',
+};
 
-const options = readOptions(process.argv.slice(2));
-if ('exitCode' in options) process.exit(options.exitCode);
+const { seed, seconds } = new Command('npm run test:fuzz --')
+  .description('Starts the whole system and lets schemathesis ask it whatever the OpenAPI document allows, and more.')
+  .option('--seed <n>', 'repeats a run', wholeNumber(0, 2 ** 32 - 1), randomInt(2 ** 32))
+  .option('--seconds <n>', 'how long to ask', wholeNumber(1, 86_400), 120)
+  .parse()
+  .opts<{ seed: number; seconds: number }>();
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-const packages = await installSchemathesis(cacheFolder(process.env), say);
+const requirements = join(import.meta.dirname, 'requirements.txt');
+const packages = await installPythonPackages({ name: 'schemathesis', requirements }, cacheFolder(process.env), say);
 const folder = await mkdtemp(join(tmpdir(), 'store-data-fuzz-'));
+Object.assign(process.env, PATIENCE);
+say('starting the system');
+const system = startIn(folder, ...'--no-traffic --stores 1 --history 60 --quota 1000000000'.split(' '));
 try {
-  say('starting the system');
-  const system = await startSystem(folder);
-  try {
-    const code = await ask(options, packages, system);
-    if (code !== 0) await keep(options);
-    process.exitCode = code;
-  } finally {
-    await system.stop();
-  }
+  const code = await ask(await system.ready());
+  if (code !== 0) await keepLog();
+  process.exitCode = code;
 } finally {
+  system.process.kill('SIGTERM');
+  await system.ended;
   await rm(folder, { recursive: true, force: true });
 }
 
 /** Answers the exit code. */
-async function ask({ seed, seconds }: FuzzOptions, packages: string, system: System): Promise<number> {
-  const { url, key } = system;
+async function ask({ query_url: url, keys: [key] }: StackFile): Promise<number> {
+  if (key === undefined) throw new Error('the system has no key');
   const token = await createApiClient(url).token(key.client_id, key.client_secret);
   say(`asking for about ${seconds} s with seed ${seed}`);
   const child = spawn(
@@ -64,8 +77,7 @@ async function ask({ seed, seconds }: FuzzOptions, packages: string, system: Sys
         FUZZ_CLIENT_ID: key.client_id,
         FUZZ_CLIENT_SECRET: key.client_secret,
         FUZZ_TOKEN: token,
-        FUZZ_IDS: JSON.stringify(await knownIds(system, token)),
-        FUZZ_CURSORS: JSON.stringify(await knownCursors(system, token)),
+        ...(await knownValues(url, token)),
       },
       stdio: 'inherit',
     },
@@ -74,8 +86,33 @@ async function ask({ seed, seconds }: FuzzOptions, packages: string, system: Sys
   return code ?? 1;
 }
 
-/** What helps to find the cause of a failure. */
-async function keep({ seed, seconds }: FuzzOptions): Promise<void> {
+interface Linking {
+  links?: Record<string, { parameters: Record<string, string> }>;
+}
+
+/**
+ * Values of parameters with which something is found: the id of the first record of every list whose answer links to other operations, by
+ * the parameter that takes it, and a cursor from the middle of every change feed, by its path, so that no request waits.
+ */
+async function knownValues(url: string, token: string): Promise<Record<string, string>> {
+  const ids: Record<string, string> = {};
+  const cursors: Record<string, string> = {};
+  const read = async <T>(path: string) =>
+    (await (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).json()) as T;
+  for (const [path, { get }] of Object.entries(openApi.paths)) {
+    if (path.endsWith('/changes')) cursors[path] = (await read<{ next: string }>(`${path}?page_size=1`)).next;
+    const links = Object.values((get?.responses['200'] as Linking | undefined)?.links ?? {});
+    if (links.length === 0) continue;
+    const [first] = (await read<{ results: { id: string }[] }>(path)).results;
+    for (const name of links.flatMap(({ parameters }) => Object.keys(parameters))) {
+      if (first !== undefined) ids[name] ??= first.id;
+    }
+  }
+  return { FUZZ_IDS: JSON.stringify(ids), FUZZ_CURSORS: JSON.stringify(cursors) };
+}
+
+/** Keeps what helps to find the cause of a failure. */
+async function keepLog(): Promise<void> {
   await mkdir(KEPT, { recursive: true });
   const log = join(KEPT, `seed-${seed}.query.log`);
   await copyFile(join(folder, 'logs', 'query.log'), log);

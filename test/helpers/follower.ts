@@ -1,64 +1,69 @@
-/**
- * A client that follows a feed and keeps a copy: it takes in each answer, stores `next`, and goes on from there, whatever fails in
- * between.
- */
+/** A client that follows a feed and keeps a copy: it takes in each answer, keeps `next`, and continues from there, whatever fails meanwhile. */
+import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from './api-client.ts';
 
+type Fields = Record<string, unknown>;
+
 export interface Changes {
-  results: { kind: string; id: string; deleted: boolean; record: Record<string, unknown> | null }[];
+  results: { kind: string; id: string; deleted: boolean; record: Fields | null }[];
+  timezone_offset: string;
   next: string;
   more: boolean;
 }
 
 export class Follower {
-  /** What it believes to be there, by kind and id. */
-  readonly copy = new Map<string, Record<string, unknown>>();
-  /** Of which a deletion was told. */
+  /** The records that it knows, by kind and id. */
+  readonly copy = new Map<string, Fields>();
+  /** Records of which it received a deletion. */
   readonly deleted = new Set<string>();
-  next: string | null = null;
   answers = 0;
+  #next: string | null = null;
   readonly #api: ApiClient;
   readonly #token: string;
   readonly #feed: string;
-  #stopped = false;
-  #running: Promise<void>;
+  readonly #kept: (record: Fields, page: Changes) => Fields;
 
-  /** Begins to follow. @param feed its path and parameters, but for `after` and `wait`. */
-  constructor(api: ApiClient, token: string, feed: string) {
+  /** @param feed its path and parameters, but for `after` and `wait`. @param kept what is kept of a record. */
+  constructor(
+    api: ApiClient,
+    token: string,
+    feed: string,
+    kept: (record: Fields, page: Changes) => Fields = (one) => one,
+  ) {
     this.#api = api;
     this.#token = token;
     this.#feed = feed;
-    this.#running = this.#run();
+    this.#kept = kept;
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stopped) {
-      const after = this.next === null ? '' : `&after=${this.next}`;
-      const path = `${this.#feed}&wait=1${after}`;
-      const answer = await this.#api.get(path, this.#token);
-      if (answer.status !== 200) {
-        if (answer.status !== 503) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+  /** Takes in what there is, page by page. */
+  async follow(wait = ''): Promise<void> {
+    for (;;) {
+      const path = `${this.#feed}${wait}${this.#next === null ? '' : `&after=${this.#next}`}`;
+      const { status, text, json } = await this.#api.get(path, this.#token);
+      if (status === 503) {
         await sleep(100);
         continue;
       }
-      const page = answer.json as Changes;
-      for (const { kind, id, record } of page.results) {
-        const name = `${kind}/${id}`;
+      if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);
+      const page = json as Changes;
+      const changes = page.results.map(({ kind, id, record }) => ({ name: `${kind}/${id}`, record }));
+      deepStrictEqual(new Set(changes.map(({ name }) => name)).size, changes.length, `${path} has one twice`);
+      for (const { name, record } of changes) {
         if (record === null) {
           this.copy.delete(name);
           this.deleted.add(name);
-        } else {
-          this.copy.set(name, record);
-        }
+        } else this.copy.set(name, this.#kept(record, page));
       }
-      this.next = page.next;
+      this.#next = page.next;
       this.answers += 1;
+      if (!page.more) return;
     }
+  }
+
+  /** Follows and waits for changes until the signal is aborted. */
+  async followUntil(over: AbortSignal): Promise<void> {
+    while (!over.aborted) await this.follow('&wait=1');
   }
 }

@@ -1,6 +1,7 @@
 /** `npm run simulation`: runs histories of the simulated world for some seconds, or replays one. */
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { wholeNumber } from '#test/options.ts';
 import { simulate } from './simulate.ts';
 import { runHistory } from './world.ts';
 
@@ -10,10 +11,10 @@ const { seed, trace, seconds, from, shrink } = new Command('npm run simulation -
   .description(
     'Runs the core of the projector in a simulated world, in which things fail at random. Exits with 1 when a promise is broken.',
   )
-  .option('--seconds <n>', 'seconds of processor time', wholeTo(86_400), 20)
-  .option('--from <seed>', 'the seed of the first history; each further one has the next', wholeTo(MAX_SEED))
+  .option('--seconds <n>', 'seconds of processor time', wholeNumber(0, 86_400), 20)
+  .option('--from <seed>', 'the seed of the first history; each further one has the next', wholeNumber(0, MAX_SEED))
   .option('--no-shrink', 'do not make a history that breaks a promise shorter')
-  .option('--seed <n>', 'replays the history of this seed alone', wholeTo(MAX_SEED))
+  .option('--seed <n>', 'replays the history of this seed alone', wholeNumber(0, MAX_SEED))
   .option('--trace', 'with --seed: prints what happens in it', false)
   .parse()
   .opts<{ seed?: number; trace: boolean; seconds: number; from?: number; shrink: boolean }>();
@@ -35,12 +36,4 @@ if (seed !== undefined) {
   for (const line of broken ?? []) say(line);
   say(summary);
   process.exitCode = broken === null ? 0 : 1;
-}
-
-function wholeTo(most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-    if (value <= most) return value;
-    throw new InvalidArgumentError(`It must be a whole number of at most ${most}.`);
-  };
 }

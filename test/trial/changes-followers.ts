@@ -5,83 +5,32 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '#test/api-client.ts';
+import { Follower } from '#test/follower.ts';
 import type { Model } from '#test/model.ts';
 import { STREAM_STORES } from '#test/streams.ts';
 
-const ALL = { page_size: 100 };
-
 const WHOLE = '/api/changes?records=whole&page_size=3';
 
-/** The kinds of feeds, by the entity of the model. */
-const KINDS: Record<string, string> = {
-  order: 'order',
-  customer: 'customer',
-  review: 'review',
-  campaign: 'campaign',
-  coupon: 'coupon',
-  category: 'category',
-  product: 'product',
-  'option-group': 'option_group',
-};
+const KINDS = ['order', 'customer', 'review', 'campaign', 'coupon', 'category', 'product', 'option-group'];
+/** The entity of the model. */
+const entityOf = (kind: string) => kind.replace('-', '_');
 
-interface Changes {
-  results: { kind: string; id: string; deleted: boolean; record: Fields | null }[];
-  timezone_offset: string;
-  next: string;
-  more: boolean;
-}
 type Fields = Record<string, unknown>;
-
-class Follower {
-  readonly #api: ApiClient;
-  readonly #token: string;
-  readonly #feed: string;
-  readonly #copy = new Map<string, Fields>();
-  #after: string | null = null;
-
-  constructor(api: ApiClient, token: string, feed: string) {
-    this.#api = api;
-    this.#token = token;
-    this.#feed = feed;
-  }
-
-  /** Takes in what there is. In small pages, so that what is read changes meanwhile. */
-  async follow(): Promise<void> {
-    for (;;) {
-      const after = this.#after === null ? '' : `&after=${this.#after}`;
-      const path = `${this.#feed}${after}`;
-      const { status, json } = await this.#api.get(path, this.#token);
-      if (status === 503) {
-        await sleep(200);
-        continue;
-      }
-      deepStrictEqual({ path, status }, { path, status: 200 });
-      const { results, timezone_offset: offset, next, more } = json as Changes;
-      const told = results.map(({ kind, id, record }) => ({ name: `${kind}/${id}`, record }));
-      deepStrictEqual(new Set(told.map(({ name }) => name)).size, told.length, `${path} tells one twice`);
-      for (const { name, record } of told) {
-        if (record === null) this.#copy.delete(name);
-        else this.#copy.set(name, instants(record, offset) as Fields);
-      }
-      this.#after = next;
-      if (!more) return;
-    }
-  }
-
-  /** Its copy of a kind, in the order of ids. */
-  records(kind: string): Fields[] {
-    return inOrder([...this.#copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])));
-  }
-}
 
 export class ChangesFollowers {
   readonly #ofKinds: { storeId: string; kind: string; follower: Follower }[];
   readonly #ofStores: { storeId: string; follower: Follower }[];
 
   constructor(api: ApiClient, tokens: ReadonlyMap<string, string>) {
-    const follow = (storeId: string, feed: string) => new Follower(api, tokens.get(storeId) ?? '', feed);
+    const follow = (storeId: string, feed: string) =>
+      new Follower(
+        api,
+        tokens.get(storeId) ?? '',
+        feed,
+        (record, { timezone_offset: offset }) => instants(record, offset) as Fields,
+      );
     this.#ofKinds = STREAM_STORES.flatMap((storeId) =>
-      Object.keys(KINDS).map((kind) => ({
+      KINDS.map((kind) => ({
         storeId,
         kind,
         follower: follow(storeId, `/api/${kind}/changes?page_size=3`),
@@ -110,7 +59,7 @@ export class ChangesFollowers {
       await follower.follow();
       const expected = instants(recordsIn(model, storeId, kind), model.offset(storeId)) as Fields[];
       deepStrictEqual(
-        { storeId, kind, records: follower.records(kind) },
+        { storeId, kind, records: copyOf(follower, kind) },
         { storeId, kind, records: inOrder(expected) },
       );
     }
@@ -125,18 +74,17 @@ export class ChangesFollowers {
   }
 }
 
+/** A follower's copy of a kind, in the order of ids. */
+function copyOf({ copy }: Follower, kind: string): Fields[] {
+  return inOrder([...copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])));
+}
+
 /** What the API answers of single records, made of a copy alone. */
 function answersFrom(follower: Follower): Record<string, Fields[]> {
-  const [groups, products] = [follower.records('option-group'), follower.records('product')];
-  const records = (kind: string) => follower.records(kind);
+  const records = (kind: string) => copyOf(follower, kind);
+  const [groups, products] = [records('option-group'), records('product')];
   return {
-    store: records('store'),
-    customer: records('customer'),
-    order: records('order'),
-    review: records('review'),
-    campaign: records('campaign'),
-    coupon: records('coupon'),
-    'option-group': groups,
+    ...Object.fromEntries(['store', ...KINDS].map((kind) => [kind, records(kind)])),
     category: records('category').map((category) => ({
       ...category,
       product_count: products.filter(({ category_id }) => category_id === category['id']).length,
@@ -155,16 +103,16 @@ function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
       const record = model.record(kind, storeId, String(id));
       return record === null ? [] : [record];
     });
-  const answers = Object.entries(KINDS).map(([kind, entity]): [string, Fields[]] => {
+  const answers = KINDS.map((kind): [string, Fields[]] => {
     const ids = inOrder(recordsIn(model, storeId, kind)).map(({ id }) => id);
-    return [kind, known(entity, ids)];
+    return [kind, known(entityOf(kind), ids)];
   });
   return { store: known('store', [storeId]), ...Object.fromEntries(answers) };
 }
 
 /** What the model says of a store's records, as lists show them. */
 function recordsIn(model: Model, storeId: string, kind: string): Fields[] {
-  return model.list(KINDS[kind] ?? '', storeId, ALL).results;
+  return model.list(entityOf(kind), storeId, { page_size: 100 }).results;
 }
 
 function inOrder(records: Fields[]): Fields[] {

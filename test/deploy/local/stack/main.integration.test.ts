@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Stack } from '#local/stack/stack.ts';
-import { awaitGone, environmentWithoutAddresses } from './processes.ts';
+import { awaitGone, environmentWithoutAddresses } from '#test/local-processes.ts';
 import { testableSources } from './sources.ts';
 import { useFolder } from '#test/folder.ts';
 

@@ -8,7 +8,7 @@ import { MongoClient } from 'mongodb';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { findEngine } from '#local/stack/container.ts';
 import { type Stack, startStack } from '#local/stack/stack.ts';
-import { awaitGone, environmentWithoutAddresses } from './processes.ts';
+import { awaitGone, environmentWithoutAddresses } from '#test/local-processes.ts';
 import { testableSources } from './sources.ts';
 import { useFolder } from '#test/folder.ts';
 

@@ -10,8 +10,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { LiveView } from '#local/start/figures.ts';
 import { USUAL_PORT } from '#local/start/options.ts';
-import { awaitGone, environmentWithoutAddresses } from '../stack/processes.ts';
-import { childrenOf, type RunningStart, startAtUsualPort, startIn } from './running.ts';
+import {
+  awaitGone,
+  childrenOf,
+  environmentWithoutAddresses,
+  type RunningStart,
+  startAtUsualPort,
+  startIn,
+} from '#test/local-processes.ts';
 
 const STORE_DATA = fileURLToPath(new URL('../../../../services/admin/main.ts', import.meta.url));
 const folders: string[] = [];

@@ -1,11 +1,11 @@
-/** `npm start` as a process of its own, for tests: what it writes, what it leaves, and whom it has started. */
+/** `npm start` as a process of its own, and processes that a test has not started itself. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
-import { environmentWithoutAddresses } from '../stack/processes.ts';
+import { eventually } from './installation.ts';
 
 const START = fileURLToPath(import.meta.resolve('#local/start.js'));
 const READY_LIMIT_MS = 200_000;
@@ -63,4 +63,25 @@ export function childrenOf(pid: number | undefined): { pid: number; command: str
     const [child, parent, ...command] = line.trim().split(/\s+/);
     return Number(parent) === pid ? [{ pid: Number(child), command: command.join(' ') }] : [];
   });
+}
+
+/** Whether a process runs; one that has ended and was not yet waited for (a zombie) does not. */
+function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat[stat.lastIndexOf(')') + 2] !== 'Z';
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when none of them runs any more. */
+export function awaitGone(pids: readonly number[]): Promise<void> {
+  return eventually(`processes ${pids.join(', ')} have ended`, () => !pids.some(isRunning), 60_000);
+}
+
+/** The environment of this process without the addresses of the servers that all tests share, and whether those are clusters. */
+export function environmentWithoutAddresses(): NodeJS.ProcessEnv {
+  const names = new Set(['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL', 'STACK_TOPOLOGY']);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !names.has(name)));
 }

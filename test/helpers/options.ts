@@ -1,0 +1,11 @@
+/** Whole numbers as options of a program of commander. */
+import { InvalidArgumentError } from 'commander';
+
+/** A parser of a whole number between two others. */
+export function wholeNumber(least: number, most = 999_999_999): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
