@@ -1,7 +1,7 @@
 /** What the store in memory promises to transactions is what MongoDB does: the same cases, against both. */
 import { type Db, type ClientSession, MongoClient } from 'mongodb';
 import { randomUUID } from 'node:crypto';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
 import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { Random } from '../../deploy/testing/random.ts';
@@ -60,6 +60,8 @@ describe.each([
   ['the store in memory', async () => storeInMemory()],
 ])('%s', (_name, open) => {
   const opened = open();
+  const sessions: ClientSession[] = [];
+  afterEach(() => Promise.all(sessions.splice(0).map((session) => session.endSession())));
   afterAll(async () => (await opened).close());
 
   /** A document of its own, with what one does to it. */
@@ -71,61 +73,56 @@ describe.each([
     const read = async (options: { session?: ClientSession } = {}) => (await things.findOne({ _id }, options))?.n;
     const add = (by: number, options: { session?: ClientSession } = {}) =>
       things.updateOne({ _id }, { $inc: { n: by } }, options);
-    return { db, things, _id, session, read, add };
+    /** A session of its own, in a transaction. */
+    const begin = () => {
+      const own = session();
+      own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+      sessions.push(own);
+      return own;
+    };
+    return { db, things, _id, session, begin, read, add };
   }
-  const begin = (session: ClientSession) =>
-    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
 
   it('shows a transaction its own writes, and others none of them before the commit', async () => {
-    const { session, read, add } = await thing(1);
-    const own = session();
-    begin(own);
+    const { begin, read, add } = await thing(1);
+    const own = begin();
     await add(1, { session: own });
     expect([await read({ session: own }), await read()]).toEqual([2, 1]);
     await own.commitTransaction();
     expect(await read()).toBe(2);
-    await own.endSession();
   });
 
   it('shows a transaction the snapshot of its first read, whatever is committed meanwhile', async () => {
-    const { session, read, add } = await thing(1);
-    const own = session();
-    begin(own);
+    const { begin, read, add } = await thing(1);
+    const own = begin();
     expect(await read({ session: own })).toBe(1);
     await add(1);
     expect([await read({ session: own }), await read()]).toEqual([1, 2]);
     await own.abortTransaction();
-    await own.endSession();
   });
 
   it('lets the second of two transactions that write a document fail, and the first commit', async () => {
-    const { session, read, add } = await thing(1);
-    const [one, other] = [session(), session()];
-    begin(one);
-    begin(other);
+    const { begin, read, add } = await thing(1);
+    const [one, other] = [begin(), begin()];
     await add(1, { session: one });
     const failure: unknown = await add(10, { session: other }).catch((error: unknown) => error);
     expect([isWriteConflict(failure), isUnavailable(failure)]).toEqual([true, true]);
     await one.commitTransaction();
     expect(await read()).toBe(2);
-    await Promise.all([one.endSession(), other.endSession()]);
   });
 
   it('lets a transaction fail that writes what was changed since its snapshot', async () => {
-    const { session, read, add } = await thing(1);
-    const own = session();
-    begin(own);
+    const { begin, read, add } = await thing(1);
+    const own = begin();
     await read({ session: own });
     await add(1);
     expect(isWriteConflict(await add(10, { session: own }).catch((error: unknown) => error))).toBe(true);
-    await own.endSession();
     expect(await read()).toBe(2);
   });
 
   it('keeps nothing of a transaction whose session was killed, and lets others write at once', async () => {
-    const { db, session, read, add } = await thing(1);
-    const own = session();
-    begin(own);
+    const { db, begin, read, add } = await thing(1);
+    const own = begin();
     await add(10, { session: own });
     await db.client.db('admin').command({ killSessions: [own.id] });
     await add(1);
@@ -133,19 +130,18 @@ describe.each([
     const failure: unknown = await own.commitTransaction().catch((error: unknown) => error);
     expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, true]);
     expect(await read()).toBe(2);
-    await own.endSession();
   });
 
   it('keeps nothing of a transaction that was aborted', async () => {
     const { session, read, add } = await thing(1);
     const own = session();
+    sessions.push(own);
     const stopped = runInTransaction(own, async () => {
       await add(10, { session: own });
       throw new Error('stopped');
     });
     await expect(stopped).rejects.toThrow('stopped');
     expect(await read()).toBe(1);
-    await own.endSession();
   });
 
   it('refuses a second document with an id, and tells it from a conflict', async () => {
@@ -155,14 +151,12 @@ describe.each([
   });
 
   it('has a write outside of transactions wait for the one that holds the document', async () => {
-    const { session, read, add } = await thing(1);
-    const own = session();
-    begin(own);
+    const { begin, read, add } = await thing(1);
+    const own = begin();
     await add(10, { session: own });
     const later = add(1);
     await own.commitTransaction();
     await later;
     expect(await read()).toBe(12);
-    await own.endSession();
   });
 });

@@ -365,6 +365,28 @@ function staged(rows: Doc[], { $match, $project, $count }: Stage): Doc[] {
   }));
 }
 
+/** What one operation makes of the documents. */
+function change(
+  docs: ReadonlyMap<string, Doc>,
+  operation: Operation,
+): { matched: number; changes: [string, Doc | null][] } {
+  const [[kind, { filter = {}, update = {}, replacement, document, upsert = false }] = ['', {}]] =
+    Object.entries(operation);
+  if (document !== undefined) {
+    if (docs.has(document._id)) throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
+    return { matched: 0, changes: [[document._id, copy(document)]] };
+  }
+  const found = [...docs.values()].filter((doc) => matches(doc, filter)).slice(0, kind.endsWith('Many') ? Infinity : 1);
+  if (kind.startsWith('delete')) return { matched: found.length, changes: found.map(({ _id }) => [_id, null]) };
+  const isNew = found.length === 0 && upsert;
+  const targets = isNew ? [{ _id: String(valueAt(filter, '_id')) }] : found;
+  const changes = targets.map((before): [string, Doc] => {
+    const { _id } = before;
+    return [_id, replacement === undefined ? updated(before, update, isNew) : { ...copy(replacement), _id }];
+  });
+  return { matched: found.length, changes };
+}
+
 class Collection {
   readonly #server: Server;
   readonly #host: Host;
@@ -388,89 +410,49 @@ class Collection {
   }
 
   async findOneAndUpdate(filter: object, update: object, options: Options = {}): Promise<Doc | null> {
-    const { doc } = await this.#update(filter, update, options, false);
+    const { doc } = await this.updateOne(filter, update, options);
     return doc;
   }
 
-  updateOne(filter: object, update: object, options: Options = {}): Promise<Written> {
-    return this.#update(filter, update, options, false);
-  }
-
-  updateMany(filter: object, update: object, options: Options = {}): Promise<Written> {
-    return this.#update(filter, update, options, true);
+  updateOne(filter: object, update: object, { upsert = false, ...options }: Options = {}): Promise<Written> {
+    return this.#change([{ updateOne: { filter, update, upsert } }], options);
   }
 
   async deleteOne(filter: object, options: Options = {}): Promise<void> {
-    await this.bulkWrite([{ deleteOne: { filter } }], options);
+    await this.#change([{ deleteOne: { filter } }], options);
   }
 
   async deleteMany(filter: object, options: Options = {}): Promise<void> {
-    await this.bulkWrite([{ deleteMany: { filter } }], options);
+    await this.#change([{ deleteMany: { filter } }], options);
   }
 
   async insertMany(documents: readonly Doc[], options: Options = {}): Promise<void> {
-    await this.bulkWrite(
-      documents.map((document) => ({ insertOne: { document } })),
-      options,
-    );
+    const operations = documents.map((document) => ({ insertOne: { document } }));
+    await this.#change(operations, options);
   }
 
-  bulkWrite(operations: readonly Operation[], options: Options = {}): Promise<null> {
-    return this.#request(options, (transaction) => {
-      const docs = this.#server.documentsOf(this.#name, transaction);
-      const changes = new Map<string, Doc | null>();
-      const put = (doc: Doc) => {
-        docs.set(doc._id, doc);
-        changes.set(doc._id, doc);
-      };
-      for (const [kind, { filter = {}, update = {}, replacement, document, upsert = false }] of operations.flatMap(
-        (one) => Object.entries(one),
-      )) {
-        if (document !== undefined) {
-          if (docs.has(document._id))
-            throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
-          put(copy(document));
-          continue;
-        }
-        const found = [...docs.values()].filter((doc) => matches(doc, filter));
-        if (kind.startsWith('delete')) {
-          for (const { _id } of kind === 'deleteOne' ? found.slice(0, 1) : found) {
-            docs.delete(_id);
-            changes.set(_id, null);
-          }
-          continue;
-        }
-        const targets: (Doc | null)[] = kind === 'updateMany' ? found : found.slice(0, 1);
-        if (targets.length === 0 && upsert) targets.push(null);
-        for (const target of targets) {
-          const before = target ?? { _id: String(valueAt(filter, '_id')) };
-          put(
-            replacement === undefined
-              ? updated(before, update, target === null)
-              : { ...copy(replacement), _id: before._id },
-          );
-        }
-      }
-      return this.#server.write(this.#name, transaction, changes);
-    }) as Promise<null>;
+  async bulkWrite(operations: readonly Operation[], options: Options = {}): Promise<void> {
+    await this.#change(operations, options);
   }
 
   #select(filter: object, options: Options, transaction: Transaction | null): Doc[] {
     return select(this.#server.documentsOf(this.#name, transaction).values(), filter, options);
   }
 
-  #update(filter: object, update: object, { upsert = false, ...options }: Options, many: boolean): Promise<Written> {
+  #change(operations: readonly Operation[], options: Options): Promise<Written> {
     return this.#request(options, (transaction) => {
-      const docs = [...this.#server.documentsOf(this.#name, transaction).values()];
-      const found: (Doc | null)[] = docs.filter((doc) => matches(doc, filter)).slice(0, many ? Infinity : 1);
-      const matchedCount = found.length;
-      if (found.length === 0 && upsert) found.push(null);
-      const changes = new Map(
-        found.map((doc) => {
-          const before = doc ?? { _id: String(valueAt(filter, '_id')) };
-          return [before._id, updated(before, update, doc === null)];
-        }),
-      );
+      const docs = this.#server.documentsOf(this.#name, transaction);
+      const changes = new Map<string, Doc | null>();
+      let matchedCount = 0;
+      for (const operation of operations) {
+        const found = change(docs, operation);
+        matchedCount += found.matched;
+        for (const [id, doc] of found.changes) {
+          if (doc === null) docs.delete(id);
+          else docs.set(id, doc);
+          changes.set(id, doc);
+        }
+      }
       const waiting = changes.size === 0 ? null : this.#server.write(this.#name, transaction, changes);
       const [doc = null] = changes.values();
       return waiting ?? { matchedCount, modifiedCount: changes.size, doc: doc === null ? null : copy(doc) };

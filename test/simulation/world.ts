@@ -151,7 +151,7 @@ class World implements WorldOfProjectors {
     [2, () => this.#leave()],
     [3, () => this.#cut()],
     [4, () => this.#mend()],
-    [2, () => (this.#server.faults.maxWrites = 60)],
+    [2, () => (this.#server.faults.maxWrites = 20)],
     [4, () => this.#backUp()],
     [3, () => this.#restore()],
     [5, () => this.#retry()],
