@@ -1,10 +1,11 @@
 /** An old copy of Redis beneath running query services: how long what was taken away is accepted again. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { startApp, startQueryService } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
-import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';
 import { note } from './results.ts';
 
@@ -12,30 +13,24 @@ const ROUNDS = 20;
 /** A look a second, and what reconciling a few keys takes. */
 const BOUND_MS = 1_500;
 
-let own: RedisProcess;
-let service: QueryService;
-let other: RunningApp;
+const own = useMade(startRedisProcess);
+const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
+const other = useMade(async () => {
+  const running = await startApp(service.installation.config);
+  return { ...running, close: () => running.app.close() };
+});
 let copy: RedisCopy;
 let snapshot: Buffer;
 let token: string;
 
 beforeAll(async () => {
-  own = await startRedisProcess();
-  service = await startQueryService({ settings: { REDIS_URL: own.url } });
   service.installation.redis.on('error', () => undefined);
-  other = await startApp(service.installation.config);
-  await service.setKey({ clientId: 'revoked' });
-  token = await service.api.token('revoked', 'secret');
+  token = await service.tokenOf({ clientId: 'revoked' });
   expect(await statuses()).toEqual([200, 200]);
   copy = await copyRedis(own.client);
   snapshot = await own.snapshot();
   await service.setKey({ clientId: 'revoked', status: 'revoked' });
   await service.stopProjector();
-});
-afterAll(async () => {
-  await other?.app.close();
-  await service?.close();
-  await own?.close();
 });
 
 function statuses(): Promise<number[]> {
@@ -47,13 +42,13 @@ function statuses(): Promise<number[]> {
 async function acceptedAfter(bringBack: () => Promise<void>): Promise<number[]> {
   const accepted: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    await eventually('nobody accepts it', async () => (await statuses()).every((status) => status === 401));
+    await eventually('both refuse it', async () => (await statuses()).every((status) => status === 401));
     // At every moment between two looks.
     await sleep(1_000 + Math.random() * 1_000);
     await bringBack();
     const broughtBackAt = performance.now();
     let last = broughtBackAt;
-    // For two looks of each instance after the last time.
+    // For two looks of each instance after the last acceptance.
     while (performance.now() - last < 2_500) {
       const seen = await statuses();
       expect(seen.filter((status) => ![200, 401, 503].includes(status))).toEqual([]);
