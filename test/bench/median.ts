@@ -10,3 +10,8 @@ export function median(values: readonly number[]): number {
 export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }
+
+/** The value that a share of the values do not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
+}

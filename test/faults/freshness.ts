@@ -6,6 +6,7 @@ import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections
 import type { Installation } from '#test/installation.ts';
 import { unlessUnavailable } from '#test/read-models.ts';
 import type { StreamEvent } from '#test/streams.ts';
+import { percentile } from '../bench/median.ts';
 import { note } from './results.ts';
 
 const STORES = 10;
@@ -62,8 +63,7 @@ function watchFreshness(
   return async () => {
     over.abort();
     await Promise.all([publishing, looking]);
-    const sorted = ages.toSorted((a, b) => a - b);
-    return { ages: sorted, p99: sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN };
+    return { ages, p99: percentile(ages, 0.99) };
   };
 }
 

@@ -1,6 +1,7 @@
 /** The figures of a run: each test appends its own, and they are shown together in the end. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import Table from 'cli-table3';
+import { median } from '../bench/median.ts';
 
 export interface Result {
   fault: string;
@@ -29,9 +30,9 @@ export function renderResults(file: string): string {
   });
   for (const line of lines) {
     const { fault, recoveriesMs, boundMs, events } = JSON.parse(line) as Result;
-    const sorted = recoveriesMs.toSorted((a, b) => a - b);
-    const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
-    table.push([fault, sorted.length, seconds(middle), seconds(sorted.at(-1) ?? 0), seconds(boundMs), events]);
+    const longest = Math.max(0, ...recoveriesMs);
+    const middle = recoveriesMs.length === 0 ? 0 : median(recoveriesMs);
+    table.push([fault, recoveriesMs.length, seconds(middle), seconds(longest), seconds(boundMs), events]);
   }
   return table.toString();
 }

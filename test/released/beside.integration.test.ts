@@ -1,13 +1,12 @@
-/** Processes of the release before run beside this one's, on the same servers: the way of every upgrade, and back. */
-import { join } from 'node:path';
+/** Processes of the release before and of this one run at the same time on the same servers, as in every upgrade and every way back. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
-import { done, RELEASES, whyNoReleaseBefore } from './release-before.ts';
+import { killAll, type ServiceProcess } from '#test/service-process.ts';
+import { done, RELEASES, type Running, startRelease, whyNoReleaseBefore } from './release-before.ts';
 import { words } from '#test/words.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
@@ -27,16 +26,11 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
   const running: ServiceProcess[] = [];
   const apis = {} as Record<Release, ApiClient>;
 
-  const start = async (release: Release, name: 'projector' | 'query') => {
-    const program = join(RELEASES[release](), `services/${name}/main.ts`);
-    const started = startService(name, installation.env, 'info', program);
-    running.push(started);
-    const line = await started.logged(({ operations }) => typeof operations === 'string');
-    return { started, url: String(line['url']) };
-  };
-  const stop = async (started: ServiceProcess) => {
-    started.kill('SIGTERM');
-    await started.ended;
+  const start = (release: Release, name: 'projector' | 'query') =>
+    startRelease(RELEASES[release](), name, installation.env, running);
+  const stop = async ({ process }: Running) => {
+    process.kill('SIGTERM');
+    await process.ended;
   };
   const command = async <T>(release: Release, words: string): Promise<T> =>
     JSON.parse(await done(RELEASES[release](), installation.env, `${words} --json`)) as T;
@@ -69,10 +63,10 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     expect(before.map(({ status }) => status)).toEqual([...Array(PATHS.length - 1).fill(200), 404]);
   };
 
-  let projectorBefore: ServiceProcess;
+  let projectorBefore: Running;
   beforeAll(async () => {
     installation = await createInstallation();
-    ({ started: projectorBefore } = await start('before', 'projector'));
+    projectorBefore = await start('before', 'projector');
     for (const release of ['before', 'this'] as const) {
       apis[release] = createApiClient((await start(release, 'query')).url);
     }
@@ -88,13 +82,13 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     const token = await apis.before.token(clientId, secret);
     await expectSameAnswers(token);
     // As in a rolling update: the new one is there before the old one goes.
-    const { started } = await start('this', 'projector');
+    const projector = await start('this', 'projector');
     await stop(projectorBefore);
     await publish();
     await expectSameAnswers(token);
     // And back.
-    ({ started: projectorBefore } = await start('before', 'projector'));
-    await stop(started);
+    projectorBefore = await start('before', 'projector');
+    await stop(projector);
     await publish();
     await expectSameAnswers(token);
   });

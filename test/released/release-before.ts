@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '#local/stack/fetch.ts';
+import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 
 /** Its last commit. */
@@ -55,4 +56,24 @@ export async function done(folder: string, env: Record<string, string>, words: s
   const { code, stdout, stderr } = await runProcess(env, words, { program });
   if (code !== 0) throw new Error(`${words}: ${stderr}`);
   return stdout;
+}
+
+/** A service of a release that listens. */
+export interface Running {
+  process: ServiceProcess;
+  url: string;
+  operations: string;
+}
+
+/** Starts a service from a release's folder, and waits until it listens. @param started gets the process at once. */
+export async function startRelease(
+  folder: string,
+  name: 'projector' | 'query',
+  env: Record<string, string>,
+  started: ServiceProcess[],
+): Promise<Running> {
+  const process = startService(name, env, 'info', join(folder, `services/${name}/main.ts`));
+  started.push(process);
+  const { url, operations } = await process.logged((line) => typeof line['operations'] === 'string');
+  return { process, url: String(url), operations: String(operations) };
 }

@@ -7,18 +7,12 @@ import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { useFolder } from '#test/folder.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { type ServiceProcess, startService, killAll } from '#test/service-process.ts';
-import { done, RELEASES, whyNoReleaseBefore } from './release-before.ts';
+import { killAll, type ServiceProcess } from '#test/service-process.ts';
+import { done, RELEASES, type Running, startRelease, whyNoReleaseBefore } from './release-before.ts';
 import { Traffic } from './traffic.ts';
 
 type Release = keyof typeof RELEASES | 'next';
 type Name = 'projector' | 'query';
-
-interface Running {
-  process: ServiceProcess;
-  url: string;
-  operations: string;
-}
 
 const absent = whyNoReleaseBefore();
 
@@ -48,11 +42,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
 
   /** Starts a service and awaits that it listens. */
   async function start(release: Release, name: Name, settings: Record<string, string> = {}): Promise<Running> {
-    const env = { ...installation.env, ...settings };
-    const process = startService(name, env, 'info', join(folders[release](), `services/${name}/main.ts`));
-    started.push(process);
-    const line = await process.logged(({ operations }) => typeof operations === 'string');
-    const service = { process, url: String(line['url']), operations: String(line['operations']) };
+    const service = await startRelease(folders[release](), name, { ...installation.env, ...settings }, started);
     running[`${release} ${name}`] = service;
     return service;
   }

@@ -1,5 +1,5 @@
 /** Processes that ask, what they are ordered, and what they say of each request. */
-import { rounded } from '../median.ts';
+import { percentile, rounded } from '../median.ts';
 import { startWorker } from '../worker.ts';
 
 export interface AskOrder {
@@ -29,19 +29,10 @@ export function startAsker(cleanup: AsyncDisposableStack) {
   return { pid: process.pid ?? 0, ask: async (order: AskOrder) => (await ask(order)).told };
 }
 
-export interface Percentiles {
-  p50_ms: number;
-  p99_ms: number;
-}
-
-/** The time within which a part of the requests were answered, in milliseconds. */
-export function percentile(told: readonly Told[], part: number): number {
-  const times = told.map(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b);
-  return rounded(times[Math.ceil(times.length * part) - 1] ?? Number.NaN, 1);
-}
-
-export function percentilesOf(told: readonly Told[]): Percentiles {
-  return { p50_ms: percentile(told, 0.5), p99_ms: percentile(told, 0.99) };
+/** Of requests: the time within which half and ninety-nine of a hundred of them were answered, in milliseconds. */
+export function percentilesOf(told: readonly Told[]): { p50_ms: number; p99_ms: number } {
+  const times = told.map(({ milliseconds }) => milliseconds);
+  return { p50_ms: rounded(percentile(times, 0.5), 1), p99_ms: rounded(percentile(times, 0.99), 1) };
 }
 
 /** A request as it is sent. */

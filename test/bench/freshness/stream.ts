@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
+import { percentile } from '../median.ts';
 import { orderState } from '../projector/topic.ts';
 
 const STEP_MS = 10;
@@ -29,9 +30,8 @@ export interface Ages {
 }
 
 export function agesOf(ages: readonly number[]): Ages {
-  const sorted = ages.toSorted((a, b) => a - b);
-  const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
-  return { events: sorted.length, p50_ms: percentile(0.5), p99_ms: percentile(0.99), max_ms: percentile(1) };
+  const at = (share: number) => percentile(ages, share);
+  return { events: ages.length, p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1) };
 }
 
 /** How old those records are that a client sees for the first time. */

@@ -1,5 +1,6 @@
 /** The process that makes the load: runs one order after the other with autocannon, and times every answer. */
 import autocannon from 'autocannon';
+import { percentile } from '../median.ts';
 import type { LoadOrder, TimedLoad } from './load.ts';
 
 /** However slow the answers are. */
@@ -49,13 +50,11 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
   if (typeof result === 'string') return { failed: result };
   if (wrong !== null) return { failed: `${url} answered ${String(wrong)} instead of ${status}` };
   if (result.errors > 0 || times.length === 0) return { failed: `${url}: ${result.errors} requests failed` };
-  times.sort((a, b) => a - b);
-  const percentile = (part: number) => times[Math.ceil(times.length * part) - 1] ?? Number.NaN;
   return {
     requests_per_second: (times.length * 1_000) / elapsed,
-    p50_ms: percentile(0.5),
-    p95_ms: percentile(0.95),
-    p99_ms: percentile(0.99),
+    p50_ms: percentile(times, 0.5),
+    p95_ms: percentile(times, 0.95),
+    p99_ms: percentile(times, 0.99),
     answers: times.length,
   };
 }

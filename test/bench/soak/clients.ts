@@ -4,7 +4,7 @@ import { describeError } from '#shared/errors.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Installation } from '#test/installation.ts';
-import { rounded } from '../median.ts';
+import { percentile, rounded } from '../median.ts';
 import { type BenchKey, publishKeys } from '../query/tokens.ts';
 import type { Sample, Times } from './report.ts';
 
@@ -38,9 +38,8 @@ export class Tally {
 }
 
 function timesOf(times: readonly number[]): Times {
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => rounded(sorted[Math.ceil(sorted.length * share) - 1] ?? 0, 1);
-  return { count: sorted.length, p50_ms: at(0.5), p99_ms: at(0.99) };
+  const at = (share: number) => rounded(percentile(times, share), 1);
+  return { count: times.length, p50_ms: at(0.5), p99_ms: at(0.99) };
 }
 
 interface Ask {

@@ -1,12 +1,11 @@
 /** What the chart is tested with: helm, and the schemas of Kubernetes; fetched once and kept in the cache. */
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, readFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensurePackage, fetchWheel, type Package, runTool, unzip } from '#local/stack/fetch.ts';
-import { dataFolderAt } from '#local/stack/part.ts';
-import { startGuard } from '#local/stack/process.ts';
+import { makeHome } from '../../faults/servers/home.ts';
 import type { CustomResourceDefinition } from './schemas.ts';
 import { parse } from 'yaml';
 
@@ -50,20 +49,14 @@ const SCHEMAS: Package = {
   },
 };
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
-
 /** The path of helm, and the folder with a file of schemas for each version. Rejects with the reason when they are not to be had. */
 export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
-  const guard = startGuard();
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-helm-'));
-  const data = dataFolderAt(join(folder, 'data'));
-  const context = { env: process.env, log: say, guard, folder: data, keepData: false };
+  const home = await makeHome((line) => process.stderr.write(`${line}\n`));
   try {
-    const [helm, schemas] = await Promise.all([ensurePackage(HELM, context), ensurePackage(SCHEMAS, context)]);
-    return { helm: join(helm, 'helm'), schemas };
+    const [helm, schemas] = await Promise.all([HELM, SCHEMAS].map((one) => ensurePackage(one, home.context)));
+    return { helm: join(helm ?? '', 'helm'), schemas: schemas ?? '' };
   } finally {
-    await guard.close();
-    await rm(folder, { recursive: true, force: true });
+    await home.close();
   }
 }
 

@@ -15,13 +15,13 @@ export interface Home {
 }
 
 /** Makes a home. */
-export async function makeHome(): Promise<Home> {
+export async function makeHome(log: StartContext['log'] = () => undefined): Promise<Home> {
   const path = await mkdtemp(join(tmpdir(), 'store-data-faults-'));
   const guard = startGuard();
   await guard.hold('path', path);
   const context = {
     env: process.env,
-    log: () => undefined,
+    log,
     guard,
     folder: dataFolderAt(path),
     keepData: false,

@@ -1,15 +1,15 @@
 /** `npm start` from the first line to the last: what it promises a newcomer, and that nothing is left behind. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { LiveView } from '#local/start/figures.ts';
 import { USUAL_PORT } from '#local/start/options.ts';
+import { useFolder } from '#test/folder.ts';
 import {
   awaitGone,
   childrenOf,
@@ -20,16 +20,6 @@ import {
 } from '#test/local-processes.ts';
 
 const STORE_DATA = fileURLToPath(new URL('../../../../services/admin/main.ts', import.meta.url));
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'store-data-npm-start-test-'));
-  folders.push(folder);
-  return folder;
-}
 
 /** What the screen offers to be copied: the lines from one that begins so to the next empty one, or comment. */
 function copied(output: string, beginning: string): string {
@@ -40,7 +30,7 @@ function copied(output: string, beginning: string): string {
 }
 
 describe('while it runs', () => {
-  const project = newFolder();
+  const project = useFolder();
   // Where the commands look for it.
   const folder = join(project, '.local');
   let running: RunningStart;
@@ -89,7 +79,7 @@ describe('while it runs', () => {
     );
   });
 
-  test('the README has the same requests, and those that it offers besides show something', async () => {
+  test('the README has the same requests, and its other requests show something', async () => {
     const asInReadme = (text: string) =>
       text.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT').replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
     for (const beginning of ['API=', 'curl']) {
@@ -139,7 +129,7 @@ describe('while it runs', () => {
     });
   });
 
-  test('a line now and then tells how everything fares', async () => {
+  test('a line now and then shows orders, backlog, events and freshness', async () => {
     const line =
       /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
     await vi.waitFor(() => expect(running.output()).toMatch(line), { timeout: 60_000, interval: 500 });
@@ -169,14 +159,6 @@ describe('while it runs', () => {
     ]);
   });
 
-  test('a second one in the same folder says so and changes nothing', async () => {
-    const second = startIn(folder);
-    expect(await second.ended).toBe(1);
-    expect(second.output()).toContain(`process ${running.process.pid} runs a stack in ${folder}`);
-    expect(existsSync(stackFilePath(folder))).toBe(true);
-    expect((await fetch(`${file.query_url}/health`)).status).toBe(200);
-  });
-
   test.each(['query', 'projector'])('a killed %s is started again, at the same address', async (name) => {
     const killed = childrenOf(running.process.pid).find(({ command }) => command.includes(`${name}/main.ts`));
     if (killed === undefined) throw new Error(`there is no ${name}`);
@@ -189,8 +171,9 @@ describe('while it runs', () => {
 });
 
 describe('whatever ends it', () => {
+  const folder = useFolder({ ofEachTest: true });
+
   test('a kill leaves no process, no secret and no address behind', async () => {
-    const folder = newFolder();
     // The usual port is taken, by this test or by somebody else.
     const taken = createServer().on('error', () => undefined);
     onTestFinished(() => void taken.close());
@@ -208,7 +191,6 @@ describe('whatever ends it', () => {
   });
 
   test('a server that dies ends it with its last words and exit code 1', async () => {
-    const folder = newFolder();
     const running = startIn(folder, '--stores', '1', '--history', '0', '--keep-data');
     onTestFinished(() => void running.process.kill('SIGKILL'));
     await running.ready();
@@ -226,10 +208,13 @@ describe('whatever ends it', () => {
 });
 
 describe('what cannot start', () => {
+  const folder = useFolder({ ofEachTest: true });
+
   test('says at once that the port that was asked for is taken', async () => {
-    const folder = newFolder();
-    const { port, close } = await takenPort();
-    onTestFinished(close);
+    const taken = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
     const running = startIn(folder, '--port', String(port));
     expect(await running.ended).toBe(1);
     expect(running.output()).toMatch(new RegExp(`the API cannot listen on port ${port}: .*EADDRINUSE`));
@@ -237,7 +222,6 @@ describe('what cannot start', () => {
   });
 
   test('keeps the logs of what was started, and says where they are', async () => {
-    const folder = newFolder();
     vi.stubEnv('QUERY_TLS_CERT_FILE', '/nowhere/cert.pem');
     vi.stubEnv('QUERY_TLS_KEY_FILE', '/nowhere/key.pem');
     const running = startIn(folder, '--stores', '1', '--history', '0');
@@ -248,9 +232,3 @@ describe('what cannot start', () => {
     expect(readFileSync(join(folder, 'logs/query.log'), 'utf8')).toContain('/nowhere/');
   });
 });
-
-async function takenPort(): Promise<{ port: number; close: () => void }> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
-}
