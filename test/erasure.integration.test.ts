@@ -1,6 +1,6 @@
 /**
  * A deleted customer: every byte that the system keeps is searched for them, in MongoDB, in Redis and in its logs, before
- * and after the deletion, after later events that bring them again, and in read models made anew from the same log.
+ * and after the deletion, after later events that bring them again, and in read models rebuilt from the same log.
  */
 import { BSON } from 'mongodb';
 import { pino } from 'pino';
@@ -151,7 +151,7 @@ describe('a deleted customer', () => {
     expect(logs.length).toBeGreaterThan(0);
   });
 
-  it('stays away in read models that are made anew, though Kafka keeps every event', async () => {
+  it('stays away in read models that are rebuilt, though Kafka keeps every event', async () => {
     const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_anew` });
     const databases = new Databases(again.namePrefix, installation.mongodb);
     const anew = { ...installation, config: again, databases };

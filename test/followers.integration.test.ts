@@ -83,7 +83,7 @@ describe('followers', () => {
       .poll(async () => versions(await lists()), { timeout: 120_000, message: 'the lists' })
       .toEqual(expected);
     const [whole, ...singles] = followers.toReversed();
-    if (whole === undefined) throw new Error('nobody follows');
+    if (whole === undefined) throw new Error('there is no follower');
     const copy = () => singles.flatMap((follower) => [...follower.copy]);
     const matches = (records: Iterable<[string, Fields]>) =>
       JSON.stringify(versions(records)) === JSON.stringify(expected);
@@ -117,7 +117,7 @@ describe('followers', () => {
     return records;
   }
 
-  /** What somebody gets who begins now. */
+  /** What a client gets that begins now. */
   async function newWalk(): Promise<[string, Fields][]> {
     const records: [string, Fields][] = [];
     for (let after = '', more = true; more;) {

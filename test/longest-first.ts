@@ -41,7 +41,7 @@ export class LongestFirst extends BaseSequencer {
       const at = LONGEST.indexOf(relative(`${project.config.root}/test`, moduleId));
       return at === -1 ? LONGEST.length : at;
     };
-    // A worker that goes from one project to another loads everything anew; what is short comes last, and fills the end.
+    // A worker that goes from one project to another loads everything again; what is short comes last, and fills the end.
     const group = ({ project }: TestSpecification) => (project.name === 'unit' ? 1 : 0);
     const sorted = await super.sort(files);
     return sorted.toSorted((a, b) => group(a) - group(b) || place(a) - place(b));

@@ -1,4 +1,4 @@
-/** An environment with a Kafka and a MongoDB of its own beside one that uses the installation's, and what is common to both. */
+/** An environment with a Kafka and a MongoDB of its own and one that uses the installation's, and what is common to both. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -94,5 +94,5 @@ it('blocks a store whose record says so, also when a projector is killed between
   expect(await stores.findOne({ environment: own, store_id: 's1' })).toMatchObject({
     version: adopted?.version,
   });
-  await eventually('nobody is let in', async () => (await ask(own)).status === 401);
+  await eventually('its keys are refused', async () => (await ask(own)).status === 401);
 });

@@ -1,4 +1,4 @@
-/** `npm run bench -- flood`: one store asks steadily, alone and beside each of three floods from the same address, in turn. */
+/** `npm run bench -- flood`: one store asks steadily, alone and during each of three floods from the same address, in turn. */
 import { randomBytes } from 'node:crypto';
 import { runProcess } from '../services/admin/run-command.ts';
 import { type AskOrder, httpRequest, percentilesOf, startAsker } from './clients/start.ts';
@@ -18,7 +18,7 @@ interface FloodOptions {
 
 /** Of the calm store: the share of its requests that were answered with 200, and medians of the rounds. */
 interface Calm {
-  beside: string;
+  name: string;
   answered_percent: number;
   p50_ms: number;
   p99_ms: number;
@@ -53,7 +53,7 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
     phases: [{ perSecond: rate, seconds }],
   };
   const clientId = keys.find(({ storeId }) => storeId === FLOODING)?.clientId ?? '';
-  const kinds = Object.entries({ nothing: [], ...floods(tokens.get(FLOODING) ?? '', clientId) });
+  const kinds = Object.entries({ none: [], ...floods(tokens.get(FLOODING) ?? '', clientId) });
   const [one, many] = [startAsker(cleanup), startAsker(cleanup)];
   const measure = async (requests: readonly string[]) => {
     const flooding = requests.length === 0 ? [] : many.ask({ port, requests, connections, seconds });
@@ -63,20 +63,20 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
     return { answered: good.length, asked: told.length, flood, ...percentilesOf(good) };
   };
   await measure([]);
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(kinds.map(([beside]) => [beside, []]));
+  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(kinds.map(([name]) => [name, []]));
   for (let round = 1; round <= options.rounds; round += 1) {
-    for (const [beside, requests] of kinds) {
+    for (const [name, requests] of kinds) {
       const measured = await measure(requests);
-      rounds.get(beside)?.push(measured);
-      say(`round ${round}, ${beside}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99_ms} ms`);
+      rounds.get(name)?.push(measured);
+      say(`round ${round}, ${name}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99_ms} ms`);
     }
   }
-  const rows = [...rounds].map(([beside, measured]) => {
+  const rows = [...rounds].map(([name, measured]) => {
     const middle = (figure: 'p50_ms' | 'p99_ms' | 'flood', digits: number) =>
       rounded(median(measured.map((round) => round[figure])), digits);
     const sum = (figure: 'answered' | 'asked') => measured.reduce((all, round) => all + round[figure], 0);
     return {
-      beside,
+      name,
       answered_percent: rounded((100 * sum('answered')) / sum('asked'), 1),
       p50_ms: middle('p50_ms', 1),
       p99_ms: middle('p99_ms', 1),
@@ -104,7 +104,8 @@ function floods(token: string, clientId: string): Record<string, string[]> {
 
 export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
   name: 'flood',
-  description: 'A store’s order list, alone and beside forged tokens, wrong secrets, and a store beyond its quota.',
+  description:
+    'A store’s order list, alone and during floods of forged tokens, wrong secrets, and a store beyond its quota.',
   options: [
     numberOption('rate', 'requests a second of the calm store', 50),
     numberOption('connections', 'connections of the flood; each asks again once it was answered', 100),
@@ -115,9 +116,9 @@ export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
   run,
   render: ({ rows }) =>
     table(
-      ['beside', 'requests of the flood a second', 'answered', 'p50 ms', 'p99 ms'],
+      ['flood', 'requests of the flood a second', 'answered', 'p50 ms', 'p99 ms'],
       rows.map((row) => [
-        row.beside,
+        row.name,
         row.flood_per_second === 0 ? '' : String(row.flood_per_second),
         `${row.answered_percent} %`,
         String(row.p50_ms),

@@ -1,4 +1,4 @@
-/** What every benchmark stands on: servers, an installation of its own, a folder for logs, and somebody who ends what it starts. */
+/** What every benchmark stands on: servers, an installation of its own, a folder for logs, and what ends everything that it starts. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export interface Ground {
   guard: Guard;
   /** What is deferred here ends with the benchmark. */
   cleanup: AsyncDisposableStack;
-  /** Starts a program beside the others; it ends with the ground. `env` comes on top of the installation's. */
+  /** Starts a program; it ends with the ground. `env` comes on top of the installation's. */
   start: (program: Program, env?: Record<string, string>) => Promise<RunningService>;
 }
 

@@ -1,4 +1,4 @@
-/** Measures two sides in turn, so that what the machine does besides befalls both. */
+/** Measures two sides in turn, so that other work of the machine affects both. */
 import type { Load, LoadOrder, TimedLoad } from './load/load.ts';
 import { median, rounded } from './median.ts';
 import { cpuSeconds } from './process-figures.ts';

@@ -12,7 +12,7 @@ import { queryBench } from './query/run.ts';
 import { say } from './say.ts';
 import { soakBench } from './soak/run.ts';
 
-// kafkajs passes negative delays to timers; nobody at a terminal can do anything about that.
+// kafkajs passes negative delays to timers; a user of the terminal cannot change that.
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {
   if (warning.name !== 'TimeoutNegativeWarning') say(`${warning.name}: ${warning.message}`);

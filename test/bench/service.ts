@@ -1,4 +1,4 @@
-/** A service under measurement: a process of its own, as in production, its log in a file, so that nobody spends time on reading it. */
+/** A service under measurement: a process of its own, as in production, its log in a file, so that reading it takes no time. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

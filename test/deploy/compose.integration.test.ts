@@ -55,7 +55,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     await eventually('the order is in the list', async () => (await readOrders()).ids.includes('o1'));
   });
 
-  it('has three query services behind one address, and goes on without one of them', async () => {
+  it('has three query services behind one address, and continues without one of them', async () => {
     const instances = await installed.containers('query');
     expect(instances).toHaveLength(3);
     const answered = async (id: string) => {

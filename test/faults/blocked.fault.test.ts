@@ -1,4 +1,4 @@
-/** More brokers than partitions: there kafkajs sends heartbeats for a member whose work is blocked, which is to deceive nobody. */
+/** More brokers than partitions: there kafkajs sends heartbeats for a member whose work is blocked; its partition must move all the same. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -50,7 +50,7 @@ describe('two projectors of one partition on three brokers, of which the one tha
     );
     const last = assignments.filter(({ has }) => has).toSorted((a, b) => a.at - b.at);
     const found = last.at(-1)?.projector;
-    if (found === undefined) throw new Error('nobody has the partition');
+    if (found === undefined) throw new Error('no projector has the partition');
     return found;
   };
 

@@ -16,7 +16,7 @@ import {
 import { peakMebibytes } from '../bench/process-figures.ts';
 import { note } from './results.ts';
 
-/** A neighbour's order is shown within this time, whatever the catalogue beside it does. */
+/** A neighbour's order is shown within this time, whatever the catalogue does meanwhile. */
 const BOUND_MS = 5_000;
 /** Of each service: less than the 550 MB that one group of 800 KB took when products repeated their groups. */
 const MOST_MEBIBYTES = 500;

@@ -14,7 +14,7 @@ describe('a projector whose clock jumps', () => {
   const folder = useFolder();
   const trial = useMade(() => startTrial());
 
-  it('goes on, or starts again where it was set back, and takes nothing from another one whose clock is right', async () => {
+  it('continues, or starts again where it was set back, and takes nothing from another one whose clock is right', async () => {
     const file = join(folder, 'ahead');
     await writeFile(file, '0');
     const preload = new URL('./clock/jumping-clock.ts', import.meta.url).href;

@@ -17,7 +17,7 @@ describe('a MongoDB whose disk is full', () => {
     if (typeof disk !== 'string') disk.close();
   });
 
-  it('loses nothing: the projector waits until there is room, and goes on', async ({ skip }) => {
+  it('loses nothing: the projector waits until there is room, and continues', async ({ skip }) => {
     if (typeof disk === 'string') {
       skip(disk);
       return;
@@ -32,7 +32,7 @@ describe('a MongoDB whose disk is full', () => {
       disk.fill();
       await sleep(FULL_MS);
       disk.empty();
-      // It ends itself when it cannot write; whoever watches over it starts it again.
+      // It ends itself when it cannot write; its supervisor starts it again.
       if (server?.isRunning() === false) await server.start();
       recoveriesMs.push(await trial.movesOn());
     }

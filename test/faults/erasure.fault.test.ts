@@ -110,7 +110,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       await projector.ended;
       await startProjector();
       await eventually(
-        'the erasure goes on from where it was',
+        'the erasure continues from where it was',
         async () => {
           expect(projector.process.exitCode).toBeNull();
           const [erasure] = await erasures();

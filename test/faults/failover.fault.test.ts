@@ -28,7 +28,7 @@ describe('three query services and three projectors under load, whose servers ar
     await fleet?.close();
   }, LIMIT_MS);
 
-  /** Does it, waits until all goes on again, and notes what clients saw meanwhile. @returns what they saw. */
+  /** Does it, waits until everything works again, and notes what clients saw meanwhile. @returns what they saw. */
   const watch = async (what: string, act: () => Promise<void>) => {
     const { integrations, trial } = fleet;
     integrations.takeFailures();
@@ -118,7 +118,7 @@ describe('three query services and three projectors under load, whose servers ar
     });
   });
 
-  it('have let nobody in whose key was revoked, and lost no event', async () => {
+  it('have refused every revoked key, and lost no event', async () => {
     const statuses = await tried.stop();
     await fleet.integrations.stop();
     expect([...statuses.keys()].filter((status) => status !== 401 && status !== 503)).toEqual([]);

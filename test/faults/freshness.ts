@@ -1,4 +1,4 @@
-/** How soon the events of ordinary stores are shown, while something else goes on. */
+/** How soon the events of ordinary stores are shown, while something else happens. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { expect } from 'vitest';

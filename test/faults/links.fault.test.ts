@@ -20,7 +20,7 @@ describe('connections of the projector', () => {
       settings: { KAFKA_BROKERS: kafka.brokers },
       disturbedSettings: {
         KAFKA_BROKERS: kafka.proxied,
-        // By this address alone: a replica set's members would be found beside the proxy.
+        // By this address alone: a replica set's members would be found without the proxy.
         MONGODB_URI: `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`,
       },
     }),
@@ -39,7 +39,7 @@ describe('connections of the projector', () => {
       await proxy.restore();
       row('connections cut to', await trial.movesOn(), 10_000);
 
-      // It goes on meanwhile, slowly.
+      // It continues meanwhile, slowly.
       proxy.slowDown(SLOW_MS);
       row(`every answer ${SLOW_MS} ms later from`, await trial.movesOn(), 10_000);
       await sleep(FAULT_MS);
@@ -53,7 +53,7 @@ describe('connections of the projector', () => {
 
       proxy.strand();
       row('connections half-open to', await trial.movesOn(), 30_000);
-      // Connections that nobody has asked on since are as dead.
+      // Connections without a request since then are dead as well.
       row('the next events after half-open connections to', await trial.movesOn(), 10_000);
     }
     await trial.conclude(rows);

@@ -22,7 +22,7 @@ describe('a MongoDB that is restored from an older backup beneath running projec
       const backup = await backUp(db);
       await sleep(1_000 + Math.random() * 2_000);
       await trial.movesOn();
-      // While slices are written, a transaction that replaces everything would never come to its end: nobody owns a partition meanwhile.
+      // While slices are written, a transaction that replaces everything would never end: no projector owns a partition meanwhile.
       await db.collection(CHECKPOINTS).updateMany({}, { $set: { owner: 'nobody' } });
       await restore(db, backup);
       recoveriesMs.push(await trial.movesOn());

@@ -117,7 +117,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   const untilApplied = () =>
     eventually('the lag is 0', async () => ((await operate(['lag'])) as { lag: number }).lag === 0);
 
-  /** What every recovery ends with: who had rights has them, and nobody else. */
+  /** What every recovery ends with: each key has the rights that it had, and no others. */
   async function expectRecovered(): Promise<void> {
     await untilAnswered(keys.s2, ALL);
     expect(await answers(keys.s1)).toBe('no token: 401');

@@ -70,7 +70,7 @@ describe('a damaged record batch', () => {
   };
   const accessKeys = () => trial.installation.databases.control.collection('access_keys').countDocuments();
 
-  it('stops its partition alone, which goes on once the batch is whole again, and everything is applied once', async () => {
+  it('stops its partition alone, which continues once the batch is whole again, and everything is applied once', async () => {
     const { installation, disturbed } = trial;
     const projector = trial.start();
     await trial.movesOn();
@@ -91,7 +91,7 @@ describe('a damaged record batch', () => {
 
       const keys = await accessKeys();
       await installation.publishAccess([keyEvent(`key-${reason}`, 1)], disturbed);
-      await eventually('access goes on', async () => (await accessKeys()) > keys);
+      await eventually('access is applied', async () => (await accessKeys()) > keys);
       await trial.movesOn(DAMAGED);
       expect(await shown(projector)).toEqual([`${DAMAGED} ${reason}`]);
 
@@ -117,7 +117,7 @@ describe('a record batch whose length is destroyed', () => {
   const kafka = useMade(() => startKafkaCluster(1));
   const installation = useMade(() => createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
 
-  it('is passed by up to an offset that the log has and that cannot be read either', async () => {
+  it('is skipped up to an offset that the log has and that cannot be read either', async () => {
     const topic = changesTopic(installation.environment);
     // Each has an entry in the index of the log, by which a broker finds it without reading what lies before.
     for (let offset = 0; offset < 4; offset += 1) {

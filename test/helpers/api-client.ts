@@ -109,7 +109,7 @@ function checked(method: string, target: string, status: number, headers: Header
   return answer;
 }
 
-/** What holds for every answer, whoever asked what. */
+/** What holds for every answer. */
 function checkRules(answer: Answer, method: string, path: string): void {
   const { status, headers, json } = answer;
   const pathname = path.split('?', 1)[0] ?? '';

@@ -15,9 +15,9 @@ export function backUp(db: Db): Promise<Backup> {
   });
 }
 
-/** Writes everything back at once, whoever writes meanwhile. */
+/** Writes everything back in one transaction, also while others write. */
 export async function restore(db: Db, backup: Backup): Promise<void> {
-  // Whoever wants to claim a partition waits from then on.
+  // A projector that wants to claim a partition waits from then on.
   const collections = (await db.collections()).toSorted(
     (a, b) => Number(b.collectionName === CHECKPOINTS) - Number(a.collectionName === CHECKPOINTS),
   );

@@ -16,7 +16,7 @@ export interface Authority extends Issued {
 
 const DAY_MS = 86_400_000;
 
-/** Makes an authority that nobody knows yet. */
+/** Makes a new authority. */
 export async function makeAuthority(name: string): Promise<Authority> {
   const made = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
@@ -77,7 +77,7 @@ export async function writeFiles<N extends string>(
   return Object.fromEntries(await Promise.all(paths)) as Record<N, string>;
 }
 
-/** Files for a client of a server: its authority, another one that vouches for nobody, certificates good and expired, and a password. */
+/** Files for a client of a server: its authority, another one that has signed nothing, certificates good and expired, and a password. */
 export async function makeClientFiles(folder: string, password: string) {
   const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
   const client = await authority.issue('client');

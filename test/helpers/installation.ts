@@ -150,7 +150,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   };
 }
 
-/** Drops a database, also where somebody who was killed had begun to: MongoDB refuses a second drop until the first is done. */
+/** Drops a database, also where a killed process had begun to: MongoDB refuses a second drop until the first is done. */
 async function dropDatabase(db: Db): Promise<void> {
   await eventually(`${db.databaseName} is dropped`, async () => {
     try {

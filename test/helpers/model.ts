@@ -37,7 +37,7 @@ export interface Envelope {
   results: Fields[];
 }
 
-/** The names of what a list's entries show, and of what details show besides. */
+/** The names of what a list's entries show, and of what only details show. */
 const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
   store: {
     summary: words(
@@ -193,7 +193,7 @@ export class Model {
     );
   }
 
-  /** A list's entry, or what details show besides. */
+  /** A list's entry, or what only details show. */
   #shown(kind: string, storeId: string, id: string, part: 'summary' | 'details' = 'summary'): Fields {
     const state = this.#live(kind, storeId, id) ?? {};
     const isErased = this.#erased.has(`${kind}/${storeId}/${id}`);

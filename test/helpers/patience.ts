@@ -10,7 +10,7 @@ export const PATIENCE: Record<string, string> = {
   SHUTDOWN_DELAY_MS: '0',
 };
 
-/** As patient as services are where nobody configured it: for tests in which a server is away. */
+/** As patient as services are by default: for tests in which a server is away. */
 export const DEFAULT_TIMEOUTS: Record<string, string> = {
   MONGODB_READ_TIMEOUT_MS: '',
   REDIS_COMMAND_TIMEOUT_MS: '',

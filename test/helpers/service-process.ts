@@ -76,7 +76,7 @@ export function startKilledProjector(env: Record<string, string>, transaction: n
   return startService('projector', { ...env, [KILL_IN_TRANSACTION]: String(transaction) }, 'info', program);
 }
 
-/** What a process of ours has of this one's environment besides what it is given: where programs are, and its compiled modules. */
+/** What a process of ours inherits of this one's environment: where programs are, and its compiled modules. */
 export function inheritedEnvironment(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env;
   return { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };

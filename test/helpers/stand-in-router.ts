@@ -1,6 +1,6 @@
 /**
- * Stands in for the router of a sharded cluster, as far as what makes zones and sharded collections is concerned: it speaks MongoDB's
- * protocol, keeps what it is told in the collections of `config`, and tells it to whoever asks. It holds no documents.
+ * Stands in for the router of a sharded cluster in making zones and sharded collections: it speaks MongoDB's
+ * protocol, keeps what it receives in the collections of `config`, and returns it. It holds no documents.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

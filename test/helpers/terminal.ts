@@ -6,7 +6,7 @@ export interface TestTerminal {
   output: Output;
   /** The rows that are to be seen, without blanks at their ends, up to the last that is not empty. */
   rows: () => Promise<string[]>;
-  /** As when somebody drags the window. */
+  /** As when the window is dragged. */
   resize: (columns: number, rows: number) => void;
 }
 

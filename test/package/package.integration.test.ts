@@ -1,4 +1,4 @@
-/** The npm package as other projects have it: packed, installed beside nothing else, and used by three runners of tests. */
+/** The npm package as other projects have it: packed, installed alone, and used by three runners of tests. */
 import { execFile, spawnSync } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';

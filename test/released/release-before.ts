@@ -15,8 +15,8 @@ export function whyNoReleaseBefore(): string | undefined {
     execFileSync('git', ['cat-file', '-e', `${RELEASE_BEFORE}^{commit}`], { stdio: 'ignore' });
     return undefined;
   } catch {
-    const reason = `this clone has no history as far as ${RELEASE_BEFORE}`;
-    process.stderr.write(`not tested, the release before beside this one: ${reason}\n`);
+    const reason = `this clone's history does not reach ${RELEASE_BEFORE}`;
+    process.stderr.write(`not tested, the release before together with this one: ${reason}\n`);
     return reason;
   }
 }

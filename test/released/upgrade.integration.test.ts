@@ -148,7 +148,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     await change();
   });
 
-  it('makes the read models anew beside those that answer, moves the traffic, and may go back', async () => {
+  it('rebuilds the read models while the former ones answer, moves the traffic, and may go back', async () => {
     const { environment } = installation;
     await startReady('next', 'projector', { PROJECTOR_SIDE_BY_SIDE: 'true' });
     await run('next', `rebuild --environment ${environment} --accept content`);
@@ -157,7 +157,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     traffic.send(query.url);
     traffic.leave(running['this query'].url);
     await change();
-    // Back to the former release, which goes on with its own generation, and on again.
+    // Back to the former release, which continues with its own generation, and on again.
     traffic.send(running['this query'].url);
     traffic.leave(query.url);
     await change();

@@ -1,4 +1,4 @@
-/** The filters, updates and expressions of MongoDB that the projection uses. Anything else throws: the world would promise what nobody checked. */
+/** The filters, updates and expressions of MongoDB that the projection uses. Anything else throws: no test would check it against MongoDB. */
 
 export type Value = unknown;
 export type Doc = { _id: string } & Record<string, Value>;

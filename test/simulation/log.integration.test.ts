@@ -301,7 +301,7 @@ describe.each([
     expect(await read(0, 3)).toEqual(['2 c']);
   });
 
-  it('begins anew where what is sought lies beyond its end, as in a topic that was made again', async () => {
+  it('begins again where what is sought lies beyond its end, as in a topic that was made again', async () => {
     const { edge, send, makeAnew, read, begin, until } = await openLog();
     await send('a', 'b', 'c');
     expect(await read(0, 3)).toEqual(['0 a', '1 b', '2 c']);

@@ -67,7 +67,7 @@ export class PartitionLog {
     this.end += length;
   }
 
-  /** A batch of which nobody knows the messages; `reason` says whether it stops the partition. */
+  /** A batch whose messages are unknown; `reason` says whether it stops the partition. */
   appendUnreadable(length: number, reason: UnreadableBatch['reason']): Entry {
     const [from, to] = [this.end, this.end + length - 1];
     const unreadable = { reason, detail: `it is ${reason}`, from, to, digest: this.#random.id(22) };

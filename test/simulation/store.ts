@@ -257,7 +257,7 @@ function lostConnection(isCommit: boolean): Error {
 
 let sessions = 0;
 
-/** What the driver calls a client session, as far as the projector uses it. */
+/** What the projector uses of the driver's client session. */
 export class Session {
   readonly id: { id: string };
   readonly host: Host;

@@ -348,7 +348,7 @@ class World implements WorldOfProjectors {
   #resume(): void {
     const frozen = this.#projectors.find(({ state }) => state === 'frozen');
     if (frozen === undefined) return;
-    this.trace(`${frozen.name} goes on`);
+    this.trace(`${frozen.name} continues`);
     frozen.state = 'running';
     // It works as if nothing had been, until the group tells it.
     this.scheduler.after(this.random.below(300), null, () => this.#rebalance());

@@ -77,7 +77,7 @@ export class DisturbedProjectors {
     this.start(2);
   }
 
-  /** What the last ones logged, for whoever looks for the cause of a difference. */
+  /** What the last ones logged, to find the cause of a difference. */
   lastLines(): string[] {
     return this.#projectors.flatMap(({ lines }) => lines.slice(-15).map((line) => JSON.stringify(line)));
   }

@@ -1,6 +1,6 @@
 /**
  * One episode of the trial: an installation of its own, into which adversarial events flow in rounds while its projectors are
- * disturbed, read models are made anew and rolled back. After each round everything that can be asked is compared with the model.
+ * disturbed, read models are rebuilt and rolled back. After each round everything that can be asked is compared with the model.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -184,7 +184,7 @@ class Episode {
     }
   }
 
-  /** Makes read models anew, or goes back to those before, beside everything else. */
+  /** Rebuilds read models, or goes back to those before, while everything else happens. */
   async #operate(round: number): Promise<void> {
     const command = chanceOf(this.#options.seed, ['command', round]).helpers.weightedArrayElement([
       { weight: 2, value: 'rebuild' },

@@ -1,4 +1,4 @@
-/** `npm run bench -- access`: tokens beside oidc-provider, and what the access path costs a data request. */
+/** `npm run bench -- access`: tokens compared with oidc-provider, and what the access path costs a data request. */
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { SCOPES } from '#shared/events/access-event.ts';
@@ -60,7 +60,7 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
     { name: 'oidc-provider', file: OIDC_PROVIDER },
     { NODE_ENV: 'production', BENCH_CLIENTS: JSON.stringify(keys) },
   );
-  await compare('tokens, beside oidc-provider', {
+  await compare('tokens, against oidc-provider', {
     ours: tokenRequests(ours, '/api/auth/token/', keys),
     other: tokenRequests(provider, '/token', keys),
   });
@@ -72,7 +72,7 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
   const open = await ground.start({ ...program, name: 'without-access', file: WITHOUT_ACCESS }, { BENCH_STORE: STORE });
   for (const [name, path] of ROUTES) {
     const sideOf = ({ pid, url }: RunningService) => ({ pid, url: url + path, headers: {}, requests, status: 200 });
-    await compare(`${name}, beside none`, { ours: sideOf(ours), other: sideOf(open) });
+    await compare(`${name}, without access`, { ours: sideOf(ours), other: sideOf(open) });
   }
   return { rows };
 }
@@ -109,7 +109,7 @@ function render({ rows }: { rows: readonly Comparison[] }): string {
 
 export const accessBench: Bench<AccessOptions, { rows: Comparison[] }> = {
   name: 'access',
-  description: 'Tokens a second beside oidc-provider, and what access costs a data request.',
+  description: 'Tokens a second compared with oidc-provider, and what access costs a data request.',
   options: [
     connectionsOption(),
     secondsOption(3),

@@ -1,4 +1,4 @@
-/** A page of 100 changes beside another one: the list's first, the feed's first, one of summaries, one of a single kind. */
+/** A page of 100 changes compared with another one: the list's first, the feed's first, one of summaries, one of a single kind. */
 import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
 import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
@@ -11,7 +11,7 @@ import type { Load } from '../load/load.ts';
 export interface PageRow {
   name: string;
   ours: SideResult;
-  beside: string;
+  otherName: string;
   other: SideResult;
   /** Median of the rounds' ratios of processor time, that of MongoDB with it, ours by the other's. */
   ratio: number;
@@ -58,7 +58,7 @@ export async function measurePages(
   const whole = feedOfKind('order', 'whole').name;
   const first = await at(0, page, 'order');
   const middle = await at(0.5, page, 'order');
-  const pairs: [name: string, ours: Side, beside: string, other: Side][] = [
+  const pairs: [name: string, ours: Side, otherName: string, other: Side][] = [
     ['the first', await at(0, page, null), 'the list’s first', await at(0, '/api/order/list?page_size=100', null)],
   ];
   for (const share of [0.5, 0.999]) {
@@ -79,13 +79,13 @@ export async function measurePages(
     pairs.push([`the same with gzip`, gzipped(all), 'of orders', gzipped(one)]);
   }
   const rows: PageRow[] = [];
-  for (const [name, ours, beside, other] of pairs) {
+  for (const [name, ours, otherName, other] of pairs) {
     const rounds = await measureInTurn(
       load,
       { ours, other },
       { ...options, connections: CONNECTIONS, warmUpSeconds: WARM_UP_SECONDS },
     );
-    rows.push({ name, beside, ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)) });
+    rows.push({ name, otherName, ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)) });
   }
   return rows;
 }

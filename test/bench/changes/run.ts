@@ -32,7 +32,7 @@ const LARGE = 'large';
 /** A store whose records of several kinds come in turn. */
 const MIXED = 'mixed';
 const MIXED_SHARE = 0.1;
-/** Stores whose orders come while somebody waits for them; each has a partition of its own. */
+/** Stores whose orders come while a client waits for them; each has a partition of its own. */
 const LIVE_STORES = 5;
 const FILL_LIMIT_MS = 900_000;
 const CHUNK = 5_000;
@@ -87,14 +87,14 @@ function render({ pages, waiting, records, rate, stores }: ChangesResult & Chang
   const titles = ['p50 ms', 'service ms', 'MongoDB ms'];
   return [
     table(
-      [`a page of 100, of ${grouped(records)} orders`, ...titles, 'beside', ...titles, 'processor'],
-      pages.map(({ name, ours, beside, other, ratio }) => {
+      [`a page of 100, of ${grouped(records)} orders`, ...titles, 'compared with', ...titles, 'processor'],
+      pages.map(({ name, ours, otherName, other, ratio }) => {
         const figures = [ours, other].map((side) => [side.p50_ms, side.cpu_ms, side.mongodb_ms].map(String));
-        return [name, ...(figures[0] ?? []), beside, ...(figures[1] ?? []), `${ratio}×`];
+        return [name, ...(figures[0] ?? []), otherName, ...(figures[1] ?? []), `${ratio}×`];
       }),
     ),
     `${grouped(waiters)} clients wait for ${grouped(stores)} stores: ${each} KiB of the query service’s memory each, ${Math.round(idle * 100)} % of a core for all of them.`,
-    `Beside them five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that tells it: ${agesInWords(waiting)} (${grouped(waiting.events)} events in ${grouped(answers)} answers).`,
+    `At the same time five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that has it: ${agesInWords(waiting)} (${grouped(waiting.events)} events in ${grouped(answers)} answers).`,
   ].join('\n');
 }
 

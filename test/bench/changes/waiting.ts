@@ -1,4 +1,4 @@
-/** Clients that wait: what thousands of them cost, and how soon those of busy stores are answered beside them. */
+/** Clients that wait: what thousands of them cost, and how soon those of busy stores are answered meanwhile. */
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '#test/installation.ts';
@@ -17,7 +17,7 @@ export interface WaitingSetup {
   tokenOf: (storeId: string) => string;
 }
 
-/** Ages are from an event's time to the end of the answer that tells it. */
+/** Ages are from an event's time to the end of the answer that has it. */
 export interface WaitingResult extends Ages {
   waiters: number;
   /** Memory of the query service that each takes, connection included. */

@@ -19,8 +19,8 @@ interface FreshnessOptions {
 
 interface FreshnessResult extends FreshnessOptions {
   calm: Ages;
-  beside_backlog: Ages;
-  /** How much of the backlog was applied while the stream went on. */
+  with_backlog: Ages;
+  /** How much of the backlog was applied during the stream. */
   backlog_applied: number;
 }
 
@@ -60,9 +60,9 @@ async function run({ installation, start }: Ground, options: FreshnessOptions): 
   say(`calm: ${agesInWords(calm)}`);
   const letGo = await holdBack(installation, LATE, backlog);
   say(`${backlog} events held back`);
-  const beside = await measure(seconds, letGo);
-  say(`beside the backlog: ${agesInWords(beside)}`);
-  return { ...options, calm, beside_backlog: beside, backlog_applied: await appliedOf(installation) };
+  const late = await measure(seconds, letGo);
+  say(`with the backlog: ${agesInWords(late)}`);
+  return { ...options, calm, with_backlog: late, backlog_applied: await appliedOf(installation) };
 }
 
 async function appliedOf(installation: Installation): Promise<number> {
@@ -76,7 +76,7 @@ async function appliedOf(installation: Installation): Promise<number> {
 const TARGET_MS = 250;
 
 function render(result: FreshnessResult): string {
-  const { calm, beside_backlog: beside, backlog, backlog_applied: applied, every } = result;
+  const { calm, with_backlog: late, backlog, backlog_applied: applied, every } = result;
   const row = (name: string, { events, p50_ms: p50, p99_ms: p99, max_ms: max }: Ages) => [
     name,
     grouped(events),
@@ -86,7 +86,7 @@ function render(result: FreshnessResult): string {
   return [
     table(
       ['stream', 'events', 'p50 ms', 'p99 ms', 'slowest ms', `p99 below ${TARGET_MS} ms`],
-      [row('calm', calm), row('beside a backlog', beside)],
+      [row('calm', calm), row('with a backlog', late)],
     ),
     `Five clients ask every ${every} ms, each for its store. The backlog of ${grouped(backlog)} orders on a sixth partition came at once with the second stream; when that stream had been seen, ${grouped(applied)} of them were applied.`,
   ].join('\n');

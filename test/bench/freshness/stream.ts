@@ -88,7 +88,7 @@ export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage
 const CHUNK = 1_000;
 const TRANSACTION_MS = 300_000;
 
-/** Publishes new orders of one store, which nobody can read yet. @returns a function that lets them be read. */
+/** Publishes new orders of one store, which cannot be read yet. @returns a function that lets them be read. */
 export async function holdBack(
   { kafka, environment }: Installation,
   store: { storeId: string; partition: number },
@@ -123,7 +123,7 @@ export async function holdBack(
 }
 
 const PAGE_SIZE = 50;
-/** Orders may come behind later ones; who was missed for so long is looked for further down. */
+/** Orders may come behind later ones; an order that was missed for so long is looked for on further pages. */
 const MISSED_MS = 500;
 const MOST_PAGES = 20;
 

@@ -10,7 +10,7 @@ export interface LoadOrder {
   requests?: readonly { path?: string; headers: Record<string, string> }[];
   connections: number;
   seconds: number;
-  /** Every answer must have this status; 304 is one of polls beside writes, which may be 200 as well. */
+  /** Every answer must have this status; 304 is that of polls during writes, which may be 200 as well. */
   status: number;
 }
 

@@ -63,7 +63,7 @@ function searchOf(name: string, random: Random): string {
   return encodeURIComponent(word.length < 4 ? name : word.slice(0, 4 + random(word.length)));
 }
 
-/** The rows of a run: each kind by itself, polls, and all together beside writes. */
+/** The rows of a run: each kind by itself, polls, and all together during writes. */
 export function mixedRows(stores: readonly StoreSize[]): MixedRow[] {
   const rows = KINDS.map(([name, , pathOf], index) => {
     const random = generator(index + 1);

@@ -1,4 +1,4 @@
-/** `npm run bench -- query`: the mixed load of many stores beside the same work done the usual way. */
+/** `npm run bench -- query`: the mixed load of many stores compared with the same work done the usual way. */
 import assert from 'node:assert/strict';
 import { Option } from 'commander';
 import type { Db } from 'mongodb';
@@ -186,7 +186,8 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResul
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
   name: 'query',
-  description: 'What integrations ask of twenty stores, beside the same work done with Fastify and the MongoDB driver.',
+  description:
+    'What integrations ask of twenty stores, compared with the same work done with Fastify and the MongoDB driver.',
   options: [
     numberOption(
       'records',

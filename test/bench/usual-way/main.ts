@@ -1,4 +1,4 @@
-/** The usual way as a process of its own, beside the query service and with the same settings. */
+/** The usual way as a process of its own, with the settings of the query service. */
 import closeWithGrace from 'close-with-grace';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';

@@ -21,7 +21,7 @@ function documented(name: string): { type: 'object'; properties: Schema } {
   return plain(schema) as { type: 'object'; properties: Schema };
 }
 
-/** Types alone: whoever writes a service does not check what they answer. */
+/** Types alone: a service does not usually check its own answers. */
 function plain({ $ref, type, anyOf, properties, items }: Documented): Schema {
   if ($ref !== undefined) return documented($ref.slice('#/components/schemas/'.length));
   const [named = type, ...others] = Array.isArray(type) ? type : (anyOf ?? []);

@@ -11,7 +11,7 @@ export interface KubernetesObject {
   metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
 }
 
-/** Null where nobody knows the kind. */
+/** Null where the kind is unknown. */
 export type Check = (object: KubernetesObject) => string[] | null;
 
 const keyOf = (apiVersion: string, kind: string) => `${apiVersion}/${kind}`;

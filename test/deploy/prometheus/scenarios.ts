@@ -3,7 +3,7 @@
  * the notation of `promtool test rules`, a value a minute, from an installation on which all is well.
  */
 
-/** Values by the series' names; `null` where nobody shows it. */
+/** Values by the series' names; `null` where it is absent. */
 export type SeriesValues = Record<string, string | null>;
 
 export interface Scenario {

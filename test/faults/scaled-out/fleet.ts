@@ -152,7 +152,7 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
       const toldAt = performance.now();
       const { code } = await oldest.process.ended;
       if (signal === 'SIGTERM') expect(code).toBe(0);
-      // Somebody takes note of one that was killed a moment later.
+      // A killed one is noticed a moment later.
       await integrations.everyoneIsAnswered();
       await proxy.remove(oldest);
       return toldAt;

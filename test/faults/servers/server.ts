@@ -71,7 +71,7 @@ export async function startAll<T>(servers: readonly Server[], ready: () => Promi
   }
 }
 
-/** Starts what chooses its ports itself, anew where a server ended: another process may have taken a port before it was used. */
+/** Starts what chooses its ports itself, and again where a server ended: another process may have taken a port before it was used. */
 export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

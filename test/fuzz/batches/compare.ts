@@ -164,7 +164,7 @@ async function readWithJava(batches: readonly Buffer[]): Promise<Read[]> {
     });
 }
 
-/** Beyond the times that a `Date` can tell nobody needs to agree. */
+/** Times beyond those of a `Date` may differ. */
 function exactly(batch: Buffer | undefined, timestamp: string): string {
   const times = [timestamp, batch?.readBigInt64BE(27), batch?.readBigInt64BE(35)].map(Number);
   return times.every((time) => Math.abs(time) < MAX_TIME) ? timestamp : 'far';

@@ -1,4 +1,4 @@
-/** Record batches as nobody makes them, all with a right checksum: records that lie about themselves, and bytes that were changed. */
+/** Record batches as no client makes them, all with a right checksum: records that lie about themselves, and bytes that were changed. */
 import fc from 'fast-check';
 import { pack } from '#test/codecs.ts';
 import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
@@ -78,7 +78,7 @@ export const randomBatch: fc.Arbitrary<RandomBatch> = fc
     gap: rarely(0, fc.integer({ min: -3, max: 5 }), 5),
     more: rarely(0, fc.oneof(fc.integer({ min: -3, max: 3 }), fc.integer()), 15),
     timestamp: rarely(1_790_000_000_000n, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), 6),
-    // The codec's bits, the append time's, and one that nobody uses.
+    // The codec's bits, the append time's, and an unused one.
     attributes: fc.constantFrom(0, 0, 0, 0x08, 0x80),
   })
   .map((given) => {

@@ -28,7 +28,7 @@ export const MISTAKES: readonly Mistake[] = [
     by: 'if (modifiedCount === -1) throw fenced(claim.id);',
   },
   {
-    mistake: 'the checkpoint is moved whoever owns it and wherever it is',
+    mistake: 'the checkpoint is moved without regard to its owner and position',
     file: CHECKPOINT,
     replace: '    owner: claim.owner,\n    position: claim.position,\n    ...(claim.lastMessage',
     by: '    ...(claim.lastMessage',
@@ -100,7 +100,7 @@ export const MISTAKES: readonly Mistake[] = [
     by: 'add(stamp.counters, entity, 1);',
   },
   {
-    mistake: 'tombstones are not counted, so that nobody reads them',
+    mistake: 'tombstones are not counted, so that they are never read',
     file: PLAN,
     replace: '(change.deletes ? 1 : 0) - (isDeleted ? 1 : 0)',
     by: '(change.deletes && isDeleted ? 1 : 0) - (isDeleted ? 1 : 0)',

@@ -1,4 +1,4 @@
-/** Lists the usual way: a page found, skipped to and limited, and all that match counted beside it. */
+/** Lists the usual way: a page found, skipped to and limited, while all that match are counted. */
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';

@@ -170,11 +170,11 @@ describe('while it runs', () => {
   });
 });
 
-describe('whatever ends it', () => {
+describe('every end', () => {
   const folder = useFolder({ ofEachTest: true });
 
   test('a kill leaves no process, no secret and no address behind', async () => {
-    // The usual port is taken, by this test or by somebody else.
+    // The usual port is taken, by this test or another program.
     const taken = createServer().on('error', () => undefined);
     onTestFinished(() => void taken.close());
     taken.listen(USUAL_PORT, '127.0.0.1');

@@ -31,7 +31,7 @@ test('a signing key is made that the query service takes, and kept only if data 
   expect((await loadSigningKeys(config.tokens)).signing.kid).not.toBe(kid);
 });
 
-test('keys are the same in every run of one user, and of nobody else', async () => {
+test('keys are the same in every run of one user, and others for another user', async () => {
   const cache = join(folder, 'cache');
   const seed = await keySeed(cache);
   expect(await keySeed(cache)).toBe(seed);
