@@ -6,7 +6,6 @@ import { BSON } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
-import { openLogReader } from '#shared/kafka/log-reader.ts';
 import { startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -166,13 +165,12 @@ describe('a deleted customer', () => {
     }
 
     const servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await openLogReader(servers, changesTopic(installation.environment));
+    const reader = await servers.logReader(changesTopic(installation.environment));
     let inKafka = 0;
     const end = (await reader.bounds()).get(0)?.end ?? 0;
     await reader.read({ partition: 0, from: 0, to: end }, (messages) => {
       inKafka += messages.filter(({ value }) => value !== null && holdsAny(value)).length;
     });
-    await reader.close();
     await servers.close();
     // All but the neighbours and the deletion itself.
     expect([inKafka, end]).toEqual([11, 12 + NEIGHBOURS]);

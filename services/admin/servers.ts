@@ -8,9 +8,9 @@ import { type ControlCollections, controlCollections } from '#shared/access/acce
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
-import { type Admin, type ConsumerConfig, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
+import { type Admin, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import { type LogReader, withLogReader } from '#shared/kafka/log-reader.ts';
+import { createCluster, createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
 import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -72,8 +72,9 @@ export class Servers {
     return readLogBounds(await this.kafkaOf(topic).admin(), topic);
   }
 
-  readLog<T>(topic: string, work: (reader: LogReader) => Promise<T>): Promise<T> {
-    return withLogReader(this, topic, work);
+  async logReader(topic: string): Promise<LogReader> {
+    const { cluster, admin } = this.kafkaOf(topic);
+    return createLogReader(await cluster(), await admin(), await this.control(), topic);
   }
 
   /** For changes that need all three servers. */
@@ -182,13 +183,10 @@ function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string
       return client;
     });
   };
-  const usual = { allowAutoTopicCreation: false, sessionTimeout: 60_000, maxWaitTimeInMs: 100, readUncommitted: false };
   return {
     admin: once(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
     producer: once(() => reach(() => createProducer(kafka))),
-    /** A connected consumer that has not joined its group. */
-    consumer: (groupId: string, options: Omit<ConsumerConfig, 'groupId'>) =>
-      reach(() => kafka.consumer({ groupId, ...usual, ...options })),
+    cluster: once(() => reach(() => createCluster(kafka))),
   };
 }
 

@@ -7,7 +7,7 @@ import { type Admin, askKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { withLogReader } from '#shared/kafka/log-reader.ts';
+import { createCluster, createLogReader } from '#shared/kafka/log-reader.ts';
 import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
@@ -24,17 +24,19 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
   const access = accessTopic(environment);
   await askKafka(kafkas.of(access), (admin) => waitUntilApplied(parts, admin, access));
   const changes = changesTopic(environment);
-  await askKafka(kafkas.of(changes), async (admin) => {
-    const others = await judgeErasures(controlCollections(control), environment, changes, (judge) =>
-      withLogReader(logServers(parts, admin), changes, judge),
+  const cluster = createCluster(kafkas.of(changes));
+  const others = await askKafka(kafkas.of(changes), (admin) =>
+    judgeErasures(controlCollections(control), environment, changes, async () => {
+      await cluster.connect();
+      return createLogReader(cluster, admin, control, changes);
+    }),
+  ).finally(() => cluster.disconnect());
+  for (const store of others) {
+    logger.warn(
+      { environment, store },
+      'a store was erased from another log than this one, whose events of it are applied: erase it again if it must go',
     );
-    for (const store of others) {
-      logger.warn(
-        { environment, store },
-        'a store was erased from another log than this one, whose events of it are applied: erase it again if it must go',
-      );
-    }
-  });
+  }
   await createFirstGeneration(databases, environment, projectionVersion);
 }
 
@@ -51,19 +53,4 @@ async function waitUntilApplied({ control, logger }: Parts, admin: Admin, topic:
     logger.warn({ topic }, 'the log of access stands still before its end: read models are created nevertheless');
     return;
   }
-}
-
-function logServers({ kafkas, control, config }: Parts, admin: Admin) {
-  return {
-    config,
-    control: () => Promise.resolve(control),
-    kafkaOf: (topic: string) => ({
-      admin: () => Promise.resolve(admin),
-      consumer: async (groupId: string, settings: object) => {
-        const consumer = kafkas.of(topic).consumer({ groupId, readUncommitted: false, ...settings });
-        await consumer.connect();
-        return consumer;
-      },
-    }),
-  };
 }

@@ -81,42 +81,38 @@ const READ_BACK = 16;
 
 /**
  * Marks the ends of erased stores that belong to another log than the topic holds now, and unmarks those whose log is back.
- * @param readLog not called if no store was erased. @returns the stores with an end that does not count.
+ * @param openLog called only if a store was erased. @returns the stores with an end that does not count.
  */
 export async function judgeErasures(
   { stores }: Pick<ControlCollections, 'stores'>,
   environment: string,
   topic: string,
-  readLog: (work: (log: LogReader) => Promise<void>) => Promise<void>,
+  openLog: () => Promise<LogReader>,
 ): Promise<string[]> {
   const filter = { environment, 'erased.ends': { $elemMatch: { topic, last: { $exists: true } } } };
   const erased = await stores.find(filter, { sort: { _id: 1 } }).toArray();
   if (erased.length === 0) return [];
-  const others: string[] = [];
-  await readLog(async (log) => {
-    const messages = new Map<string, LogMessage | null>();
-    for (const { _id, store_id, erased: { ends = [], sequence = 0 } = {} } of erased) {
-      let hasOther = false;
-      for (const end of ends.filter((one) => one.topic === topic)) {
-        const { partition, last } = end;
-        if (last === undefined) continue;
-        const place = `${partition}/${last.offset}`;
-        const message = messages.get(place) ?? (await messageAt(log, partition, last.offset));
-        messages.set(place, message);
-        const isOther = message === null || !isSameMessage(last, message);
-        hasOther ||= isOther;
-        if ((end.other_log === true) === isOther) continue;
-        const field = 'erased.ends.$[end].other_log';
-        await stores.updateOne(
-          { _id, 'erased.sequence': sequence },
-          isOther ? { $set: { [field]: true } } : { $unset: { [field]: '' } },
-          { arrayFilters: [{ 'end.topic': topic, 'end.partition': partition }] },
-        );
-      }
-      if (hasOther) others.push(store_id);
+  const others = new Set<string>();
+  const log = await openLog();
+  const messages = new Map<string, LogMessage | null>();
+  for (const { _id, store_id, erased: { ends = [], sequence = 0 } = {} } of erased) {
+    for (const { topic: of, partition, last, other_log } of ends) {
+      if (of !== topic || last === undefined) continue;
+      const place = `${partition}/${last.offset}`;
+      const message = messages.get(place) ?? (await messageAt(log, partition, last.offset));
+      messages.set(place, message);
+      const isOther = message === null || !isSameMessage(last, message);
+      if (isOther) others.add(store_id);
+      if ((other_log === true) === isOther) continue;
+      const field = 'erased.ends.$[end].other_log';
+      await stores.updateOne(
+        { _id, 'erased.sequence': sequence },
+        isOther ? { $set: { [field]: true } } : { $unset: { [field]: '' } },
+        { arrayFilters: [{ 'end.topic': topic, 'end.partition': partition }] },
+      );
     }
-  });
-  return others;
+  }
+  return [...others];
 }
 
 async function messageAt(log: LogReader, partition: number, offset: number): Promise<LogMessage | null> {

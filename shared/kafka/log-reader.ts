@@ -1,191 +1,112 @@
-/** Reads parts of a topic again, one partition at a time, in a group of its own. Placeholders are among the messages. */
-import { randomUUID } from 'node:crypto';
-import type { Admin, Consumer, ConsumerConfig, EachBatchPayload } from 'kafkajs';
+/** Reads parts of a topic again, without a consumer group. Placeholders are among the messages. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Admin, Kafka } from 'kafkajs';
 import type { Db } from 'mongodb';
-import { StoreDataError, unavailable } from '../errors.ts';
+import { isUnavailable, StoreDataError, unavailable } from '../errors.ts';
 import { skippedTo } from '../projection/dead-letters/decisions.ts';
-import { withTimeLimit } from '../waiting.ts';
 import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
 import { readLogBounds } from './positions.ts';
 
-const JOIN_MS = 20_000;
 /** A part that brings nothing for this time is given up. */
 const SILENCE_MS = 30_000;
-const FETCH_BYTES = 4_194_304;
+const RETRY_MS = 200;
+const FETCH = { maxWaitTime: 100, minBytes: 1, maxBytes: 4_194_304, isolationLevel: 1 };
 
-interface LogServers {
-  config: { namePrefix: string };
-  control: () => Promise<Db>;
-  kafkaOf: (topic: string) => {
-    admin: () => Promise<Admin>;
-    consumer: (groupId: string, options: Omit<ConsumerConfig, 'groupId'>) => Promise<Consumer>;
-  };
+/** What every client of kafkajs has inside. It can fetch without joining a group. */
+export interface Cluster {
+  connect: () => Promise<void>;
+  disconnect: () => Promise<void>;
+  addTargetTopic: (topic: string) => Promise<void>;
+  refreshMetadata: () => Promise<void>;
+  findTopicPartitionMetadata: (topic: string) => { partitionId: number; leader: number }[];
+  findBroker: (options: { nodeId: number }) => Promise<{ fetch: (request: object) => Promise<Fetched> }>;
 }
 
-interface Task {
-  partition: number;
-  next: number;
-  to: number;
-  take: (messages: readonly LogMessage[]) => Promise<void> | void;
-  done: () => void;
-  failed: (error: unknown) => void;
-  silence?: NodeJS.Timeout;
+interface Fetched {
+  responses: { partitions: { messages: LogMessage[] }[] }[];
 }
 
-export type LogReader = Awaited<ReturnType<typeof openLogReader>>;
-
-export async function withLogReader<T>(
-  servers: LogServers,
-  topic: string,
-  work: (reader: LogReader) => Promise<T>,
-): Promise<T> {
-  const reader = await openLogReader(servers, topic);
-  try {
-    return await work(reader);
-  } finally {
-    await reader.close();
-  }
+/** kafkajs hides it behind a symbol. Its version is pinned for that. */
+export function createCluster(kafka: Kafka): Cluster {
+  const hidden = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  );
+  const create = Reflect.get(kafka, hidden ?? '') as (options: object) => Cluster;
+  return create({ allowAutoTopicCreation: false });
 }
 
-export async function openLogReader(servers: LogServers, topic: string) {
-  const groupId = `${servers.config.namePrefix}.reader.${randomUUID()}`;
-  const kafka = servers.kafkaOf(topic);
-  const consumer = await kafka.consumer(groupId, { maxBytesPerPartition: FETCH_BYTES });
-  const admin = await kafka.admin();
-  const control = await servers.control();
-  let assigned: readonly number[] = [];
-  let current: Task | null = null;
+export type LogReader = Awaited<ReturnType<typeof createLogReader>>;
 
-  const failure = (why: string) => unavailable(`${topic} ${why}`);
+/** @param cluster connected, as `admin` is. */
+export async function createLogReader(cluster: Cluster, admin: Admin, control: Db, topic: string) {
+  await cluster.addTargetTopic(topic);
+  const bounds = () => readLogBounds(admin, topic);
 
-  const pause = (partitions: readonly number[]) => {
-    if (partitions.length > 0) consumer.pause([{ topic, partitions: [...partitions] }]);
+  const fetch = async (partition: number, from: number): Promise<readonly LogMessage[]> => {
+    const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition);
+    const broker = await cluster.findBroker({ nodeId: found?.leader ?? -1 });
+    const place = { partition, fetchOffset: String(from), maxBytes: FETCH.maxBytes };
+    const { responses } = await broker.fetch({ ...FETCH, topics: [{ topic, partitions: [place] }] });
+    return responses[0]?.partitions[0]?.messages ?? [];
   };
 
-  const resume = ({ partition, next }: Task) => {
-    if (!assigned.includes(partition)) return;
-    consumer.seek({ topic, partition, offset: String(next) });
-    consumer.resume([{ topic, partitions: [partition] }]);
-  };
-
-  const watch = (task: Task) => {
-    const { partition, next, failed } = task;
-    clearTimeout(task.silence);
-    task.silence = setTimeout(() => failed(failure(`brings nothing of ${partition} from ${next} on`)), SILENCE_MS);
-  };
-
-  const advance = (task: Task, next: number) => {
-    task.next = Math.max(task.next, next);
-    watch(task);
-    if (task.next >= task.to) task.done();
-  };
-
-  /** Continues behind an unreadable batch of unknown end, if an operator decided where it ends. */
-  const goBehind = async (task: Task, open: UnreadableBatch) => {
-    const to = await skippedTo(control, topic, task.partition, open);
-    if (to === null) {
-      throw new StoreDataError(
-        'batch_unreadable',
-        `${topic}/${task.partition}: the record batch of the offsets ${offsetsInWords(open)} cannot be read: ${open.detail}`,
-      );
+  /** The next messages of a partition. The leader may move, or be away for a while. */
+  const fetchNext = async (partition: number, from: number): Promise<readonly LogMessage[]> => {
+    for (const since = performance.now(); ;) {
+      try {
+        const messages = await fetch(partition, from);
+        if (messages.length > 0) return messages;
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        await sleep(RETRY_MS);
+        await cluster.refreshMetadata().catch(() => undefined);
+      }
+      if (performance.now() - since > SILENCE_MS) {
+        throw unavailable(`${topic} brings nothing of ${partition} from ${from} on`);
+      }
     }
-    if (current !== task) return;
-    advance(task, to + 1);
-    resume(task);
   };
 
-  const takeBatch = async ({ batch, resolveOffset, heartbeat, isStale }: EachBatchPayload) => {
-    const task = current;
-    if (task === null || task.partition !== batch.partition || isStale()) return;
-    const fetched: readonly LogMessage[] = batch.messages;
-    const messages = fetched.filter((message) => !isGap(message) && isWanted(message, task));
-    try {
-      // The time of `take` does not count.
-      clearTimeout(task.silence);
-      if (messages.length > 0) await task.take(messages);
-      const open = messages.map(({ unreadable }) => unreadable).find((one) => one?.to === null);
-      if (open !== undefined && task.next + 1 < task.to) return await goBehind(task, open);
-    } catch (error) {
-      task.failed(error);
-      return;
-    }
-    if (current !== task) return;
-    resolveOffset(batch.lastOffset());
-    advance(task, Number(batch.lastOffset()) + 1);
-    await heartbeat();
-  };
-
-  const join = async () => {
-    const joined = Promise.withResolvers<void>();
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      assigned = payload.memberAssignment[topic] ?? [];
-      pause(assigned);
-      if (current !== null) resume(current);
-      joined.resolve();
-    });
-    consumer.on(consumer.events.CRASH, ({ payload: { error } }) => {
-      joined.reject(error);
-      current?.failed(error);
-    });
-    await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch: takeBatch });
-    await withTimeLimit(
-      JOIN_MS,
-      () => failure('cannot be read: no group was joined'),
-      () => joined.promise,
+  /** The offset behind an unreadable batch of unknown end, if an operator decided where it ends. */
+  const behind = async (partition: number, open: UnreadableBatch): Promise<number> => {
+    const to = await skippedTo(control, topic, partition, open);
+    if (to !== null) return to + 1;
+    throw new StoreDataError(
+      'batch_unreadable',
+      `${topic}/${partition}: the record batch of the offsets ${offsetsInWords(open)} cannot be read: ${open.detail}`,
     );
   };
 
-  const bounds = () => readLogBounds(admin, topic);
-  const close = async () => {
-    await consumer.disconnect();
-    await admin.deleteGroups([groupId]).catch(() => undefined);
-  };
-
   /**
-   * Hands out a partition's messages from `from` up to, but without, `to`, in batches. One part at a time.
+   * Hands out a partition's messages from `from` up to, but without, `to`, in batches.
    * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it brings nothing for
    * long, `batch_unreadable` for an unreadable batch whose end is unknown; and what `take` throws.
    */
   const read = async (
     { partition, from, to }: { partition: number; from: number; to: number },
-    take: Task['take'],
+    take: (messages: readonly LogMessage[]) => Promise<void> | void,
   ): Promise<void> => {
     if (from >= to) return;
     const log = (await bounds()).get(partition);
     if (log === undefined || from < log.start || to > log.end) {
       const holds = log === undefined ? 'nothing' : `${log.start} to ${log.end}`;
-      throw new StoreDataError(
-        'history_lost',
-        `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`,
-      );
+      const what = `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`;
+      throw new StoreDataError('history_lost', what);
     }
-    const { promise, resolve: done, reject: failed } = Promise.withResolvers<void>();
-    const task: Task = { partition, next: from, to, take, done, failed };
-    current = task;
-    watch(task);
-    resume(task);
-    try {
-      await promise;
-    } finally {
-      clearTimeout(task.silence);
-      current = null;
-      pause([partition]);
+    for (let next = from; next < to;) {
+      const fetched = await fetchNext(partition, next);
+      const messages = fetched.filter((message) => !isGap(message) && isWithin(message, next, to));
+      if (messages.length > 0) await take(messages);
+      const open = messages.find(({ unreadable }) => unreadable?.to === null)?.unreadable;
+      const isLast = open === undefined || next + 1 >= to;
+      next = isLast ? Number(fetched.at(-1)?.offset) + 1 : await behind(partition, open);
     }
   };
 
-  try {
-    await join();
-    return { bounds, read, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  return { bounds, read };
 }
 
-/** Whether a message, or an offset of its placeholder, lies in the part. */
-function isWanted(message: LogMessage, { next, to }: Task): boolean {
-  const offset = Number(message.offset);
-  const batch = message.unreadable;
-  return (batch?.to ?? offset) >= next && (batch?.from ?? offset) < to;
+/** Whether a message, or an offset of its placeholder, lies in a part. */
+function isWithin({ offset, unreadable }: LogMessage, from: number, to: number): boolean {
+  return (unreadable?.to ?? Number(offset)) >= from && (unreadable?.from ?? Number(offset)) < to;
 }

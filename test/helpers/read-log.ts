@@ -1,6 +1,5 @@
 /** What the log of a topic shows to commands. */
 import { Servers } from '#admin/servers.ts';
-import { withLogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Installation } from './installation.ts';
 
@@ -9,11 +8,10 @@ export async function readLog({ config }: Installation, topic: string): Promise<
   const servers = new Servers({ config, origin: 'the test' });
   const found: LogMessage[] = [];
   try {
-    await withLogReader(servers, topic, async ({ bounds, read }) => {
-      for (const [partition, { start, end }] of await bounds()) {
-        await read({ partition, from: start, to: end }, (messages) => void found.push(...messages));
-      }
-    });
+    const { bounds, read } = await servers.logReader(topic);
+    for (const [partition, { start, end }] of await bounds()) {
+      await read({ partition, from: start, to: end }, (messages) => void found.push(...messages));
+    }
   } finally {
     await servers.close();
   }

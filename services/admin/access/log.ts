@@ -126,16 +126,15 @@ async function numberFormerChanges(servers: Servers, environment: string): Promi
   const found = await stores.find(former).toArray();
   if (found.length === 0) return;
   const topic = changesTopic(environment);
-  await servers.readLog(topic, async (log) => {
-    for (const { _id, erased } of found) {
-      if (erased === undefined) continue;
-      const ends = await endsWithMessages(log, topic, erased);
-      await stores.updateOne(
-        { _id, 'erased.sequence': { $exists: false } },
-        { $set: { 'erased.ends': ends, 'erased.sequence': 1 } },
-      );
-    }
-  });
+  const log = await servers.logReader(topic);
+  for (const { _id, erased } of found) {
+    if (erased === undefined) continue;
+    const ends = await endsWithMessages(log, topic, erased);
+    await stores.updateOne(
+      { _id, 'erased.sequence': { $exists: false } },
+      { $set: { 'erased.ends': ends, 'erased.sequence': 1 } },
+    );
+  }
 }
 
 const DAY_MS = 86_400_000;
@@ -177,8 +176,8 @@ export async function remarkOtherErasures(
   const collections = await servers.access();
   const others = new Set<string>();
   for (const topic of topics) {
-    const readLog = (judge: (log: LogReader) => Promise<void>) => servers.readLog(topic, judge);
-    for (const store of await judgeErasures(collections, environment, topic, readLog)) others.add(store);
+    const openLog = () => servers.logReader(topic);
+    for (const store of await judgeErasures(collections, environment, topic, openLog)) others.add(store);
   }
   for (const store of [...others].toSorted()) {
     remark(

@@ -172,22 +172,21 @@ async function exportEvents(servers: Servers, environment: string, storeId: stri
   const erased = await findErasedIn(control, environment)([storeId]);
   const counts = { events: 0, rejected: 0, unreadable: 0 };
   const { stdout } = process;
-  await servers.readLog(topic, async (reader) => {
-    for (const [partition, { start, end }] of await reader.bounds()) {
-      await reader.read({ partition, from: start, to: end }, async (batch) => {
-        const { messages } = await leaveOutDropped(control, { topic, partition, messages: batch, next: 0 });
-        counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
-        const own = messages.filter(
-          (message) =>
-            message.key?.toString('utf8') === storeId && !erased.passesBy(storeId, { topic, partition }, message),
-        );
-        const lines = own.filter(isEvent).map(toLine);
-        counts.events += lines.length;
-        counts.rejected += own.length - lines.length;
-        if (lines.length > 0 && !stdout.write(`${lines.join('\n')}\n`)) await once(stdout, 'drain');
-      });
-    }
-  });
+  const reader = await servers.logReader(topic);
+  for (const [partition, { start, end }] of await reader.bounds()) {
+    await reader.read({ partition, from: start, to: end }, async (batch) => {
+      const { messages } = await leaveOutDropped(control, { topic, partition, messages: batch, next: 0 });
+      counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
+      const own = messages.filter(
+        (message) =>
+          message.key?.toString('utf8') === storeId && !erased.passesBy(storeId, { topic, partition }, message),
+      );
+      const lines = own.filter(isEvent).map(toLine);
+      counts.events += lines.length;
+      counts.rejected += own.length - lines.length;
+      if (lines.length > 0 && !stdout.write(`${lines.join('\n')}\n`)) await once(stdout, 'drain');
+    });
+  }
   return counts;
 }
 

@@ -2,7 +2,6 @@
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { type LogReader, withLogReader } from '#shared/kafka/log-reader.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
@@ -147,7 +146,8 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
   // Before the log is read: later stores may come from events that are not read.
   const present = only === undefined ? await storesIn(live) : new Set([only]);
   const prefix = `${servers.config.namePrefix}_${environment}_v`;
-  const compare = async (db: Db, reader: LogReader) => {
+  const reader = await servers.logReader(topic);
+  const compare = async (db: Db) => {
     const early = await readPositions(live, topic);
     const progress = (read: number) => step(`applied ${read} of ${sumOf(early)} messages`);
     const findErased = findErasedIn(control, environment);
@@ -176,7 +176,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
     });
   };
   try {
-    await withPrivateDatabase(client, prefix, (db) => withLogReader(servers, topic, (reader) => compare(db, reader)));
+    await withPrivateDatabase(client, prefix, compare);
   } catch (error) {
     if (!hasCode(error, ...SNAPSHOT_GONE)) throw error;
     throw unavailable(

@@ -82,12 +82,10 @@ export const skipCommand = () =>
       await withServers(async (servers) => {
         const { topic, partition } = flags;
         const environment = environmentOf(servers, topic);
-        const { what, to } = await servers.readLog(topic, async (reader) => {
-          const found = await findSkippable(servers, environment, reader, flags);
-          const last = lastToSkip(found, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
-          if (last !== found.to) await checkCannotBeRead(reader, { topic, partition, offset: last });
-          return { what: found, to: last };
-        });
+        const reader = await servers.logReader(topic);
+        const what = await findSkippable(servers, environment, reader, flags);
+        const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
+        if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
         const { from, reason, detail } = what;
         const count = to - from + 1;
         const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;

@@ -6,7 +6,7 @@ import type { ClientSession } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import { type LogReader, openLogReader } from '#shared/kafka/log-reader.ts';
+import type { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
@@ -95,18 +95,14 @@ async function* retryLetters(
   selection: LetterSelection,
 ): AsyncGenerator<{ slice: LetterSummary[]; result: RetryResult }> {
   const retrying: Retrying = { servers, reader: null, epochs: new Map() };
-  try {
-    for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
-      const result = await retrySlice(retrying, source, slice);
-      // Also in generations that are not live, so that a flip loses nothing.
-      for (const other of await otherSources(servers, source)) {
-        const found = findSummaries(other, letterFilter(other, { ids: slice.map(({ _id }) => _id) }));
-        for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
-      }
-      yield { slice, result };
+  for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
+    const result = await retrySlice(retrying, source, slice);
+    // Also in generations that are not live, so that a flip loses nothing.
+    for (const other of await otherSources(servers, source)) {
+      const found = findSummaries(other, letterFilter(other, { ids: slice.map(({ _id }) => _id) }));
+      for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
     }
-  } finally {
-    await retrying.reader?.close();
+    yield { slice, result };
   }
 }
 
@@ -122,7 +118,7 @@ async function retrySlice(
     return result;
   }
   const cut = slice.filter((letter) => letter.cut);
-  if (cut.length > 0) retrying.reader ??= await openLogReader(retrying.servers, source.topic);
+  if (cut.length > 0) retrying.reader ??= await retrying.servers.logReader(source.topic);
   const fetched = retrying.reader === null ? new Map() : await messagesOf(retrying.reader, cut);
   const present = new Set(slice.map(({ _id }) => _id));
   for (const letter of cut) {

@@ -127,7 +127,7 @@ async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLette
     return letter;
   }
   try {
-    const found = await servers.readLog(letter.topic, (reader) => messagesOf(reader, [letter]));
+    const found = await messagesOf(await servers.logReader(letter.topic), [letter]);
     const [message] = found.get(letter._id) ?? [];
     if (message !== undefined) return withMessage(letter, message);
     remark('store-data: Kafka no longer has its message');

@@ -148,11 +148,10 @@ function endsNoted(ends: readonly PartitionEnd[]): object {
 async function readLastMessages(servers: Servers, topics: readonly string[]) {
   const found = new Map<string, { end: number; last: LastMessage | null }>();
   for (const topic of topics) {
-    await servers.readLog(topic, async (log) => {
-      for (const [partition, { end }] of await log.bounds()) {
-        found.set(`${topic}/${partition}`, { end, last: await lastMessageBefore(log, partition, end) });
-      }
-    });
+    const log = await servers.logReader(topic);
+    for (const [partition, { end }] of await log.bounds()) {
+      found.set(`${topic}/${partition}`, { end, last: await lastMessageBefore(log, partition, end) });
+    }
   }
   return found;
 }

@@ -4,7 +4,6 @@ import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Servers } from '#admin/servers.ts';
 import { type RunningProjector } from '#projector/projector.ts';
-import { openLogReader } from '#shared/kafka/log-reader.ts';
 import { accessTopic, changesTopic, encodeEvent } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -101,7 +100,7 @@ describe('transactions that were aborted', () => {
     });
 
     const servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await openLogReader(servers, topic);
+    const reader = await servers.logReader(topic);
     const [[partition, { end }] = [0, { end: 0 }]] = await reader.bounds();
     const read: number[] = [];
     await reader.read({ partition, from: 0, to: end }, (messages) => {
@@ -111,7 +110,6 @@ describe('transactions that were aborted', () => {
     await reader.read({ partition, from: end - 1, to: end }, (messages) => {
       expect(messages).toEqual([]);
     });
-    await reader.close();
     await servers.close();
     expect(new Set(read).size).toBe(read.length);
     expect(read).toHaveLength(before.length);
