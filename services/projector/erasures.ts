@@ -19,10 +19,6 @@ const POLL_MS = 1_000;
 const STORE_MS = 2_000;
 /** The pause after a write conflict with a repair of the store. */
 const CONFLICT_MS = 50;
-/** How long a piece should take, since the partition's slices wait for it: the size of the next one adapts. */
-const PIECE_MS = 50;
-const MIN_PIECE = 10;
-const FIRST_PIECE = 50;
 
 interface Generation {
   db: Db;
@@ -64,20 +60,15 @@ async function eraseFrom(
 ): Promise<void> {
   const share = config.projector.rewritingShare;
   const until = performance.now() + STORE_MS;
-  let size = FIRST_PIECE;
   while (!stopped.aborted && performance.now() <= until) {
     const permit = await scheduler.backgroundPermit(stopped);
-    const documents = Math.min(size, permit.events);
+    const documents = Math.min(permit.events, MAX_PIECE.documents);
     const began = performance.now();
     try {
-      let erasing = began;
-      const piece = await consumer.runBetweenSlices(partition, (session) => {
-        erasing = performance.now();
-        return erasePiece(db, session, storeId, documents, epochs);
-      });
+      const piece = await consumer.runBetweenSlices(partition, (session) =>
+        erasePiece(db, session, storeId, documents, epochs),
+      );
       if (piece === null) return;
-      const next = Math.floor((documents * PIECE_MS) / (performance.now() - erasing));
-      size = Math.min(Math.max(next, MIN_PIECE), 2 * documents, MAX_PIECE.documents);
       epochs.committed(piece.given);
       metrics.erasures.erased.inc(labels, piece.erased);
       if (!piece.isLast) continue;

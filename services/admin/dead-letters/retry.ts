@@ -200,7 +200,7 @@ async function confirmLetters(
   for (const { _id, dead_at, cut, kept_bytes, erased } of shown) {
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
     await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
-    if (erased === true) await eraseLetters(db, session, [_id]);
+    if (erased === true) await eraseLetters(db, session, { _id }, 1);
   }
   const done = found.map(({ _id }) => _id).filter((id) => !stayed.has(id));
   if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });

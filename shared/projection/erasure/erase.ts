@@ -45,12 +45,13 @@ export async function eraseCustomers(
   const budget = { ...MAX_SLICE };
   const erasures: Erasure[] = [];
   const began_at = new Date();
-  const hasLettersLeft = await leavesLetters(db, session, erased);
+  const all = [...erased].flatMap(([storeId, ids]) => [...ids.keys()].map((id) => documentId(storeId, id)));
+  const hasLettersLeft = await eraseLetters(db, session, { customers: { $in: all } }, MAX_SLICE.letters);
   for (const [storeId, deletions] of erased) {
     const stamp = stamps.get(storeId);
     if (stamp === undefined) continue;
     const customers = [...deletions.keys()].toSorted();
-    const work = { db, session, storeId, budget, taken: stamp, erased: 0, inPart: false };
+    const work = { db, session, storeId, budget, taken: stamp, erased: 0 };
     const left = await eraseDocuments(work, customers);
     const position = before.get(storeId)?.position ?? 0;
     for (const id of hasLettersLeft ? customers : left) {
@@ -73,17 +74,6 @@ async function eraseDocuments(work: Erasing, customers: readonly string[]): Prom
     if (end !== null) for (const id of wanted) if (id >= end.id) left.add(id);
   }
   return left;
-}
-
-async function leavesLetters(db: Db, session: ClientSession, erased: Deleted['customers']): Promise<boolean> {
-  const customers = [...erased].flatMap(([storeId, deletions]) =>
-    [...deletions.keys()].map((id) => documentId(storeId, id)),
-  );
-  const most = MAX_SLICE.letters;
-  const found = await findLetters(db, session, { customers: { $in: customers } }, most + 1);
-  if (found.length > most) return true;
-  await eraseLetters(db, session, found);
-  return false;
 }
 
 /** Begins erasures. Current ones start again, since new records may name the customer. */
@@ -114,8 +104,6 @@ export interface Erasing {
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
   erased: number;
-  /** Whether a customer's records are erased in part if they exceed the budget. */
-  inPart: boolean;
 }
 
 interface Target {
@@ -147,7 +135,7 @@ export async function eraseKind(work: Erasing, entity: EntityName, targets: read
   const byId = new Map(targets.map((target) => [target.id, target]));
   let end: End | null = null;
   let last: End = { id: '', after: '' };
-  let erased: { id: string; of: string; json: { summary: string; whole: string } }[] = [];
+  const operations: AnyBulkWriteOperation<NamingDocument>[] = [];
   for await (const document of found) {
     const { _id, customer_id, rank_key, feed_position, summary, whole } = document;
     const target = byId.get(customer_id ?? '');
@@ -160,17 +148,10 @@ export async function eraseKind(work: Erasing, entity: EntityName, targets: read
     budget.characters -= summary.length + whole.length;
     last = { id: target.id, after: rank_key };
     const json = feed_position <= target.upTo ? erasedJson(document) : null;
-    if (json !== null) erased.push({ id: _id, of: target.id, json });
+    if (json === null) continue;
+    const $set = { ...json, feed_position: takePosition(work.taken, entity) };
+    operations.push({ updateOne: { filter: { _id, store_id: work.storeId }, update: { $set }, hint: BY_ID } });
   }
-  if (!work.inPart && end !== null) {
-    const { id } = end;
-    erased = erased.filter(({ of }) => of !== id);
-  }
-  const operations = erased.map(({ id, json }): AnyBulkWriteOperation<NamingDocument> => {
-    const feed_position = takePosition(work.taken, entity);
-    const filter = { _id: id, store_id: work.storeId };
-    return { updateOne: { filter, update: { $set: { ...json, feed_position } }, hint: BY_ID } };
-  });
   if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
   work.erased += operations.length;
   return end;
@@ -183,33 +164,26 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
     : { store_id, customer_id: { $in: targets.map(({ id }) => id) } };
 }
 
-/** Erases letters in the session's transaction: only place and reason stay. */
-export async function eraseLetters(db: Db, session: ClientSession, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await lettersIn(db).updateMany(
-    { _id: { $in: [...ids] } },
-    { $set: { ...NOTHING_KEPT, erased: true }, $unset: { customers: '', positions: '' } },
-    { session },
-  );
-}
-
-/** The next letters that pass a filter. Erased ones no longer name customers. */
-export async function findLetters(
+/** Erases letters that pass a filter, at most so many: only place and reason stay. @returns whether others are left. */
+export async function eraseLetters(
   db: Db,
   session: ClientSession,
   filter: Filter<DeadLetter>,
-  limit: number,
-): Promise<string[]> {
-  const found = await lettersIn(db)
-    .find(filter, { session, projection: { _id: 1 }, limit, batchSize: limit + 1 })
+  most: number,
+): Promise<boolean> {
+  const letters = lettersIn(db);
+  const found = await letters
+    .find(filter, { session, projection: { _id: 1 }, limit: most + 1, batchSize: most + 2 })
     .toArray();
-  return found.map(({ _id }) => _id);
-}
-
-/** Letters that name a customer (`<store id>/<customer id>`) and were written up to a position of the store. */
-export function lettersUpTo(customer: string, position: number): Filter<DeadLetter> {
-  const storeId = customer.slice(0, customer.indexOf('/'));
-  return { customers: customer, [`positions.${storeId}`]: { $not: { $gt: position } } };
+  const ids = found.slice(0, most).map(({ _id }) => _id);
+  if (ids.length === 0) return false;
+  await letters.updateMany(
+    { _id: { $in: ids } },
+    // They no longer name customers.
+    { $set: { ...NOTHING_KEPT, erased: true }, $unset: { customers: '', positions: '' } },
+    { session },
+  );
+  return found.length > most;
 }
 
 /** The queue entry of a store with erasures. Entries of other kinds are from earlier releases. */

@@ -1,9 +1,16 @@
 /** Erases one piece of a store. Records with later positions stay: they were written after the deletion. */
-import type { AnyBulkWriteOperation, ClientSession, Db, UpdateFilter } from 'mongodb';
-import { COLLECTIONS, DEAD_LETTERS, idsOfStore, type Stamp, stampsIn } from '../../read-models/collections.ts';
+import type { AnyBulkWriteOperation, ClientSession, Db, Filter, UpdateFilter } from 'mongodb';
+import {
+  COLLECTIONS,
+  type DeadLetter,
+  DEAD_LETTERS,
+  idsOfStore,
+  type Stamp,
+  stampsIn,
+} from '../../read-models/collections.ts';
 import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS, erasuresIn } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
-import { dequeueStore, eraseKind, eraseLetters, type Erasing, findLetters, lettersUpTo } from './erase.ts';
+import { dequeueStore, eraseKind, eraseLetters, type Erasing } from './erase.ts';
 
 /** The most that a piece erases; letters may be large. */
 export const MAX_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };
@@ -38,7 +45,6 @@ export async function erasePiece(
     budget: { documents, characters: MAX_PIECE.characters },
     taken: { position: stamp?.position ?? 0, positions: {} },
     erased: 0,
-    inPart: true,
   };
   const together = firstOf(next);
   const reached = await eraseTogether(work, together);
@@ -82,18 +88,21 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
     }
   }
   const open = erasures.filter(({ _id }) => !reached.has(_id));
-  if (await leavesLetters(work, open)) {
+  const { db, session } = work;
+  if (open.length > 0 && (await eraseLetters(db, session, lettersOf(open), MAX_PIECE.letters))) {
     for (const { _id } of open) reached.set(_id, { collection: DEAD_LETTERS, after: '' });
   }
   return reached;
 }
 
-async function leavesLetters({ db, session }: Erasing, erasures: readonly Erasure[]): Promise<boolean> {
-  if (erasures.length === 0) return false;
-  const filter = { $or: erasures.map(({ _id, position }) => lettersUpTo(_id, position)) };
-  const ids = await findLetters(db, session, filter, MAX_PIECE.letters);
-  await eraseLetters(db, session, ids);
-  return ids.length === MAX_PIECE.letters;
+/** Letters that name customers and were written up to their erasures. */
+function lettersOf(erasures: readonly Erasure[]): Filter<DeadLetter> {
+  return {
+    $or: erasures.map(({ _id, store_id, position }) => ({
+      customers: _id,
+      [`positions.${store_id}`]: { $not: { $gt: position } },
+    })),
+  };
 }
 
 async function noteProgress(
