@@ -81,10 +81,6 @@ function tombstoneIdOf(customer: string): string {
   return tombstoneId('customer', storeId, id);
 }
 
-const CENSUS_MS = 1_000;
-/** Counting takes at most a twentieth of the time. */
-export const CENSUS_SHARE = 20;
-
 export async function takeCensus(
   collection: Collection<DeadLetter>,
   topic: string,
@@ -101,30 +97,9 @@ export async function takeCensus(
   return row ?? { letters: 0, bytes: 0, oldest: null };
 }
 
+/** Bounds the bytes of a topic's letters. Beyond the bound a letter has only place and reason. */
 export interface LetterLimits {
   admit: (letters: readonly DeadLetter[]) => Promise<DeadLetter[]>;
-}
-
-/** Bounds the bytes of a topic's letters, by a count that may be a second old. Beyond the bound a letter has only place and reason. */
-export function limitLetters(collection: Collection<DeadLetter>, topic: string, limit: number): LetterLimits {
-  let bytes = 0;
-  let countAt = -Infinity;
-  const count = async () => {
-    const began = performance.now();
-    if (began < countAt) return;
-    ({ bytes } = await takeCensus(collection, topic));
-    countAt = began + Math.max(CENSUS_MS, CENSUS_SHARE * (performance.now() - began));
-  };
-  return {
-    async admit(letters) {
-      await count();
-      return letters.map((letter) => {
-        if (bytes + letter.kept_bytes > limit) return { ...letter, ...NOTHING_KEPT };
-        bytes += letter.kept_bytes;
-        return letter;
-      });
-    },
-  };
 }
 
 /** Makes dead letters without content, so that no message can make it fail. @param db the database of the letters. */

@@ -20,7 +20,7 @@ import { type Deletions, type LetterLimits, writeDeadLetters } from '../dead-let
 import { decode, fold, type Rejected, withoutErasedStores, ChangeReader } from './decode.ts';
 import { TreeCache } from '../rank-tree/loaded-tree.ts';
 import { Epochs, type GivenPositions, type Given } from '../slice/epochs.ts';
-import { plan, type Plan, type StampChange } from './plan.ts';
+import { plan, type Plan } from './plan.ts';
 import { readStored, type Stored } from './stored.ts';
 import type { EntityName } from '../../events/entities.ts';
 import { markStoreRecords } from '../access/apply.ts';
@@ -71,12 +71,17 @@ export async function applyChanges(
   chains.clear();
   decoded.entries.length = 0;
   left.entries.length = 0;
-  const given = await writePlan(db, session, planned, stored, slice.partition, {
+  const given = await writePlan({
+    db,
+    session,
+    slice,
+    // Stamps name the slice that is its partition's next one.
+    isNext: checkpoint !== undefined,
+    plan: planned,
+    stored,
     epochs,
     trees,
     erasedAt: left.erasedAt,
-    // Stamps name the slice that is its partition's next one.
-    slice: checkpoint === undefined ? null : slice,
   });
   const deadLetters = lettersOf(slice, [...left.rejected, ...planned.failed]);
   await writeDeadLetters(db, session, deadLetters, limits, deletionsIn(slice.messages, planned));
@@ -99,97 +104,79 @@ function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   );
 }
 
-interface Marks {
+/** What a slice writes, and how. */
+interface Writing {
+  db: Db;
+  session: ClientSession;
+  slice: Slice;
+  /** Whether the slice is its partition's next one. */
+  isNext: boolean;
+  plan: Plan;
+  /** The stamps before. */
+  stored: Pick<Stored, 'stamps'>;
   epochs: Epochs;
   trees: TreeCache;
   /** When the stores were erased, for stamps that begin again. */
   erasedAt: ReadonlyMap<string, Date>;
-  /** The slice, if it is its partition's next one. */
-  slice: Pick<Slice, 'partition' | 'next'> | null;
 }
 
-/** In few round trips. @param stored the stamps before. @returns the positions that it gives. */
-async function writePlan(
-  db: Db,
-  session: ClientSession,
-  plan: Plan,
-  stored: Pick<Stored, 'stamps'>,
-  partition: number,
-  marks: Marks,
-): Promise<GivenPositions> {
+/** In few round trips. @returns the positions that it gives. */
+async function writePlan(writing: Writing): Promise<GivenPositions> {
+  const { db, session, plan, stored, trees } = writing;
   // Every effective change moves a stamp.
   if (plan.stamps.size === 0) return new Map();
-  await writeTombstones(db, session, plan);
+  await writeTombstones(writing);
   // Before the documents, which need no erasing, also if a customer is back.
   const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
-  await eraseCustomers(db, session, deleted, partition);
+  await eraseCustomers(db, session, deleted, writing.slice.partition);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
-    await writeDocuments(db, session, plan, entity);
+    await writeDocuments(writing, entity);
     // Free them: the transaction takes a while longer.
     plan.inserts.delete(entity);
     plan.replacements.delete(entity);
   }
   const layouts = await writeLayouts(db, session, plan.layouts);
-  const roots = await maintainTrees(
-    db,
-    session,
-    plan.trees,
-    (storeId, tree) => stored.stamps.get(storeId)?.ranks?.[tree],
-    marks.trees,
-  );
-  const given = await writeStamps(db, session, plan.stamps, stored, roots, layouts, marks);
+  const roots = await maintainTrees(db, session, plan.trees, stored.stamps, trees);
+  const given = await writeStamps(writing, roots, layouts);
   await markStoreRecords(db, session, plan.storeRecords);
   return given;
 }
 
 /** Replaced documents are removed and inserted: a replacement each costs MongoDB a third more (decision 0028). */
-async function writeDocuments(db: Db, session: ClientSession, plan: Plan, entity: EntityName): Promise<void> {
+async function writeDocuments({ db, session, plan }: Writing, entity: EntityName): Promise<void> {
   const inserts = plan.inserts.get(entity) ?? [];
   const replacements = plan.replacements.get(entity) ?? [];
   const removals = plan.removals.get(entity) ?? [];
-  const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
-  if (replacements.length + removals.length > 0) {
-    const ids = [...removals, ...replacements.map(({ _id }) => _id)];
+  const ids = [...removals, ...replacements.map(({ _id }) => _id)];
+  if (ids.length > 0) {
+    const collection = db.collection<ReadModelDocument>(COLLECTIONS[entity]);
     await collection.deleteMany(documentsWith(ids), { session, hint: BY_ID });
   }
-  if (inserts.length + replacements.length > 0) {
-    await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
-  }
+  await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
 }
 
-async function writeTombstones(db: Db, session: ClientSession, { tombstones, restored }: Plan): Promise<void> {
-  const operations: AnyBulkWriteOperation<Tombstone>[] = [
-    ...tombstones.map(({ _id, ...replacement }) => ({
-      replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
-    })),
-    ...(restored.length === 0 ? [] : [{ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } }]),
-  ];
-  if (operations.length === 0) return;
-  await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
+async function writeTombstones({ db, session, plan: { tombstones, restored } }: Writing): Promise<void> {
+  const operations: AnyBulkWriteOperation<Tombstone>[] = tombstones.map(({ _id, ...replacement }) => ({
+    replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
+  }));
+  if (restored.length > 0) operations.push({ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } });
+  if (operations.length > 0) await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
 async function writeStamps(
-  db: Db,
-  session: ClientSession,
-  stamps: Map<string, StampChange>,
-  stored: Pick<Stored, 'stamps'>,
+  { db, session, slice, isNext, plan, stored, epochs, erasedAt }: Writing,
   roots: readonly RootChange[],
   layouts: ReadonlyMap<string, string>,
-  { epochs, slice, erasedAt }: Marks,
 ): Promise<GivenPositions> {
   const given = new Map<string, Given>();
   const rootsOf = Map.groupBy(roots, ({ storeId }) => storeId);
-  const operations = [...stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
+  const operations = [...plan.stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
     const { counters, counts, tombstones, offset, erasing } = change;
-    const $inc: Record<string, number> = {
-      ...counters,
-      ...under('counts', counts),
-      ...under('tombstones', tombstones),
-    };
+    const $inc = { ...counters, ...under('counts', counts), ...under('tombstones', tombstones) };
     // They follow the stamp as read in this transaction: another process that gives positions meanwhile causes a write conflict.
     const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
     given.set(_id, taken);
-    if (slice !== null) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
+    if (isNext) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
     if (erasing) $set['erasing'] = true;
     const erased_at = erasedAt.get(_id);
@@ -199,18 +186,9 @@ async function writeStamps(
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));
       if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));
     }
-    return {
-      updateOne: {
-        filter: { _id },
-        update: {
-          $inc,
-          $set,
-          $setOnInsert: { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) },
-          ...(offset === null ? { $unset: { timezone_offset: '' as const } } : {}),
-        },
-        upsert: true,
-      },
-    };
+    const $setOnInsert = { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) };
+    const $unset = offset === null ? { $unset: { timezone_offset: '' as const } } : {};
+    return { updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true } };
   });
   await stampsIn(db).bulkWrite(operations, { session, ordered: false });
   return given;

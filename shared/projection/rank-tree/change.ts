@@ -1,5 +1,5 @@
 /** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
-import { RANK_NODES, nodesIn } from '../../read-models/collections.ts';
+import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
 import { nodesOf, type RankNode, type Root, type LeafTexts, type TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
   type LoadedTree,
@@ -26,7 +26,7 @@ import { type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts'
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 
 /** @param texts gets the writes of leaves' texts. @returns `null` while it has too few records for leaves. */
-export async function changeTree(
+async function changeTree(
   transaction: TreeTransaction,
   change: TreeChange,
   root: Root,
@@ -178,25 +178,20 @@ export interface RootChange {
   nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
 }
 
-/** @param rootOf the roots as they were before the slice. @returns how they change, which the stamps' writer adds to them. */
+/** @param stamps as they were before the slice. @returns how their roots change, which the stamps' writer adds to them. */
 export async function maintainTrees(
   db: Db,
   session: ClientSession,
   changes: TreeChanges,
-  rootOf: (storeId: string, tree: TreeName) => Root | undefined,
+  stamps: ReadonlyMap<string, Stamp>,
   cache: TreeCache,
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
   const nodes: RankNode[] = [];
   const texts: TextOperations = [];
   for (const change of changes.values()) {
-    const transaction: TreeTransaction = {
-      db,
-      session,
-      tree: RANK_TREES[change.tree],
-      storeId: change.storeId,
-    };
-    const root = rootOf(change.storeId, change.tree) ?? {};
+    const transaction: TreeTransaction = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
+    const root = stamps.get(change.storeId)?.ranks?.[change.tree] ?? {};
     const loaded = await changeTree(transaction, change, root, texts, cache.take(transaction, root.version));
     const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
     if (loaded === null) {

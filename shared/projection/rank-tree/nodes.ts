@@ -76,9 +76,12 @@ export interface CutLeaf extends Part {
 
 /** @param from where the first leaf begins. @param records in order of their keys. @returns at least one leaf. */
 export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
-  const sizes = tree.searched
-    ? weighedSizes(records, tree)
-    : partSizes(records.length, tree.leafRecords, tree.grows === 'in front' && from === '');
+  const { leafRecords, leafBytes } = tree;
+  // By the bytes of their texts, so that a leaf is within both bounds.
+  const weights = records.map(({ texts }) =>
+    texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),
+  );
+  const sizes = partSizes(weights, leafRecords, tree.grows === 'in front' && from === '');
   let start = 0;
   return sizes.map((size): CutLeaf => {
     const part = records.slice(start, start + size);
@@ -140,7 +143,12 @@ function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' 
 export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
   const { level, parts } = node;
   if (parts.length <= nodeParts) return [node];
-  const [first = 0, ...others] = partSizes(parts.length, nodeParts, grows === 'in front' && node.boundary === '');
+  const isFront = grows === 'in front' && node.boundary === '';
+  const [first = 0, ...others] = partSizes(
+    Array.from(parts, () => 1),
+    nodeParts,
+    isFront,
+  );
   node.parts = parts.slice(0, first);
   node.isChanged = true;
   let start = first;
@@ -157,29 +165,20 @@ export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode
 const FULL = 0.9;
 const HALF_FULL = 0.6;
 
-/** If new ones come in front, the parts behind become nearly full and the front one small, so that it is not cut again soon. */
-function partSizes(length: number, most: number, front: boolean): number[] {
-  if (length <= most * HALF_FULL) return [length];
+/**
+ * Sizes of parts with about the same weight. If new ones come in front, the parts behind become nearly full and the front one small, so that
+ * it is not cut again soon.
+ */
+function partSizes(weights: readonly number[], most: number, front: boolean): number[] {
+  const { length } = weights;
+  const all = weights.reduce((sum, weight) => sum + weight, 0);
+  if (all <= most * HALF_FULL) return [length];
   if (front) {
     const full = Math.floor(most * FULL);
     const behind = Math.floor((length - 1) / full);
     return [length - behind * full, ...Array.from({ length: behind }, () => full)];
   }
-  const parts = Math.ceil(length / (most * HALF_FULL));
-  return Array.from(
-    { length: parts },
-    (_, part) => Math.floor(((part + 1) * length) / parts) - Math.floor((part * length) / parts),
-  );
-}
-
-/** The same with records weighted by the bytes of their texts, so that a cut leaf is within both bounds. */
-function weighedSizes(records: readonly RankEntry[], { leafRecords, leafBytes }: RankTree): number[] {
-  const weights = records.map(({ texts }) =>
-    texts === undefined ? 1 : Math.max(1, (bytesOfTexts(texts) * leafRecords) / leafBytes),
-  );
-  const all = weights.reduce((sum, weight) => sum + weight, 0);
-  if (all <= leafRecords * HALF_FULL) return [records.length];
-  const parts = Math.ceil(all / (leafRecords * HALF_FULL));
+  const parts = Math.ceil(all / (most * HALF_FULL));
   const sizes: number[] = [];
   let size = 0;
   let reached = 0;

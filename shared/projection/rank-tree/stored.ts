@@ -1,6 +1,6 @@
 /** Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds trees anew. */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
-import { RANK_NODES, nodesIn } from '../../read-models/collections.ts';
+import { ONE_BATCH, RANK_NODES, nodesIn } from '../../read-models/collections.ts';
 import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
@@ -9,9 +9,6 @@ import { RANKED_FIELDS, rankEntries, type RankEntry, type RankTree } from '../..
 import { bytesOfTexts, SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
 import { inBatches } from '../../waiting.ts';
 import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
-
-/** All in one round trip. */
-const ONE_BATCH = 100_000;
 
 /** The most nodes of one command: their `_id`s hold names, and a command has at most 16 MiB. */
 const MAX_NAMED = 2_000;
@@ -52,8 +49,7 @@ export async function loadTree(
 
 async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[]): Promise<RankNode[]> {
   const found: RankNode[] = [];
-  for (let start = 0; start < ids.length; start += MAX_NAMED) {
-    const part = ids.slice(start, start + MAX_NAMED);
+  for await (const part of inBatches(ids, MAX_NAMED)) {
     const nodes = nodesIn(db).find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
     found.push(...(await nodes.toArray()));
   }

@@ -10,6 +10,7 @@ import {
   TOMBSTONES,
 } from '../../read-models/collections.ts';
 import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
+import { inBatches } from '../../waiting.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 
 type Positioned = Pick<ReadModelDocument | Tombstone, '_id' | 'store_id' | 'feed_position'>;
@@ -59,8 +60,8 @@ export async function findDamagedPositions(
   const found: DamagedPosition[] = [];
   for (const isShared of [true, false]) {
     const values = damaged.filter(({ isPosition }) => isPosition === isShared).map(({ _id }) => _id);
-    for (let start = 0; start < values.length; start += TOGETHER) {
-      const feed_position = { $in: values.slice(start, start + TOGETHER) };
+    for await (const some of inBatches(values, TOGETHER)) {
+      const feed_position = { $in: some };
       for (const entity of ENTITY_NAMES) {
         for (const [collection, filter] of [
           [COLLECTIONS[entity], recordsOf(entity, storeId)],
@@ -98,8 +99,7 @@ export async function repairPositions(
 ): Promise<void> {
   for (const [collection, ofCollection] of Map.groupBy(damaged, (one) => one.collection)) {
     const documents = db.collection<Positioned>(collection);
-    for (let start = 0; start < ofCollection.length; start += TOGETHER) {
-      const some = ofCollection.slice(start, start + TOGETHER);
+    for await (const some of inBatches(ofCollection, TOGETHER)) {
       const json = await shownJson(db, session, storeId, some);
       await documents.bulkWrite(
         some.map(({ _id, entity }) => ({

@@ -25,7 +25,7 @@ import { findDamagedPositions, verifyPositions, type DamagedPosition, repairPosi
 import { type Compare, verifyTree } from './tree.ts';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { forSnapshots } from '../../mongodb.ts';
-import { anyOf, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { nodesOf, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { buildTree } from '../rank-tree/stored.ts';
 import { nextVersion, type TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
@@ -266,7 +266,7 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
 async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
   const { db, session, tree, storeId } = transaction;
   const nodes = nodesIn(db);
-  const remove = () => nodes.deleteMany(anyOf(tree.name, storeId), { session });
+  const remove = () => nodes.deleteMany(nodesOf(tree.name, storeId), { session });
   await remove();
   const loaded = await buildTree(transaction);
   const { total, counts } = loaded.counted;

@@ -4,8 +4,8 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
 import {
-  anyOf,
-  anyOfLevel,
+  nodesOf,
+  ofLevel,
   type Counts,
   type LeafTexts,
   levelPrefix,
@@ -171,7 +171,7 @@ function emptyLevel() {
 async function readLevel({ db, session, tree, storeId }: TreeTransaction, level: number) {
   const found = emptyLevel();
   const { length: prefix } = levelPrefix(tree.name, storeId, level);
-  const stored = nodesIn(db).find(anyOfLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
+  const stored = nodesIn(db).find(ofLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
   for await (const node of stored) {
     const boundary = node._id.slice(prefix);
     const damage = damageOf(node);
@@ -196,7 +196,7 @@ async function* readTexts({ db, session, tree, storeId }: TreeTransaction): Asyn
   const { length: prefix } = levelPrefix(tree.name, storeId, 'leaf');
   const texts = db
     .collection<LeafTexts>(RANK_NODES)
-    .find(anyOfLevel(tree.name, storeId, 'leaf'), { session, sort: { _id: 1 } });
+    .find(ofLevel(tree.name, storeId, 'leaf'), { session, sort: { _id: 1 } });
   for await (const stored of texts) yield { stored, boundary: stored._id.slice(prefix) };
 }
 
@@ -206,7 +206,7 @@ async function countOrphans({ db, session, tree, storeId }: TreeTransaction, lev
   if (tree.searched && levels > 0) has.push('leaf');
   const level = { $arrayElemAt: [{ $split: ['$_id', '/'] }, LEVEL_IN_ID] };
   const stages: Document[] = [
-    { $match: anyOf(tree.name, storeId) },
+    { $match: nodesOf(tree.name, storeId) },
     { $project: { level } },
     { $match: { level: { $nin: has } } },
     { $count: 'count' },

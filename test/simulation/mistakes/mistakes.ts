@@ -120,7 +120,7 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'orders keep what they say of a customer who is deleted',
     file: APPLY,
-    replace: 'await eraseCustomers(db, session, deleted, partition);',
+    replace: 'await eraseCustomers(db, session, deleted, writing.slice.partition);',
     by: 'void deleted;',
   },
   {
