@@ -320,10 +320,8 @@ const settings = Type.Object({
         'beside the one that projects it. Otherwise a new release does not replace projectors that are still needed.',
     }),
     deadLetters: Type.Object({
-      days: optional('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), {
+      days: setting('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), '90', {
         meaning: 'Days after which a dead letter without a decision expires; 0 never.',
-        none: '0',
-        fallback: '90',
       }),
       bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
         meaning:

@@ -19,7 +19,7 @@ export type ErrorCode =
   | 'history_lost'
   /** A record batch cannot be read: the log is corrupt, or newer than this release. */
   | 'batch_unreadable'
-  /** A generation, its marker or an index is not what this release expects. */
+  /** A generation or its marker is not what this release expects. */
   | 'generation_unsuitable'
   /** Redis or MongoDB run with settings under which promises cannot be kept. */
   | 'server_unsuitable'

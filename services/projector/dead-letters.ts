@@ -1,12 +1,15 @@
-/** Counts the dead letters of one topic in one database for metrics, and removes those that expired. */
+/** Counts the dead letters of one topic in one database, for metrics and their bound, and removes those that expired. */
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { CENSUS_SHARE, limitLetters, takeCensus } from '#shared/projection/dead-letters/write.ts';
-import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { type LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import type { Target } from './log/partition.ts';
 import { secondsSince } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
 const POLL_MS = 5_000;
+/** Counting takes at most a twentieth of the time. */
+const CENSUS_SHARE = 20;
 const DAY_MS = 86_400_000;
 const EXPIRED_AT_ONCE = 1_000;
 
@@ -15,7 +18,9 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
   const { bytes: limit, days } = config.projector.deadLetters;
   const { open, bytes, used, oldestSeconds, expired } = metrics.letters;
   const labels = { environment, topic, database: db.databaseName };
-  const collection = db.collection<DeadLetter>(DEAD_LETTERS);
+  const collection = lettersIn(db);
+  /** The bytes of all letters, and since the last census of those that were admitted here. */
+  let kept: number | null = null;
 
   async function expireBefore(moment: Date): Promise<void> {
     const projection = { partition: 1, offset: 1, reason: 1, gathered: 1 };
@@ -50,8 +55,9 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
   const looking = new PeriodicTask({
     run: async () => {
       const began = performance.now();
-      if (days !== null) await expireBefore(new Date(Date.now() - days * DAY_MS));
+      if (days > 0) await expireBefore(new Date(Date.now() - days * DAY_MS));
       const found = await takeCensus(collection, topic);
+      kept = found.bytes;
       open.set(labels, found.letters);
       bytes.set(labels, found.bytes);
       used.set(labels, found.bytes / limit);
@@ -61,8 +67,21 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     everyMs: POLL_MS,
     failed: (error) => logger.warn({ ...labels, error }, 'dead letters cannot be counted'),
   });
+  const limits: LetterLimits = {
+    async admit(letters) {
+      kept ??= (await takeCensus(collection, topic)).bytes;
+      let total = kept;
+      const admitted = letters.map((letter) => {
+        if (total + letter.kept_bytes > limit) return { ...letter, ...NOTHING_KEPT };
+        total += letter.kept_bytes;
+        return letter;
+      });
+      kept = total;
+      return admitted;
+    },
+  };
   return {
-    limits: limitLetters(collection, topic, limit),
+    limits,
     /** Removes the metrics too: a dropped generation has no letters. */
     stop: async () => {
       await looking.stop();

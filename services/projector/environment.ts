@@ -9,7 +9,7 @@ import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { checkReadModels, createReadModels } from '#shared/read-models/collections.ts';
+import { createReadModels } from '#shared/read-models/collections.ts';
 import {
   answeringGeneration,
   findGenerations,
@@ -164,7 +164,6 @@ export class Supervisor {
     if (this.#isStopped) return;
     const { db, marker, state } = generation;
     await createReadModels(db);
-    await checkReadModels(db);
     const applying = await this.#options.project(generation);
     const running = { generation, applying, hasFailed: false };
     this.#running.set(marker.id, running);

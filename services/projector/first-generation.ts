@@ -30,7 +30,7 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
       await cluster.connect();
       return createLogReader(cluster, admin, control, changes);
     }),
-  ).finally(() => cluster.disconnect());
+  ).finally(() => void cluster.disconnect().catch(() => undefined));
   for (const store of others) {
     logger.warn(
       { environment, store },

@@ -14,8 +14,6 @@ export interface Setting {
 
 interface Annotated {
   setting: Setting;
-  /** The text that stands for `null`. */
-  none?: string;
 }
 
 /** A setting that always has a value. `fallback` is read like a given text; `null` makes the setting required. */
@@ -28,16 +26,11 @@ export function setting<T extends TSchema>(
   return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
 }
 
-/** A setting that may be absent. `none` is the text for that, and the default unless another is given. */
-export function optional<T extends TSchema>(
-  name: string,
-  schema: T,
-  { meaning, none = '', fallback = none }: { meaning: string; none?: string; fallback?: string },
-) {
+/** A setting that may be absent: then it is `null`. */
+export function optional<T extends TSchema>(name: string, schema: T, { meaning }: Pick<Setting, 'meaning'>) {
   return Type.Union([schema, Type.Null()], {
     ...wordsOf(schema),
-    setting: { name, default: fallback, meaning },
-    none,
+    setting: { name, default: '', meaning },
   } satisfies Annotated & { words?: string });
 }
 
@@ -121,14 +114,13 @@ export function readSettings<T extends TSchema>(tree: T, env: NodeJS.ProcessEnv,
 }
 
 function readSetting(schema: Annotated & TSchema, given: string, mistakes: string[]): unknown {
-  const { setting: about, none } = schema;
+  const { setting: about } = schema;
   // An empty variable counts as not set.
   const text = given === '' ? about.default : given;
   if (text === null) {
     mistakes.push(`${about.name} is required: ${about.meaning}`);
     return convert(schema, '');
   }
-  if (text === none) return null;
   const value = convert(schema, text);
   if (!Check(schema, value)) mistakes.push(`${about.name} ${mistakeIn(schema, value)}`);
   return value;
@@ -144,7 +136,7 @@ function mistakeIn(schema: TSchema, value: unknown): string {
 /** The value of a text. A text without a value stays as it is, and fails the check. */
 function convert(schema: TSchema, text: string): unknown {
   const { anyOf, type } = schema as { anyOf?: TSchema[]; type?: string };
-  if (anyOf?.[0] !== undefined) return convert(anyOf[0], text);
+  if (anyOf?.[0] !== undefined) return text === '' ? null : convert(anyOf[0], text);
   if (type === 'integer') return /^\d{1,15}$/.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text);
   if (type !== 'array') return text;

@@ -3,7 +3,7 @@
  * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
 import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
-import { hasCode, StoreDataError } from '../errors.ts';
+import { hasCode } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import type { RankNode, Root, TreeName } from './rank-tree/nodes.ts';
 
@@ -346,21 +346,4 @@ export async function createReadModels(db: Db): Promise<void> {
       }
     }),
   );
-}
-
-/** @throws {StoreDataError} `generation_unsuitable`, naming each index that is missing or different. */
-export async function checkReadModels(db: Db): Promise<void> {
-  const mistakes: string[] = [];
-  for (const [name, wanted] of Object.entries(INDEXES)) {
-    const present = new Map((await db.collection(name).indexes()).map((index) => [index.name, index]));
-    for (const { name: index, key } of wanted) {
-      const found = present.get(index);
-      if (found === undefined) mistakes.push(`${name}.${index} is missing`);
-      else if (JSON.stringify(found.key) !== JSON.stringify(key)) mistakes.push(`${name}.${index} has other fields`);
-    }
-  }
-  if (mistakes.length > 0) {
-    const what = `indexes of ${db.databaseName}: ${mistakes.join('; ')}`;
-    throw new StoreDataError('generation_unsuitable', what);
-  }
 }

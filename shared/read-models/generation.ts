@@ -232,10 +232,7 @@ export function withNew(pointer: GenerationPointer, share: number): GenerationPo
 }
 
 export function withShare(pointer: GenerationPointer, number: number, share: number): GenerationPointer {
-  return {
-    ...pointer,
-    others: others(pointer).map((other) => (other.number === number ? { ...other, share } : other)),
-  };
+  return withOther(pointer, number, (other) => ({ ...other, share }));
 }
 
 /** The former live one is kept. @throws {StoreDataError} `command_invalid` unless it exists and is not being dropped. */
@@ -244,12 +241,9 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
   if (found === undefined || found.state === 'dropping') {
     throw commandInvalid(`generation ${number} of ${pointer._id} cannot become live`);
   }
-  return {
-    ...pointer,
-    live: number,
-    previous: pointer.live,
-    others: [...others(pointer).filter((other) => other.number !== number), { number: pointer.live, state: 'kept' }],
-  };
+  const { live: previous } = pointer;
+  const kept = { number: previous, state: 'kept' } as const;
+  return { ...pointer, live: number, previous, others: [...others(without(pointer, number)), kept] };
 }
 
 /** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where there is none of this number. */
@@ -260,16 +254,20 @@ export function withDropping(pointer: GenerationPointer, number: number): Genera
   if (!others(pointer).some((other) => other.number === number)) {
     throw notFound(`${pointer._id} has no generation ${number}`);
   }
-  const { previous, ...rest } = pointer;
-  return {
-    ...rest,
-    ...(previous === undefined || previous === number ? {} : { previous }),
-    others: others(pointer).map((other) => (other.number === number ? { number, state: 'dropping' as const } : other)),
-  };
+  const { previous, ...rest } = withOther(pointer, number, () => ({ number, state: 'dropping' }));
+  return previous === undefined || previous === number ? rest : { ...rest, previous };
 }
 
 export function without(pointer: GenerationPointer, number: number): GenerationPointer {
-  return { ...pointer, others: others(pointer).filter((other) => other.number !== number) };
+  return withOther(pointer, number, () => []);
+}
+
+function withOther(
+  pointer: GenerationPointer,
+  number: number,
+  change: (other: OtherGeneration) => OtherGeneration | [],
+): GenerationPointer {
+  return { ...pointer, others: others(pointer).flatMap((one) => (one.number === number ? change(one) : one)) };
 }
 
 function others(pointer: GenerationPointer): OtherGeneration[] {

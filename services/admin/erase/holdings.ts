@@ -20,7 +20,7 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
+import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { execute, nodeFor } from '#shared/redis-masters.ts';
 import { changeAccess, existingKey, keySubject } from '../access/change.ts';
@@ -136,7 +136,7 @@ function ofStore(collection: string, storeId: string): Filter<Document> {
   if (collection === STAMPS) return { _id: storeId as never };
   if (collection === TOMBSTONES) return { $or: ENTITY_NAMES.map((entity) => beginningWith(`${entity}/${storeId}`)) };
   if (collection === RANK_NODES) {
-    return { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, storeId)) as never };
+    return { $or: Object.values(RANK_TREES).map(({ name }) => nodesOf(name, storeId)) as never };
   }
   return beginningWith(storeId);
 }

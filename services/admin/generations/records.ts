@@ -4,7 +4,7 @@ import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS, CATEGORY_PRODUCTS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
-import { anyOf } from '#shared/read-models/rank-tree/nodes.ts';
+import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { inBatches } from '#shared/waiting.ts';
 
@@ -19,7 +19,7 @@ export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   }
   const ofNodes = db.collection(RANK_NODES).aggregate<{ _id: unknown }>([
     {
-      $match: only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => anyOf(name, only)) },
+      $match: only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => nodesOf(name, only)) },
     },
     // From the index of `_id` alone: `<tree>/<store id>/…`.
     { $project: { store: { $arrayElemAt: [{ $split: ['$_id', '/'] }, 1] } } },

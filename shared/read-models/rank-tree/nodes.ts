@@ -52,31 +52,22 @@ export function nodeId(tree: TreeName, storeId: string, level: Level, boundary: 
   return levelPrefix(tree, storeId, level) + boundary;
 }
 
-export interface Between {
-  store_id: string;
+/** A range of `_id`s. Without the store's id, so that damaged nodes are found too. */
+interface Range {
   _id: { $gte: string; $lt: string };
 }
 
-export function ofLevel(tree: TreeName, storeId: string, level: Level): Between {
-  return beginningWith(storeId, levelPrefix(tree, storeId, level));
+export function ofLevel(tree: TreeName, storeId: string, level: Level): Range {
+  return beginningWith(levelPrefix(tree, storeId, level));
 }
 
-export function nodesOf(tree: TreeName, storeId: string): Between {
-  return beginningWith(storeId, `${tree}/${storeId}/`);
-}
-
-/** Everything stored under a tree's name, with any `store_id`: to find damaged nodes. */
-export function anyOf(tree: TreeName, storeId: string): Pick<Between, '_id'> {
-  return { _id: nodesOf(tree, storeId)._id };
-}
-
-export function anyOfLevel(tree: TreeName, storeId: string, level: Level): Pick<Between, '_id'> {
-  return { _id: ofLevel(tree, storeId, level)._id };
+export function nodesOf(tree: TreeName, storeId: string): Range {
+  return beginningWith(`${tree}/${storeId}/`);
 }
 
 /** @param prefix one that ends in a slash, which `0` follows. */
-function beginningWith(storeId: string, prefix: string): Between {
-  return { store_id: storeId, _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };
+function beginningWith(prefix: string): Range {
+  return { _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };
 }
 
 /** For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed: damaged ones may be below 0. */
