@@ -1,6 +1,7 @@
 /** Unpacks small batches at once, large ones in a thread, one at a time. The last one is cached, since fetches read it in pieces. */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
+import { Semaphore } from '../waiting.ts';
 import { HEADER_BYTES } from './message.ts';
 
 /** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
@@ -18,8 +19,8 @@ export interface Unpacked {
 
 export class Unpacking {
   #last: { batch: Buffer; outcome: Promise<Unpacked> } | null = null;
-  /** Resolves when no large batch is being read. */
-  #isFree: Promise<unknown> = Promise.resolve();
+  /** One large batch is read at a time. */
+  readonly #reading = new Semaphore(1);
   #forgetting: NodeJS.Timeout | null = null;
 
   /** @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
@@ -27,14 +28,11 @@ export class Unpacking {
     const packed = batch.subarray(HEADER_BYTES);
     const small = this.#remembers(batch) ? null : atOnce(packed, codec);
     if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
-    const before = this.#isFree;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#isFree = promise;
-    await before;
+    const leave = await this.#reading.acquire();
     try {
       return await read(await this.#outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)));
     } finally {
-      resolve();
+      leave();
     }
   }
 
