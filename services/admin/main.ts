@@ -13,12 +13,6 @@ process.stdout.on('error', () => process.exit(0));
 process.on('uncaughtException', (error) => process.exit(exitCodeOf(error)));
 
 const code = await runProgram(process.argv.slice(2));
-await written();
+// A pipe takes 64 KiB at once, and an exit loses the rest.
+await new Promise((resolve) => process.stdout.write('', resolve));
 process.exit(code);
-
-/** Waits for a pipe to take all output: it takes 64 KiB at once, and an exit loses the rest. */
-function written(): Promise<void> {
-  return new Promise((resolve) => {
-    process.stdout.write('', () => resolve());
-  });
-}

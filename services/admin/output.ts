@@ -164,25 +164,22 @@ export function checkCanAsk({ yes }: YesFlag, to: string): void {
   throw new WrongUsage(`there is no terminal for a question: give --yes to ${to}`);
 }
 
-/** Asks, unless `--yes` is given. @throws {StoreDataError} `command_invalid` with `otherwise` when the answer is no. */
-export async function askFor(flags: YesFlag, question: string, otherwise: string): Promise<void> {
-  if (!flags.yes && !(await confirm(question))) throw commandInvalid(otherwise);
-}
-
-/** Asks on the terminal; everything except yes is no, also the end of input. */
-async function confirm(question: string): Promise<boolean> {
+/**
+ * Asks on the terminal, unless `--yes` is given.
+ * @throws {StoreDataError} `command_invalid` with `otherwise` for every answer except yes, and for the end of input.
+ */
+export async function askFor({ yes }: YesFlag, question: string, otherwise: string): Promise<void> {
+  if (yes) return;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const closed = new AbortController();
   terminal.on('close', () => closed.abort());
-  try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal: closed.signal });
-    return /^y(?:es)?$/i.test(answer.trim());
-  } catch {
+  const asked = terminal.question(`${question} [y/N] `, { signal: closed.signal });
+  const answer = await asked.catch(() => {
     process.stderr.write('\n');
-    return false;
-  } finally {
-    terminal.close();
-  }
+    return '';
+  });
+  terminal.close();
+  if (!/^y(?:es)?$/i.test(answer.trim())) throw commandInvalid(otherwise);
 }
 
 const TERMINAL_MS = 200;

@@ -132,17 +132,10 @@ function explainUsage(command: CommandUnknownOpts): void {
     outputError: (text) => {
       const names = [];
       for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent) names.unshift(at.name());
-      fail('command_invalid', `${oneLine(text)}; see ${names.join(' ')} --help`);
+      const [, mistake = ''] = /^(?:error: )?(.*?)\.?$/s.exec(text.trim()) ?? [];
+      fail('command_invalid', `${mistake.replaceAll(/\s*\n\s*/g, ' ')}; see ${names.join(' ')} --help`);
     },
   });
-}
-
-function oneLine(text: string): string {
-  return text
-    .replace(/^error: /, '')
-    .trim()
-    .replaceAll(/\s*\n\s*/g, ' ')
-    .replace(/\.$/, '');
 }
 
 export async function runProgram(args: readonly string[]): Promise<number> {

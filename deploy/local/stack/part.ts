@@ -16,7 +16,6 @@ export const SOURCES = ['address', 'container', 'program'] as const;
 export type PartSource = (typeof SOURCES)[number];
 
 export const TOPOLOGIES = ['single', 'cluster'] as const;
-export type Topology = (typeof TOPOLOGIES)[number];
 
 /** A server that answers, or a cluster of them, and how to end it. */
 export interface RunningPart {
@@ -41,7 +40,7 @@ export interface StartContext {
   folder: DataFolder;
   keepData: boolean;
   /** Default: one server. */
-  topology?: Topology;
+  topology?: (typeof TOPOLOGIES)[number];
 }
 
 /** Where a server stands among those of its cluster. */
@@ -57,8 +56,6 @@ export interface ContainerPlan {
   command: string[];
   /** Where the server keeps its data in the container. */
   dataPath: string;
-  /** Where it is started; without it, where the image says. */
-  workingFolder?: string;
 }
 
 export interface LocatedProgram {

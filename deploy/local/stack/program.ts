@@ -18,30 +18,20 @@ import { lastLines, type PartExit, startGuarded } from './process.ts';
 
 export function findOnPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Rejects with its output when it does not run, such as the name of a missing library. */
-export async function askVersion(
-  file: string,
-  { flag, pattern }: ProgramKind,
-  env: NodeJS.ProcessEnv,
-): Promise<string | undefined> {
-  const { stdout, stderr } = await promisify(execFile)(file, [flag], { env, timeout: 10_000 });
-  return pattern.exec(`${stdout}\n${stderr}`)?.[1];
+  return folders
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** `flag` prints the version, which `pattern` finds. */
-interface ProgramKind {
+export interface ProgramKind {
   name: string;
   flag: string;
   pattern: RegExp;
@@ -52,15 +42,16 @@ interface ProgramKind {
 /** The first program that is new enough; older ones are logged. */
 export async function findInstalled(
   places: readonly (readonly [place: string, file: string | undefined])[],
-  kind: ProgramKind,
-  { env, log }: Pick<StartContext, 'env' | 'log'>,
+  { name, flag, pattern, oldest }: ProgramKind,
+  { env, log }: StartContext,
 ): Promise<string | undefined> {
   for (const [place, file] of places) {
-    if (file === undefined || !isExecutable(file)) continue;
-    const version = await askVersion(file, kind, env).catch(() => undefined);
+    if (file === undefined) continue;
+    const printed = await promisify(execFile)(file, [flag], { env, timeout: 10_000 }).catch(() => null);
+    const [, version] = pattern.exec(`${printed?.stdout}\n${printed?.stderr}`) ?? [];
     if (version === undefined) continue;
-    if (Number.parseInt(version, 10) >= kind.oldest) return file;
-    log(`${kind.name} ${version} of ${place} is too old (${kind.oldest} is needed)`);
+    if (Number.parseInt(version, 10) >= oldest) return file;
+    log(`${name} ${version} of ${place} is too old (${oldest} is needed)`);
   }
   return undefined;
 }

@@ -10,7 +10,6 @@ import {
   TOPOLOGIES,
   type RunningPart,
   type StartContext,
-  type Topology,
   claimFolder,
   type DataFolder,
   dataFolderAt,
@@ -55,39 +54,32 @@ const PARTS: readonly PartDefinition[] = [kafkaPart, mongodbPart, redisPart];
 /** Starts the three servers; none outlives this process, even after SIGKILL. @throws {StackError} that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const env = options.env ?? process.env;
-  const forced = forcedSource(env);
-  const topology = chosenTopology(options.topology, env);
+  const forced = wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
+  const wanted = options.topology ?? env['STACK_TOPOLOGY'];
+  const topology = wordOf('the topology (STACK_TOPOLOGY)', wanted, TOPOLOGIES) ?? 'single';
   const keepData = options.keepData ?? false;
   if (keepData && topology === 'cluster') throw new StackError('a cluster does not keep its data');
   const folder = dataFolderAt(options.dataFolder);
   const guard = startGuard();
   const leftovers = await takeFolder(folder, guard, keepData);
-  const context = (name: PartName): StartContext => ({
-    env,
-    guard,
-    folder,
-    keepData,
-    topology,
-    log: (line) => options.log(`${name}: ${line}`),
-  });
   const engine = onlyOnce(findEngine);
   const running = new Map<PartName, RunningPart>();
   const errors = new Map<PartName, unknown>();
   const start = async (part: PartDefinition) => {
     const begin = Date.now();
+    const log = (line: string) => options.log(`${part.name}: ${line}`);
+    const context = { env, guard, folder, keepData, topology, log };
     try {
-      running.set(part.name, await startPart(part, forced, engine, context(part.name)));
-      context(part.name).log(`ready in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+      running.set(part.name, await startPart(part, forced, engine, context));
+      log(`ready in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
     } catch (error) {
       errors.set(part.name, error);
     }
   };
   // Addresses first: where one is wrong, no server is started.
-  const [given = [], others = []] = [true, false].map((is) =>
-    PARTS.filter((part) => isGiven(part, forced, env) === is),
-  );
-  await Promise.all(given.map(start));
-  if (errors.size === 0) await Promise.all(others.map(start));
+  const isAddress = (part: PartDefinition) => isGiven(part, forced, env);
+  await Promise.all(PARTS.filter(isAddress).map(start));
+  if (errors.size === 0) await Promise.all(PARTS.filter((part) => !isAddress(part)).map(start));
   let stopping = false;
   let failed = errors.size > 0;
   const stop = onlyOnce(async () => {
@@ -118,7 +110,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     failed = true;
     return folder.logs;
   };
-  return { ...describe(running), failed: failure, keepLogs, stop };
+  const address = (name: PartName) => running.get(name)?.address ?? '';
+  const pids = (name: PartName) => running.get(name)?.pids ?? [];
+  return {
+    kafkaBrokers: address('kafka').split(','),
+    mongodbUri: address('mongodb'),
+    redisUrl: address('redis'),
+    sources: [...running.values()].map(({ source }) => source),
+    pids: { kafka: pids('kafka'), mongodb: pids('mongodb'), redis: pids('redis') },
+    failed: failure,
+    keepLogs,
+    stop,
+  };
 }
 
 /** Claims the folder, and empties it unless data is kept. @returns the paths to remove at the end. */
@@ -138,18 +141,6 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
     await guard.close();
     throw error;
   }
-}
-
-function describe(running: ReadonlyMap<PartName, RunningPart>): Omit<Stack, 'failed' | 'keepLogs' | 'stop'> {
-  const address = (name: PartName) => running.get(name)?.address ?? '';
-  const pids = (name: PartName) => running.get(name)?.pids ?? [];
-  return {
-    kafkaBrokers: address('kafka').split(','),
-    mongodbUri: address('mongodb'),
-    redisUrl: address('redis'),
-    sources: [...running.values()].map(({ source }) => source),
-    pids: { kafka: pids('kafka'), mongodb: pids('mongodb'), redis: pids('redis') },
-  };
 }
 
 function firstFailure(
@@ -190,21 +181,13 @@ function wordOf<T extends string>(name: string, wanted: string | undefined, word
   return word;
 }
 
-export function forcedSource(env: NodeJS.ProcessEnv): PartSource | undefined {
-  return wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
-}
-
-export function chosenTopology(asked: string | undefined, env: NodeJS.ProcessEnv): Topology {
-  return wordOf('the topology (STACK_TOPOLOGY)', asked ?? env['STACK_TOPOLOGY'], TOPOLOGIES) ?? 'single';
-}
-
 /** Whether the part's address is given, and used. */
 export function isGiven(part: PartDefinition, forced: PartSource | undefined, env: NodeJS.ProcessEnv): boolean {
   return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
 }
 
 /** Starts the part from the first source that is there, in the order of SOURCES. */
-export async function startPart(
+async function startPart(
   part: PartDefinition,
   forced: PartSource | undefined,
   engine: () => Promise<EngineAnswer>,

@@ -6,75 +6,61 @@ import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Screen } from './screen.ts';
 
-type Sample = { name: string; labels: Readonly<Record<string, string>>; value: number };
+/** Metrics by name, of histograms' buckets by `<name> <bound>`, each summed over its other labels. */
+type Metrics = ReadonlyMap<string, number>;
 
 const LIMIT_MS = 2_000;
-const SAMPLE = /^(?<name>[a-z_]+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/;
-const LABEL = /(?<name>[a-z_]+)="(?<value>[^"]*)"/g;
+const SAMPLE = /^([a-z_]+)(?:\{(?:.*\ble="([^"]*)")?.*\})? (\S+)$/gm;
 
-/** The samples of a process; `null` when it does not answer. */
-async function scrape(operationsUrl: string): Promise<Sample[] | null> {
+/** The metrics of a process; `null` when it does not answer. */
+async function scrape(operationsUrl: string): Promise<Metrics | null> {
   try {
     const response = await fetch(`${operationsUrl}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
-    return response.ok ? readSamples(await response.text()) : null;
+    if (!response.ok) return null;
+    const metrics = new Map<string, number>();
+    for (const [, name = '', bound, value] of (await response.text()).matchAll(SAMPLE)) {
+      const key = bound === undefined ? name : `${name} ${bound}`;
+      metrics.set(key, (metrics.get(key) ?? 0) + Number(value));
+    }
+    return metrics;
   } catch {
     return null;
   }
-}
-
-export function readSamples(text: string): Sample[] {
-  return text.split('\n').flatMap((line) => {
-    const { name, labels = '', value } = SAMPLE.exec(line)?.groups ?? {};
-    if (name === undefined) return [];
-    const pairs = [...labels.matchAll(LABEL)].map(({ groups = {} }) => [groups['name'], groups['value']]);
-    return [{ name, labels: Object.fromEntries(pairs) as Sample['labels'], value: Number(value) }];
-  });
 }
 
 function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-function sum(values: Iterable<number>): number {
-  return Iterator.from(values).reduce((all, value) => all + value, 0);
-}
-
 export type ProjectorFigures = ReturnType<typeof projectorFigures>;
 
-function projectorFigures(samples: readonly Sample[]) {
-  const valuesOf = (name: string) => samples.filter((one) => one.name === name).map(({ value }) => value);
-  const lags = valuesOf('store_data_partition_lag');
+function projectorFigures(metrics: Metrics) {
   return {
-    applied: sum(valuesOf('store_data_events_applied_total')),
-    deadLetters: sum(valuesOf('store_data_dead_letters_total')),
+    applied: metrics.get('store_data_events_applied_total') ?? 0,
+    deadLetters: metrics.get('store_data_dead_letters_total') ?? 0,
     /** Messages that are not applied yet; `null` while the projector has no partitions. */
-    lag: lags.length === 0 ? null : sum(lags),
+    lag: metrics.get('store_data_partition_lag') ?? null,
     /** Seconds from events to their commits. */
-    freshness: histogramOf(samples, 'store_data_freshness_seconds'),
+    freshness: histogramOf(metrics, 'store_data_freshness_seconds'),
   };
 }
 
 /** The number of values up to each bound; the last bound is infinite. */
-export type Histogram = ReadonlyMap<number, number>;
+type Histogram = ReadonlyMap<number, number>;
 
-/** A histogram over all its labels. */
-export function histogramOf(samples: readonly Sample[], name: string): Histogram {
-  const counts = new Map<number, number>();
-  for (const { name: found, labels, value } of samples) {
-    if (found !== `${name}_bucket`) continue;
-    const bound = labels['le'] === '+Inf' ? Infinity : Number(labels['le']);
-    counts.set(bound, (counts.get(bound) ?? 0) + value);
-  }
-  return new Map([...counts].toSorted(([a], [b]) => a - b));
+function histogramOf(metrics: Metrics, name: string): Histogram {
+  const prefix = `${name}_bucket `;
+  const buckets = [...metrics].filter(([key]) => key.startsWith(prefix));
+  return new Map(buckets.map(([key, count]) => [Number(key.slice(prefix.length).replace('Inf', 'Infinity')), count]));
 }
 
 /** How many values there are in all. */
-export function total(histogram: Histogram): number {
+function total(histogram: Histogram): number {
   return histogram.get(Infinity) ?? 0;
 }
 
 /** A quantile of the values between two scrapes, interpolated like Prometheus; `null` without values. */
-export function quantile(before: Histogram, after: Histogram, share: number): number | null {
+function quantile(before: Histogram, after: Histogram, share: number): number | null {
   const wanted = share * (total(after) - total(before));
   if (!(wanted > 0)) return null;
   let [lower, below] = [0, 0];
@@ -171,7 +157,9 @@ export class LiveView {
     );
     const head = [
       `${grouped(this.#stores)} stores`,
-      orders === null ? 'MongoDB does not answer' : `${grouped(sum(orders.values()))} orders`,
+      orders === null
+        ? 'MongoDB does not answer'
+        : `${grouped(orders.values().reduce((sum, count) => sum + count, 0))} orders`,
       ...(projector === null
         ? []
         : [

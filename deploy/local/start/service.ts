@@ -47,12 +47,23 @@ class Service {
     writeFileSync(this.#logFile, '');
   }
 
-  /** Resolves when it is ready; from then on it is restarted at the same addresses. @throws {StackError} where it does not start. */
-  async start(): Promise<ReadyLine> {
-    const { process, ready } = await this.#launch();
-    const ports = { OPERATIONS_PORT: new URL(ready.operations).port };
+  /**
+   * Resolves when it is ready; from then on it is restarted at the same addresses.
+   * @param ports of the API: it listens at the first free one.
+   * @throws {StackError} where it does not start.
+   */
+  async start(ports: readonly number[]): Promise<ReadyLine> {
+    const [port = 0, ...others] = ports;
+    this.#env = { ...this.#env, QUERY_PORT: String(port) };
+    const launched = await this.#launch().catch((error: unknown) => {
+      if (others.length === 0 || !reasonOf(error).includes('EADDRINUSE')) throw error;
+      return null;
+    });
+    if (launched === null) return this.start(others);
+    const { process, ready } = launched;
+    const { port: operationsPort } = new URL(ready.operations);
     const queryPort = ready.url === null ? {} : { QUERY_PORT: new URL(ready.url).port };
-    this.#env = { ...this.#env, ...ports, ...queryPort };
+    this.#env = { ...this.#env, OPERATIONS_PORT: operationsPort, ...queryPort };
     this.#watching = this.#keepRunning(process);
     return ready;
   }
@@ -66,8 +77,7 @@ class Service {
 
   /** Kills it; it is restarted. */
   async crash(): Promise<void> {
-    const current = await this.#current;
-    await current?.stop(0);
+    await (await this.#current)?.stop(0);
   }
 
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
@@ -96,47 +106,36 @@ class Service {
     }
   }
 
-  async #keepRunning(first: GuardedProcess): Promise<void> {
+  async #keepRunning(running: GuardedProcess): Promise<void> {
     const { name, log } = this.#options;
     const { signal } = this.#stopping;
-    for (let running = first; ;) {
-      const how = describeExit(await running.exited);
-      if (signal.aborted) return;
-      log(`${name} is gone: ${how}. Starting it again`);
-      let again: GuardedProcess | null = null;
-      while (again === null) {
-        if (!(await pause(RESTART_PAUSE_MS, signal))) return;
-        const launched = await this.#launch().catch(() => null);
-        again = launched?.process ?? null;
-      }
-      log(`${name} is back`);
-      running = again;
+    const how = describeExit(await running.exited);
+    if (signal.aborted) return;
+    log(`${name} is gone: ${how}. Starting it again`);
+    let again = null;
+    while (again === null) {
+      if (!(await pause(RESTART_PAUSE_MS, signal))) return;
+      again = await this.#launch().catch(() => null);
     }
+    log(`${name} is back`);
+    await this.#keepRunning(again.process);
   }
 }
 
-/**
- * Starts the projector and the query service, which `cleanup` ends.
- * @param ports the API listens at the first free one.
- */
+/** Starts the projector and the query service, which `cleanup` ends. @param ports of the API: it listens at the first free one. */
 export async function startServices(
   options: Omit<ServiceOptions, 'name'>,
   cleanup: AsyncDisposableStack,
-  ports: readonly number[] = [0],
+  ports: readonly number[] = [],
 ) {
-  const make = (name: ServiceOptions['name'], port = 0) =>
-    new Service({ ...options, name, env: { ...options.env, QUERY_PORT: String(port) } });
-  const services = { projector: make('projector'), query: make('query', ports[0]) };
+  const services = {
+    projector: new Service({ ...options, name: 'projector' }),
+    query: new Service({ ...options, name: 'query' }),
+  };
   cleanup.defer(async () => {
     await Promise.all([services.projector.stop(), services.query.stop()]);
   });
-  const startQuery = (others: readonly number[]): Promise<ReadyLine> =>
-    services.query.start().catch((error: unknown) => {
-      if (others.length === 0 || !reasonOf(error).includes('EADDRINUSE')) throw error;
-      services.query = make('query', others[0]);
-      return startQuery(others.slice(1));
-    });
-  const [projector, query] = await Promise.all([services.projector.start(), startQuery(ports.slice(1))]);
+  const [projector, query] = await Promise.all([services.projector.start([]), services.query.start(ports)]);
   if (query.url === null) throw new StackError('the query service does not say where it listens');
   return { services, url: query.url, operations: { query: query.operations, projector: projector.operations } };
 }

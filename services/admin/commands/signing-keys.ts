@@ -48,7 +48,7 @@ export const rotateCommand = () =>
           const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter));
           const [made] = result;
           const subject = made === undefined ? {} : { kid: made.kid };
-          return { result, subject, details: { signs_from: inWords((made?.nbf ?? 0) * 1_000) } };
+          return { result, subject, details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) } };
         });
       });
       show(keys, lifetimeMs);
@@ -73,7 +73,7 @@ export const retireCommand = () =>
 async function withNewKey(before: SigningJwk[], lifetimeMs: number, activateAfterMs: number): Promise<SigningJwk[]> {
   const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
   if (waiting !== undefined) {
-    throw commandInvalid(`key ${waiting.kid} already waits, and signs from ${inWords(waiting.signsFrom)} on`);
+    throw commandInvalid(`key ${waiting.kid} already waits, and signs from ${inWords(waiting.signs_from)} on`);
   }
   const key = await newSigningKey();
   return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
@@ -91,15 +91,11 @@ function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: b
 }
 
 /** @throws {StoreDataError} `command_invalid` while a token of the key may live. */
-function refuseWhileInUse({ kid, state, tokensUntil }: KeySchedule, now: number): void {
-  const forced = '; --force removes it, and its tokens answer 401';
-  if (state === 'signs') throw commandInvalid(`${kid} signs now${forced}`);
-  if (tokensUntil === null) {
-    throw commandInvalid(`it is unknown when ${kid} stopped signing, so its tokens may be valid${forced}`);
-  }
-  if (now < tokensUntil) {
-    throw commandInvalid(`tokens of ${kid} may be valid until ${inWords(tokensUntil)}${forced}`);
-  }
+function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now: number): void {
+  const refuse = (why: string) => commandInvalid(`${why}; --force removes it, and its tokens answer 401`);
+  if (state === 'signs') throw refuse(`${kid} signs now`);
+  if (until === null) throw refuse(`it is unknown when ${kid} stopped signing, so its tokens may be valid`);
+  if (now < Number(until)) throw refuse(`tokens of ${kid} may be valid until ${inWords(until)}`);
 }
 
 /** @throws {StoreDataError} `command_invalid` where the keys are in no file. */
@@ -121,24 +117,18 @@ async function keyFile() {
 
 function show(keys: readonly SigningJwk[], lifetimeMs: number): void {
   const schedule = scheduleOf(keys, Date.now(), lifetimeMs);
-  const shown = schedule.map(({ kid, state, signsFrom, tokensUntil }) => ({
-    kid,
-    state,
-    signs_from: signsFrom === null ? null : new Date(signsFrom),
-    tokens_until: tokensUntil === null ? null : new Date(tokensUntil),
-  }));
-  printResult(shown, tableOf(schedule, ['kid', ['STATE', stateInWords]]));
+  printResult(schedule, tableOf(schedule, ['kid', ['STATE', stateInWords]]));
 }
 
-function stateInWords({ state, signsFrom, tokensUntil }: KeySchedule): string {
-  if (state === 'waits') return `signs from ${inWords(signsFrom)} on`;
+function stateInWords({ state, signs_from: from, tokens_until: until }: KeySchedule): string {
+  if (state === 'waits') return `signs from ${inWords(from)} on`;
   if (state === 'signs') return 'signs';
-  if (tokensUntil === null) return 'verifies';
-  return tokensUntil > Date.now() ? `verifies, its tokens are valid until ${inWords(tokensUntil)}` : 'can be retired';
+  if (until === null) return 'verifies';
+  return Number(until) > Date.now() ? `verifies, its tokens are valid until ${inWords(until)}` : 'can be retired';
 }
 
-function inWords(time: number | null): string {
-  return time === null ? 'an unknown time' : new Date(time).toISOString();
+function inWords(time: Date | null): string {
+  return time?.toISOString() ?? 'an unknown time';
 }
 
 const OWNER_ONLY = 0o600;
@@ -206,36 +196,31 @@ function unwritable(draft: string, error: unknown): StoreDataError {
 /** The largest difference between the services' clocks. */
 export const CLOCK_MARGIN_MS = 2_000;
 
-export interface KeySchedule {
+interface KeySchedule {
   kid: string;
   /** `waits`: it will sign. `signs`: it signs now. `verifies`: it has signed, or an earlier one in the set signs. */
   state: 'waits' | 'signs' | 'verifies';
   /** When it begins, or began, to sign; `null` where that is unknown. */
-  signsFrom: number | null;
+  signs_from: Date | null;
   /** Until when its tokens may be valid; `null` where that is unknown. */
-  tokensUntil: number | null;
+  tokens_until: Date | null;
 }
 
 /** The schedule of a set's keys, in their order. @param lifetime of a token. */
 export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: number): KeySchedule[] {
   const signing = signingIndex(keys, now);
   return keys.map(({ kid, nbf }, index) => {
-    const signsFrom = nbf === undefined ? null : nbf * 1_000;
-    if (index === signing) return { kid, state: 'signs', signsFrom, tokensUntil: null };
+    const signs_from = nbf === undefined ? null : new Date(nbf * 1_000);
+    if (index === signing) return { kid, state: 'signs', signs_from, tokens_until: null };
     if (index < signing) {
       // A service whose clock is ahead may sign with it already.
-      const mayHaveSigned = (signsFrom ?? 0) - CLOCK_MARGIN_MS <= now;
-      return { kid, state: 'waits', signsFrom, tokensUntil: mayHaveSigned ? null : now };
+      const mayHaveSigned = Number(signs_from) - CLOCK_MARGIN_MS <= now;
+      return { kid, state: 'waits', signs_from, tokens_until: mayHaveSigned ? null : new Date(now) };
     }
-    const ends = keys.slice(0, index).map(({ nbf: begins }) => begins);
-    const known = ends.filter((begins) => begins !== undefined);
-    const stopped = known.length < ends.length ? null : Math.min(...known) * 1_000;
-    return {
-      kid,
-      state: 'verifies',
-      signsFrom,
-      tokensUntil: stopped === null ? null : stopped + lifetime + CLOCK_MARGIN_MS,
-    };
+    // It signed until the first of the keys before it began; that is unknown where one of them has no time.
+    const end = Math.min(...keys.slice(0, index).map(({ nbf: begins = Number.NaN }) => begins)) * 1_000;
+    const tokens_until = Number.isNaN(end) ? null : new Date(end + lifetime + CLOCK_MARGIN_MS);
+    return { kid, state: 'verifies', signs_from, tokens_until };
   });
 }
 

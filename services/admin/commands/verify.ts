@@ -19,13 +19,14 @@ import {
   readContents,
   scanRange,
   type Side,
+  type Sides,
   storesIn,
 } from '../generations/records.ts';
 import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark, shortened, tableOf, ProgressLine, stopSignal } from '../output.ts';
 import { type Servers, withServers } from '../servers.ts';
 import { inSnapshot } from '../transaction.ts';
-import { deadLetterPlaces, Replay, withPrivateDatabase } from '../generations/replay.ts';
+import { createReplay, deadLetterPlaces, withPrivateDatabase } from '../generations/replay.ts';
 import type { Db } from 'mongodb';
 
 interface Result {
@@ -151,7 +152,7 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
     const early = await readPositions(live, topic);
     const progress = (read: number) => step(`applied ${read} of ${sumOf(early)} messages`);
     const findErased = findErasedIn(control, environment);
-    const replay = new Replay({ db, control, reader, findErased, topic, only, progress });
+    const replay = createReplay({ db, control, reader, findErased, topic, only, progress });
     // Most of the log before the snapshot, which MongoDB keeps for some minutes only.
     await replay.apply(new Map(), early, await deadLetterPlaces(live, topic));
     await client.withSession({ snapshot: true }, async (session) => {
@@ -187,14 +188,12 @@ async function compareWithLog(servers: Servers, environment: string, live: Db, o
   }
 }
 
-interface Comparing extends CompareOptions {
-  expected: Side;
-  actual: Side;
+interface Comparing extends CompareOptions, Sides {
   spread: ReadonlySet<string>;
 }
 
 async function compareStore(comparing: Comparing, storeId: string): Promise<void> {
-  const { expected, actual, spread, counts } = comparing;
+  const { expected, spread, counts } = comparing;
   const { db, session } = expected;
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
@@ -203,10 +202,9 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
     // These counts were compared with the records.
     if (collection === CATEGORY_PRODUCTS) continue;
     const isTombstone = collection === TOMBSTONES;
-    const scanned = await scanRange(expected, actual, range, { stride: isTombstone ? Infinity : 1, offset });
+    const scanned = await scanRange(comparing, range, 1, offset);
     if (!isTombstone) counts.records += scanned.expected;
-    const differing = scanned.differing.map((id) => ({ id, offset }));
-    for await (const { record, ...contents } of readContents(expected, actual, collection, differing)) {
+    for await (const { record, ...contents } of readContents(comparing, collection, scanned.differing)) {
       if (spread.has(storeId) && isErasureApart(contents)) continue;
       const { id } = record;
       const words = isTombstone ? ofTombstone(contents) : await ofRecord(expected, `${entity}/${id}`, contents);

@@ -17,7 +17,6 @@ import {
   deadLetterSources,
   describeCount,
   findSummaries,
-  letterFilter,
   type LetterSelection,
   otherSources,
   selectionCommand,
@@ -54,7 +53,7 @@ const DROP_BATCH = 1_000;
 async function dropLetters(servers: Servers, source: DeadLetterSource, selection: LetterSelection): Promise<number> {
   const others = (await otherSources(servers, source)).map(({ letters }) => letters);
   let dropped = 0;
-  for await (const batch of inBatches(findSummaries(source, letterFilter(source, selection)), DROP_BATCH)) {
+  for await (const batch of inBatches(findSummaries(source, selection), DROP_BATCH)) {
     if (source.kind === 'changes') {
       const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
         replaceOne: { filter: { _id }, replacement, upsert: true },

@@ -71,7 +71,7 @@ function environmentsOf(config: Config, ids: readonly string[], given?: string):
   return chosen.filter((name) => topics.has(changesTopic(name)) || topics.has(accessTopic(name)));
 }
 
-export function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): Filter<DeadLetter> {
+function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): Filter<DeadLetter> {
   const { ids = [], reason, until } = selection;
   return {
     topic,
@@ -84,12 +84,12 @@ export function letterFilter({ topic }: DeadLetterSource, selection: LetterSelec
 /** Summaries in the order of their log: a store's letters in the order of its events. */
 export function findSummaries(
   source: DeadLetterSource,
-  filter: Filter<DeadLetter>,
+  selection: LetterSelection,
   { limit, ...options }: { limit?: number; session?: ClientSession } = {},
 ) {
   return source.letters.aggregate<LetterSummary>(
     [
-      { $match: filter },
+      { $match: letterFilter(source, selection) },
       // Before the sorting, so that it does not load the letters' bytes.
       { $project: BYTES },
       { $sort: { topic: 1, partition: 1, offset: 1 } },

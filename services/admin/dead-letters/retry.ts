@@ -23,7 +23,6 @@ import {
   type DeadLetterSource,
   deadLetterSources,
   findSummaries,
-  letterFilter,
   type LetterSelection,
   type LetterSummary,
   otherSources,
@@ -95,11 +94,11 @@ async function* retryLetters(
   selection: LetterSelection,
 ): AsyncGenerator<{ slice: LetterSummary[]; result: RetryResult }> {
   const retrying: Retrying = { servers, reader: null, epochs: new Map() };
-  for await (const slice of letterSlices(findSummaries(source, letterFilter(source, selection)))) {
+  for await (const slice of letterSlices(findSummaries(source, selection))) {
     const result = await retrySlice(retrying, source, slice);
     // Also in generations that are not live, so that a flip loses nothing.
     for (const other of await otherSources(servers, source)) {
-      const found = findSummaries(other, letterFilter(other, { ids: slice.map(({ _id }) => _id) }));
+      const found = findSummaries(other, { ids: slice.map(({ _id }) => _id) });
       for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
     }
     yield { slice, result };

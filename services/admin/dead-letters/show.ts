@@ -8,7 +8,6 @@ import {
   deadLetterSources,
   describeCount,
   findSummaries,
-  letterFilter,
   letterId,
   letterReason,
   readShown,
@@ -43,8 +42,7 @@ export const listCommand = () =>
           if (limit <= 0) break;
           const about = new Map<string, About>();
           const found = await readShown(source, async (own, session) => {
-            const filter = letterFilter(source, selection);
-            const summaries = await findSummaries(own, filter, { limit, session }).toArray();
+            const summaries = await findSummaries(own, selection, { limit, session }).toArray();
             const ids = summaries.map(({ _id }) => _id);
             const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
             for await (const letter of whole) about.set(letter._id, aboutOf(letter));

@@ -1,7 +1,7 @@
 /** Compares a rebuilt generation with the live one while projectors write. Events that only one of them has applied are no differences. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { liveOf, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
@@ -18,7 +18,7 @@ import {
   rangesOf,
   readContents,
   scanRange,
-  type Side,
+  type Sides,
   type Wanted,
 } from './records.ts';
 import { inSnapshot } from '../transaction.ts';
@@ -43,9 +43,9 @@ export async function compareWithLive(
   number: number,
   progress?: (stores: number, of: number) => void,
 ) {
-  const generations = await servers.generations(environment);
-  const live = liveOf(environment, generations);
-  const found = generations.find((generation) => generation.number === number);
+  const known = await servers.generations(environment);
+  const live = liveOf(environment, known);
+  const found = known.find((generation) => generation.number === number);
   const version = found?.marker?.projection_version;
   if (live === null || found === undefined || version === undefined) {
     throw notFound(`${environment} has no generation ${number}`);
@@ -57,39 +57,36 @@ export async function compareWithLive(
         `this release compares ${PROJECTION_VERSION}: run the command of its release`,
     );
   }
-  const sides: Sides = { environment, live: forSnapshots(live.db), rebuilt: forSnapshots(found.db) };
-  const { rebuilt } = sides;
+  const rebuilt = forSnapshots(found.db);
+  const generations: Generations = { topic: changesTopic(environment), live: forSnapshots(live.db), rebuilt };
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const candidates: Candidate[] = [];
   const differences: Differences = new Map();
   let [sampled, unsettled] = [0, 0];
-  const stores = await storesOf(sides.live, rebuilt);
+  const stores = await storesOf(generations.live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
       const { collection } = range;
-      const { scanned, offset } = await inSnapshot(rebuilt.client, async (session) => {
+      const scanned = await inSnapshot(rebuilt.client, async (session) => {
         const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
-        const options = { stride: strideIn(range, stamp), offset: stamp?.timezone_offset ?? DEFAULT_OFFSET };
-        return {
-          offset: options.offset,
-          scanned: await scanRange(...bothIn(sides, session), range, options),
-        };
+        const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
+        return scanRange(bothIn(generations, session), range, strideIn(range, stamp), offset);
       });
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
       count.live += scanned.expected;
       count.rebuilt += scanned.actual;
       counts.set(collection, count);
       sampled += scanned.sampled;
-      candidates.push(...scanned.differing.map((id) => ({ collection, id, offset })));
+      candidates.push(...scanned.differing.map((record) => ({ collection, ...record })));
       if (candidates.length > MAX_CANDIDATES) {
-        unsettled += await confirm(sides, candidates.splice(0), differences);
+        unsettled += await confirm(generations, candidates.splice(0), differences);
       }
     }
     const miscounted = await inSnapshot(rebuilt.client, (session) => verifyStore(rebuilt, session, storeId));
     for (const { what } of miscounted) note(differences, 'counts', 'counts', storeId, [what]);
     progress?.(index + 1, stores.length);
   }
-  unsettled += await confirm(sides, candidates, differences);
+  unsettled += await confirm(generations, candidates, differences);
   return {
     stores: stores.length,
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
@@ -103,22 +100,17 @@ export async function compareWithLive(
   };
 }
 
-interface Sides {
-  environment: string;
+interface Generations {
+  topic: string;
   live: Db;
   rebuilt: Db;
 }
 
-function bothIn({ live, rebuilt }: Sides, session: ClientSession): [Side, Side] {
-  return [
-    { db: live, session },
-    { db: rebuilt, session },
-  ];
+function bothIn({ live, rebuilt }: Generations, session: ClientSession): Sides {
+  return { expected: { db: live, session }, actual: { db: rebuilt, session } };
 }
 
 function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
-  // A tombstone has only a version.
-  if (collection === TOMBSTONES) return Infinity;
   const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
   return Math.max(1, Math.ceil(size / SAMPLE));
 }
@@ -149,15 +141,18 @@ interface Seen extends Contents {
  * its contents are the same.
  * @returns how many kept changing.
  */
-async function confirm(sides: Sides, candidates: readonly Candidate[], differences: Differences): Promise<number> {
-  const { environment, live, rebuilt } = sides;
+async function confirm(
+  generations: Generations,
+  candidates: readonly Candidate[],
+  differences: Differences,
+): Promise<number> {
+  const { topic, live, rebuilt } = generations;
   const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);
     const fields = kind === 'content' ? differingFields(contents.one, contents.other) : [];
     note(differences, collection, kind, id, fields);
   };
   let open = candidates.map((candidate) => ({ ...candidate, seen: null as Seen | null }));
-  const topic = changesTopic(environment);
   const end = performance.now() + PATIENCE_MS;
   let moved = { at: performance.now(), positions: '' };
   for (;;) {
@@ -168,7 +163,7 @@ async function confirm(sides: Sides, candidates: readonly Candidate[], differenc
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
       for (const [collection, group] of Map.groupBy(open, (candidate) => candidate.collection)) {
-        for await (const { record, ...now } of readContents(...bothIn(sides, session), collection, group)) {
+        for await (const { record, ...now } of readContents(bothIn(generations, session), collection, group)) {
           const { seen } = record;
           if (isSame(now.one, now.other)) continue;
           if (seen === null || !isSame(seen.one, now.one) || !isSame(seen.other, now.other)) {

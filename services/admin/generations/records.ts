@@ -29,10 +29,16 @@ export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   return stores;
 }
 
-/** One of two databases that are compared, in a session. */
+/** A database, in a session. */
 export interface Side {
   db: Db;
   session: ClientSession;
+}
+
+/** The two databases that are compared. */
+export interface Sides {
+  expected: Side;
+  actual: Side;
 }
 
 /** A part of a collection that belongs to one store. */
@@ -129,34 +135,30 @@ const RECORDS_BATCH = 200;
 /** Which side lacks the record, or whether the versions or the contents of one version differ. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
 
-/** @param stride the whole content of one record in so many is compared. @param offset to which JSON is shifted. */
-export async function scanRange(
-  expected: Side,
-  actual: Side,
-  range: Range,
-  { stride, offset }: { stride: number; offset: string },
-) {
-  const result = { expected: 0, actual: 0, sampled: 0, differing: [] as string[] };
+/** @param stride the whole content of one record in so many is compared; tombstones have none. @param offset to which JSON is shifted. */
+export async function scanRange(sides: Sides, range: Range, stride: number, offset: string) {
+  const result = { expected: 0, actual: 0, sampled: 0, differing: [] as Wanted[] };
   const sample: Wanted[] = [];
   const compareSample = async () => {
-    for await (const { record, one, other } of readContents(expected, actual, range.collection, sample)) {
-      if (differingFields(one, other).length > 0) result.differing.push(record.id);
+    for await (const { record, one, other } of readContents(sides, range.collection, sample)) {
+      if (differingFields(one, other).length > 0) result.differing.push(record);
     }
     result.sampled += sample.length;
     sample.length = 0;
   };
-  const [ours, theirs] = [readVersions(expected, range), readVersions(actual, range)];
+  const hasContent = range.collection !== TOMBSTONES;
+  const [ours, theirs] = [readVersions(sides.expected, range), readVersions(sides.actual, range)];
   let [one, other] = [await ours.next(), await theirs.next()];
   while (one !== null || other !== null) {
     // Ids are ASCII: MongoDB and JavaScript order them alike.
     const isOurs = one !== null && (other === null || one._id <= other._id);
     const isTheirs = other !== null && (one === null || other._id <= one._id);
-    const id = (isOurs ? one : other)?._id ?? '';
+    const record = { id: (isOurs ? one : other)?._id ?? '', offset };
     if (isOurs) result.expected += 1;
     if (isTheirs) result.actual += 1;
-    if (!isOurs || !isTheirs || one?.sequence !== other?.sequence) result.differing.push(id);
-    else if (result.expected % stride === 0) {
-      sample.push({ id, offset });
+    if (!isOurs || !isTheirs || one?.sequence !== other?.sequence) result.differing.push(record);
+    else if (hasContent && result.expected % stride === 0) {
+      sample.push(record);
       if (sample.length === RECORDS_BATCH) await compareSample();
     }
     if (isOurs) one = await ours.next();
@@ -179,8 +181,7 @@ export interface Contents {
 
 /** The contents of records of one collection, in their order. */
 export async function* readContents<W extends Wanted>(
-  expected: Side,
-  actual: Side,
+  { expected, actual }: Sides,
   collection: string,
   records: readonly W[],
 ): AsyncGenerator<Contents & { record: W }> {

