@@ -1,20 +1,13 @@
 /** Starts and kills a client under test, a program in any language, and reads its copy. */
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local/stack/process.ts';
+import { type GuardedProcess, lastLines, startGuard, startGuarded } from '#local/stack/process.ts';
 import { describeExit } from '#local/stack/program.ts';
-
-export interface ClientOptions {
-  command: readonly string[];
-  print: readonly string[];
-  cwd: string | undefined;
-  env: NodeJS.ProcessEnv;
-  /** Holds the client's output. */
-  folder: string;
-  guard: Guard;
-}
+import type * as Api from './api.d.ts';
 
 /** A record as the client prints it. */
 export interface CopiedRecord {
@@ -31,64 +24,67 @@ const PRINT_LIMIT_MS = 60_000;
 const MAX_PRINTED_BYTES = 2 ** 30;
 const run = promisify(execFile);
 
-export class ClientProcess {
-  readonly #options: ClientOptions;
-  readonly #logFile: string;
-  #running: GuardedProcess | null = null;
-  readonly #ends: string[] = [];
+export type ClientProcess = Awaited<ReturnType<typeof startClient>>;
 
-  constructor(options: ClientOptions) {
-    this.#options = options;
-    this.#logFile = join(options.folder, 'client.log');
-  }
+/** Starts the client, which `cleanup` ends, and restarts it whenever it ends by itself, like a supervisor. */
+export async function startClient(
+  { command, print = [...command, '--print'], cwd, env: given }: Api.ProofOptions,
+  { url }: Api.StoreData,
+  { clientId, clientSecret }: Api.Key,
+  cleanup: AsyncDisposableStack,
+) {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-follower-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const guard = startGuard();
+  cleanup.defer(() => guard.close());
+  const logFile = join(folder, 'client.log');
+  const variables = { BASE_URL: url, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, COPY: join(folder, 'copy') };
+  const env = { ...process.env, ...given, ...variables };
+  const ends: string[] = [];
+  let running: GuardedProcess | null = null;
 
-  /** Starts it, and restarts it whenever it ends by itself, like a supervisor. */
-  async start(): Promise<void> {
-    const { command, cwd, env, guard } = this.#options;
+  const start = async (): Promise<void> => {
     const [file = '', ...args] = command;
-    const at = cwd === undefined ? {} : { cwd };
-    const running = await startGuarded(guard, { file, args, env, ...at }, this.#logFile);
-    this.#running = running;
-    void this.#watch(running);
-  }
-
-  async #watch(running: GuardedProcess): Promise<void> {
-    const exit = await running.exited;
+    running = await startGuarded(guard, { file, args, env, ...(cwd !== undefined && { cwd }) }, logFile);
+    void watch(running);
+  };
+  const watch = async (started: GuardedProcess): Promise<void> => {
+    const exit = await started.exited;
     await sleep(RESTART_PAUSE_MS);
-    if (this.#running !== running) return;
-    this.#ends.push(describeExit(exit));
-    if (this.#ends.length <= MAX_ENDS) await this.start();
-  }
-
+    if (running !== started) return;
+    ends.push(describeExit(exit));
+    if (ends.length <= MAX_ENDS) await start();
+  };
   /** Kills it; the data that it stored stays. */
-  async kill(): Promise<void> {
-    const running = this.#running;
-    this.#running = null;
-    await running?.stop(0);
-  }
+  const kill = async (): Promise<void> => {
+    const killed = running;
+    running = null;
+    await killed?.stop(0);
+  };
+  await start();
+  cleanup.defer(kill);
 
-  /** @throws {Error} with its last lines if it ended by itself too often. */
-  assertRunning(): void {
-    if (this.#ends.length <= MAX_ENDS) return;
-    const words = lastLines(this.#logFile).map((line) => `\n    ${line}`);
-    throw new Error(`the client ended ${MAX_ENDS + 1} times (${this.#ends.at(-1)}):${words.join('')}`);
-  }
+  return {
+    start,
+    kill,
 
-  /** Its copy, by kind and id. @throws {Error} if it prints none. */
-  async readCopy(): Promise<Map<string, CopiedRecord>> {
-    const { print, cwd, env } = this.#options;
-    const [file = '', ...args] = print;
-    const { stdout } = await run(file, args, {
-      cwd,
-      env,
-      maxBuffer: MAX_PRINTED_BYTES,
-      timeout: PRINT_LIMIT_MS,
-    });
-    const records = stdout
-      .split('\n')
-      .flatMap((line, index) => (line.trim() === '' ? [] : [readPrinted(line, index + 1)]));
-    return new Map(records.map((record) => [`${record.kind}/${record.id}`, record]));
-  }
+    /** @throws {Error} with its last lines if it ended by itself too often. */
+    assertRunning(): void {
+      if (ends.length <= MAX_ENDS) return;
+      const words = lastLines(logFile).map((line) => `\n    ${line}`);
+      throw new Error(`the client ended ${MAX_ENDS + 1} times (${ends.at(-1)}):${words.join('')}`);
+    },
+
+    /** Its copy, by kind and id. @throws {Error} if it prints none. */
+    async readCopy(): Promise<Map<string, CopiedRecord>> {
+      const [file = '', ...args] = print;
+      const { stdout } = await run(file, args, { cwd, env, maxBuffer: MAX_PRINTED_BYTES, timeout: PRINT_LIMIT_MS });
+      const records = stdout
+        .split('\n')
+        .flatMap((line, index) => (line.trim() === '' ? [] : [readPrinted(line, index + 1)]));
+      return new Map(records.map((record) => [`${record.kind}/${record.id}`, record]));
+    },
+  };
 }
 
 function readPrinted(line: string, number: number): CopiedRecord {

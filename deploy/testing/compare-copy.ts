@@ -1,18 +1,56 @@
-/** Compares a client's copy with the records of the API, and describes the differences. */
+/** Reads the records of the API, compares a client's copy with them, and describes the differences. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Adversity } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import type { CopiedRecord } from './client-process.ts';
 
-export interface ExpectedRecord {
+interface ExpectedRecord {
   record: Record<string, unknown>;
   timezone_offset: string;
 }
 
-export type WrongRecords = Pick<Api.FollowerReport, 'missing' | 'stale' | 'notDeleted'>;
+type WrongRecords = Pick<Api.FollowerReport, 'missing' | 'stale' | 'notDeleted'>;
 
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
 const MAX_NAMED = 5;
 const MAX_DIFFERENCES = 3;
+
+interface Changes {
+  results: { kind: string; id: string; record: Record<string, unknown> | null }[];
+  timezone_offset: string;
+  next: string;
+  more: boolean;
+}
+
+/** All records of a store, by kind and id, from the beginning of its change feed. */
+export async function readRecords(
+  api: Api.StoreData,
+  key: Api.Key,
+  kinds: readonly Api.Kind[],
+): Promise<Map<string, ExpectedRecord>> {
+  const token = await api.token(key);
+  const records = new Map<string, ExpectedRecord>();
+  const named = kinds.map((kind) => `&kinds=${kind}`).join('');
+  for (let after = ''; ;) {
+    const url = `${api.url}/api/changes?records=whole&page_size=1000${named}${after}`;
+    const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    const wait = response.headers.get('retry-after');
+    if (response.ok) {
+      const { results, timezone_offset, next, more } = (await response.json()) as Changes;
+      for (const { kind, id, record } of results) {
+        if (record === null) records.delete(`${kind}/${id}`);
+        else records.set(`${kind}/${id}`, { record, timezone_offset });
+      }
+      if (!more) return records;
+      after = `&after=${next}`;
+    } else if (wait === null) {
+      throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+    } else {
+      // The client under test shares the quota.
+      await sleep(Number(wait) * 1_000);
+    }
+  }
+}
 
 /** Compares records by kind and id, and only the fields that the copy has: clients keep the fields they need. */
 export function compareCopy(

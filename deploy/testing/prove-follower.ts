@@ -1,19 +1,15 @@
 /** Proves a client that follows changes: publishes difficult changes, disturbs client and services, and compares the copy at the end. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startGuard } from '#local/stack/process.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { AdversarialStream } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
-import { ClientProcess } from './client-process.ts';
-import { compareCopy, describeReport, isRight } from './compare-copy.ts';
+import { type ClientProcess, startClient } from './client-process.ts';
+import { compareCopy, describeReport, isRight, readRecords } from './compare-copy.ts';
 import { measureSlowness } from './slowness.ts';
-import { readRecords } from './read-records.ts';
 import { retryAsLetter } from './retried-letter.ts';
 import { startWithServices, type WithServices } from './start.ts';
 
@@ -42,9 +38,7 @@ export const proveFollower: typeof Api.proveFollower = async (options) => {
   const storeId = `proof-${randomBytes(4).toString('hex')}`;
   const stream = new AdversarialStream(storeId, options.seed ?? 1);
   const key = await api.createKey({ storeId });
-  const client = await makeClient(options, api, key, cleanup);
-  await client.start();
-  cleanup.defer(() => client.kill());
+  const client = await startClient(options, api, key, cleanup);
   const proof: Proof = { api, crash, client, stream, key, kinds: options.kinds ?? KINDS };
   await publishAll(proof, options.changes ?? 2_000, options.log ?? (() => undefined));
   return await compareInTheEnd(proof, options);
@@ -63,32 +57,6 @@ async function reachApi({ api, settings, log }: Api.ProofOptions) {
   if (api !== undefined) return { api, crash: null };
   // The default quota of stores: a client has to follow within it.
   return startWithServices({ settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) });
-}
-
-async function makeClient(
-  { command, print = [...command, '--print'], cwd, env }: Api.ProofOptions,
-  { url }: Api.StoreData,
-  { clientId, clientSecret }: Api.Key,
-  cleanup: AsyncDisposableStack,
-): Promise<ClientProcess> {
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-follower-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const guard = startGuard();
-  cleanup.defer(() => guard.close());
-  const given = {
-    BASE_URL: url,
-    CLIENT_ID: clientId,
-    CLIENT_SECRET: clientSecret,
-    COPY: join(folder, 'copy'),
-  };
-  return new ClientProcess({
-    command,
-    print,
-    cwd,
-    env: { ...process.env, ...env, ...given },
-    folder,
-    guard,
-  });
 }
 
 /** Publishes the stream, and disturbs the client and the API. */

@@ -19,16 +19,12 @@ export async function retryAsLetter(
   retry: (letterId: string) => Promise<unknown>,
 ): Promise<void> {
   const config = readConfig({ ...process.env, ...settings });
-  const mongodb = createWriterClient(config, 'store-data-testing');
-  try {
-    const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
-    if (live === null) throw new Error(`${environment} has no generation`);
-    const letter = letterOf(change, environment);
-    await live.db.collection<DeadLetter>(DEAD_LETTERS).insertOne(letter);
-    await retry(letter._id);
-  } finally {
-    await mongodb.close();
-  }
+  await using mongodb = createWriterClient(config, 'store-data-testing');
+  const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
+  if (live === null) throw new Error(`${environment} has no generation`);
+  const letter = letterOf(change, environment);
+  await live.db.collection<DeadLetter>(DEAD_LETTERS).insertOne(letter);
+  await retry(letter._id);
 }
 
 /** The dead letter of a change. */

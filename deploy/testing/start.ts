@@ -120,12 +120,8 @@ function unlessUnknownTopic(error: Error): void {
 }
 
 async function removeDatabases(config: Config): Promise<void> {
-  const mongodb = createWriterClient(config, 'store-data-testing');
-  try {
-    const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
-    const own = databases.filter(({ name }) => name.startsWith(`${config.namePrefix}_`));
-    await Promise.all(own.map(({ name }) => mongodb.db(name).dropDatabase()));
-  } finally {
-    await mongodb.close();
-  }
+  await using mongodb = createWriterClient(config, 'store-data-testing');
+  const { databases } = await mongodb.db().admin().listDatabases({ nameOnly: true });
+  const own = databases.filter(({ name }) => name.startsWith(`${config.namePrefix}_`));
+  await Promise.all(own.map(({ name }) => mongodb.db(name).dropDatabase()));
 }

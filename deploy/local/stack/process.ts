@@ -89,11 +89,8 @@ export async function startGuarded(guard: Guard, command: Command, logFile: stri
     child.once('exit', (exitCode, signal) => resolve({ exitCode, signal }));
   });
   const { pid } = child;
-  if (pid === undefined)
-    throw await exited.then(
-      () => new Error('no process'),
-      (error: unknown) => error,
-    );
+  // Without an id it did not start: this throws why.
+  if (pid === undefined) throw new Error(`no process: ${JSON.stringify(await exited)}`);
   child.stdin?.on('error', () => undefined);
   await guard.hold('process', pid);
   child.stdin?.end('\n');

@@ -199,7 +199,7 @@ export function keySubject({ keys }: ControlCollections, clientId: string): Subj
     read: () => keys.findOne({ _id: clientId }),
     stateOf: (key) => ({
       sequence: Math.max(0, key?.sequence ?? 0),
-      state: key === null ? null : keyState(key),
+      state: key,
     }),
     givesRights: (from, to) =>
       to.status !== 'revoked' &&
@@ -218,12 +218,6 @@ export function keySubject({ keys }: ControlCollections, clientId: string): Subj
       return { status, scopes, secrets, ...(end === undefined ? {} : { old_secret_ends_at: end }) };
     },
   };
-}
-
-function keyState({ environment, store_id, secret_hashes, scopes, status, ...key }: AccessKey): KeyState {
-  const { secret_expires_at } = key;
-  const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
-  return { environment, store_id, secret_hashes, scopes, status, ...ends };
 }
 
 export function storeSubject(

@@ -83,28 +83,24 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
   if (missing === null) return false;
   const { host, replicaSet } = readUri(mongodb.uri, missing);
   const uri = mongodb.uri.replace(/([?&])replicaSet=[^&]*&?/, '$1');
-  const client = createWriterClient({ mongodb: { ...mongodb, uri } }, 'prepare', { directConnection: true });
+  await using client = createWriterClient({ mongodb: { ...mongodb, uri } }, 'prepare', { directConnection: true });
+  const admin = client.db('admin');
   try {
-    const admin = client.db('admin');
-    try {
-      await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
-    } catch (error) {
-      if (hasCode(error, ALREADY_INITIALIZED)) return false;
-      throw error;
-    }
-    for (const end = Date.now() + ELECTION_MS; Date.now() < end; await sleep(100)) {
-      const { isWritablePrimary } = await admin.command({ hello: 1 });
-      if (isWritablePrimary === true) return true;
-    }
-    throw new StoreDataError('server_unsuitable', `${host} has not become primary within ${ELECTION_MS / 1_000} s`);
-  } finally {
-    await client.close();
+    await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
+  } catch (error) {
+    if (hasCode(error, ALREADY_INITIALIZED)) return false;
+    throw error;
   }
+  for (const end = Date.now() + ELECTION_MS; Date.now() < end; await sleep(100)) {
+    const { isWritablePrimary } = await admin.command({ hello: 1 });
+    if (isWritablePrimary === true) return true;
+  }
+  throw new StoreDataError('server_unsuitable', `${host} has not become primary within ${ELECTION_MS / 1_000} s`);
 }
 
 /** Why there is no primary; `null` where there is one. */
 async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error | null> {
-  const client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
+  await using client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
   try {
     const { setName, msg } = await client.db('admin').command({ hello: 1 });
     // Or a router of a sharded cluster, whose shards are replica sets.
@@ -113,8 +109,6 @@ async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error
   } catch (error) {
     if (error instanceof Error && isUnavailable(error)) return error;
     throw error;
-  } finally {
-    await client.close();
   }
 }
 

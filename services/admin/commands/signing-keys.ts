@@ -154,7 +154,7 @@ export async function changeKeys(
   const target = await realpath(file).catch(() => file);
   const draft = join(dirname(target), `.${basename(target)}.new`);
   await readKeys(target);
-  const handle = await open(draft, 'wx', OWNER_ONLY).catch((error: unknown) => {
+  await using handle = await open(draft, 'wx', OWNER_ONLY).catch((error: unknown) => {
     throw unwritable(draft, error);
   });
   try {
@@ -162,12 +162,10 @@ export async function changeKeys(
     await handle.chmod(OWNER_ONLY);
     await handle.writeFile(printKeySet(keys));
     await handle.sync();
-    await handle.close();
     await keepOwner(target, draft);
     await rename(draft, target);
     return keys;
   } catch (error) {
-    await handle.close().catch(() => undefined);
     await rm(draft, { force: true });
     throw error;
   }

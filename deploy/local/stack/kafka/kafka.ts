@@ -28,11 +28,13 @@ export const kafkaPart: PartDefinition = {
   locateProgram: (context) => locateBroker(context),
   checkAddress: (address) => ask(address.split(','), async (admin) => void (await admin.listTopics())),
 
-  planContainer([port = 0, controllerPort = 0], host) {
-    const listeners = { bind: '0.0.0.0', advertised: host, port, controllerPort };
+  planContainer(ports, host) {
+    const settings = Object.entries(brokerSettings(ports, { bind: '0.0.0.0', advertised: host }, CONTAINER_DATA));
+    // The image takes `a.b` from KAFKA_A_B.
+    const variables = settings.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]);
     return {
       environment: {
-        ...asImageEnvironment(brokerSettings(listeners, CONTAINER_DATA)),
+        ...Object.fromEntries(variables),
         CLUSTER_ID,
         KAFKA_HEAP_OPTS: '-Xmx512m',
         KAFKA_JVM_PERFORMANCE_OPTS: JVM_OPTIONS.join(' '),
@@ -67,14 +69,6 @@ function ask(brokers: string[], question: (admin: Admin) => Promise<void>): Prom
   return askKafka(kafka, question);
 }
 
-export interface BrokerListeners {
-  bind: string;
-  /** The host that clients connect to. */
-  advertised: string;
-  port: number;
-  controllerPort: number;
-}
-
 const FIXED = readFileSync(join(import.meta.dirname, 'broker.properties'), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'))
@@ -89,13 +83,17 @@ const COPIES = {
   'transaction.state.log.min.isr': '2',
 };
 
-/** Settings for a quick start and for all that tests send. @param member one of several brokers; without it the broker is alone. */
-export function brokerSettings(
-  listeners: BrokerListeners,
+/**
+ * Settings for a quick start and for all that tests send.
+ * @param advertised the host that clients connect to.
+ * @param member one of several brokers; without it the broker is alone.
+ */
+function brokerSettings(
+  [port = 0, controllerPort = 0]: readonly number[],
+  { bind, advertised }: { bind: string; advertised: string },
   dataFolder: string,
   member?: ClusterMember,
 ): Record<string, string> {
-  const { bind, advertised, port, controllerPort } = listeners;
   const controllers = member?.ports.map(([, controller = 0]) => controller) ?? [controllerPort];
   return {
     ...Object.fromEntries(FIXED),
@@ -108,22 +106,10 @@ export function brokerSettings(
 }
 
 /** The quickest start that was measured on two cores. */
-export const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] as const;
-
-export function asProperties(settings: Record<string, string>): string {
-  return Object.entries(settings)
-    .map(([key, value]) => `${key}=${value}\n`)
-    .join('');
-}
-
-/** As the environment of the apache/kafka image, where `a.b` is `KAFKA_A_B`. */
-export function asImageEnvironment(settings: Record<string, string>): Record<string, string> {
-  const entries = Object.entries(settings);
-  return Object.fromEntries(entries.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]));
-}
+const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] as const;
 
 /** The id of the cluster, in the storage of each broker. Any id works. */
-export const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
+const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
 /** @param more settings that replace ours, for tests. @param formatting more arguments of the tool that formats the storage. */
 export async function locateBroker(
@@ -147,11 +133,13 @@ export async function locateBroker(
     env: context.env,
   });
   return {
-    async prepare(folder, [port = 0, controllerPort = 0], logFile, member) {
+    async prepare(folder, ports, logFile, member) {
       const properties = join(folder, 'server.properties');
       const data = join(folder, 'data');
-      const listeners = { bind: '127.0.0.1', advertised: '127.0.0.1', port, controllerPort };
-      writeFileSync(properties, asProperties({ ...brokerSettings(listeners, data, member), ...more }));
+      const hosts = { bind: '127.0.0.1', advertised: '127.0.0.1' };
+      const settings = { ...brokerSettings(ports, hosts, data, member), ...more };
+      const lines = Object.entries(settings).map(([key, value]) => `${key}=${value}\n`);
+      writeFileSync(properties, lines.join(''));
       // Not the storage's own files: an interrupted format leaves them incomplete.
       const mark = join(folder, 'formatted');
       if (!existsSync(mark)) {
@@ -160,8 +148,8 @@ export async function locateBroker(
         const tool = ['kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties];
         const formatted = await startGuarded(context.guard, run(...tool, ...formatting), logFile);
         if ((await formatted.exited).exitCode !== 0) {
-          const lines = ['kafka: its storage could not be formatted', ...lastLines(logFile)];
-          throw new StackError(lines.join('\n    '));
+          const said = ['kafka: its storage could not be formatted', ...lastLines(logFile)];
+          throw new StackError(said.join('\n    '));
         }
         writeFileSync(mark, '');
         // The tool prints all settings, which would hide the lines of the broker.

@@ -15,18 +15,13 @@ export const mongodbPart: PartDefinition = {
   locateProgram: locateMongod,
 
   async checkAddress(address) {
-    const client = new MongoClient(address, {
+    await using client = new MongoClient(address, {
       serverSelectionTimeoutMS: CHECK_LIMIT_MS,
       connectTimeoutMS: CHECK_LIMIT_MS,
       socketTimeoutMS: CHECK_LIMIT_MS,
     });
-    try {
-      const { setName, msg } = await client.db('admin').command({ hello: 1 });
-      if (setName === undefined && msg !== 'isdbgrid')
-        throw new Error('it is no replica set, and transactions need one');
-    } finally {
-      await client.close();
-    }
+    const { setName, msg } = await client.db('admin').command({ hello: 1 });
+    if (setName === undefined && msg !== 'isdbgrid') throw new Error('it is no replica set, and transactions need one');
   },
 
   planContainer: ([port = 0]) => ({
@@ -108,15 +103,11 @@ export async function formReplicaSet(host: string, ports: readonly number[], sig
 
 /** Each attempt has a client of its own: after a failed first connection a client may never connect again. */
 async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Promise<T>): Promise<T> {
-  const client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
+  await using client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
     // A container's port accepts connections before its server does; such a connection may never answer.
     connectTimeoutMS: 1_000,
     socketTimeoutMS: 10_000,
   });
-  try {
-    return await use(client.db('admin'));
-  } finally {
-    await client.close();
-  }
+  return await use(client.db('admin'));
 }
