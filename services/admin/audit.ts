@@ -11,7 +11,7 @@ import {
   AUDIT_ACTIONS,
 } from '#shared/access/audit.ts';
 import { describeError, StoreDataError } from '#shared/errors.ts';
-import { type Servers, withServers } from './servers.ts';
+import { openServers, type Servers } from './servers.ts';
 import { remark, printRows, remarkMore } from './output.ts';
 import { WrongUsage, clientId as readClientId, command, duration, limitOption, storeOption } from './options.ts';
 import { parseInstant } from '#shared/events/instant.ts';
@@ -109,35 +109,34 @@ export const auditCommand = () =>
     .option('-c, --client-id <id>', 'only what is about a key', readClientId)
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
     .addOption(limitOption(100, ', the newest'))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const records = auditIn(await servers.control());
-        const filter: Filter<AuditRecord> = {
-          phase: { $in: ['begun', 'applied'] },
-          ...(flags.since === undefined ? {} : { at: { $gte: flags.since } }),
-          ...(flags.store === undefined ? {} : { store_id: flags.store }),
-          ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
-          ...(flags.action === undefined ? {} : { action: flags.action }),
-        };
-        const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
-        const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
-        const endOf = (began: AuditRecord) => {
-          if (began.phase === 'applied') return began;
-          // Without an end the command was killed, or MongoDB was away.
-          return ends.find((end) => end.began?.equals(began._id)) ?? null;
-        };
-        const newest = found.slice(0, flags.limit).toReversed();
-        const rows = newest.map((began) => toJson(began, endOf(began)));
-        printRows(rows, 'nothing', [
-          'at',
-          ['ACTOR', 'actor', 'fills'],
-          'action',
-          ['ABOUT', aboutInWords, 'fills'],
-          ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result), 'fills'],
-        ]);
-        if (found.length > flags.limit) remarkMore(flags.limit);
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const records = auditIn(await servers.control());
+      const filter: Filter<AuditRecord> = {
+        phase: { $in: ['begun', 'applied'] },
+        ...(flags.since === undefined ? {} : { at: { $gte: flags.since } }),
+        ...(flags.store === undefined ? {} : { store_id: flags.store }),
+        ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
+        ...(flags.action === undefined ? {} : { action: flags.action }),
+      };
+      const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
+      const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
+      const endOf = (began: AuditRecord) => {
+        if (began.phase === 'applied') return began;
+        // Without an end the command was killed, or MongoDB was away.
+        return ends.find((end) => end.began?.equals(began._id)) ?? null;
+      };
+      const newest = found.slice(0, flags.limit).toReversed();
+      const rows = newest.map((began) => toJson(began, endOf(began)));
+      printRows(rows, 'nothing', [
+        'at',
+        ['ACTOR', 'actor', 'fills'],
+        'action',
+        ['ABOUT', aboutInWords, 'fills'],
+        ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result), 'fills'],
+      ]);
+      if (found.length > flags.limit) remarkMore(flags.limit);
+    });
 
 function toJson(began: AuditRecord, ended: AuditRecord | null) {
   const { environment, store_id, client_id, session_id, kid } = { ...began, ...ended };

@@ -17,7 +17,7 @@ export const command = (name: string, description: string) => new Command(name).
 export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
 
-/** For a command that uses `inEnvironment`. */
+/** For a command that needs one environment. */
 export const oneEnvironmentOption = () => environmentOption('environment; needed where there are several');
 
 export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);

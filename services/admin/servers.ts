@@ -39,6 +39,11 @@ export class Servers {
     this.kafkas = new PerKafka(config, (one) => kafkaServers(one, clientId, this.#connect));
   }
 
+  /** The given environment, or the only one. */
+  environmentOf({ environment }: { environment?: string | undefined }): string {
+    return chooseEnvironment(this.config, environment);
+  }
+
   /** The databases, after MongoDB and that of an environment were reached. */
   async databases(environment: string): Promise<Databases> {
     const databases = this.#databases();
@@ -108,6 +113,8 @@ export class Servers {
     await Promise.allSettled(closing);
   }
 
+  readonly [Symbol.asyncDispose] = () => this.close();
+
   readonly #databases = once(() => {
     demandAddress('MONGODB_URI', this.config.mongodb.uri);
     const made = Databases.of(this.config, (one) => {
@@ -142,22 +149,9 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { it: make() }).it;
 }
 
-/** Runs a command's work with its servers, and closes them. */
-export async function withServers<T>(work: (servers: Servers) => Promise<T>): Promise<T> {
-  const servers = new Servers(await readConnection(process.env));
-  try {
-    return await work(servers);
-  } finally {
-    await servers.close();
-  }
-}
-
-/** The same in one environment: the given one, or the only one. */
-export function inEnvironment<T>(
-  flags: { environment?: string | undefined },
-  work: (servers: Servers, environment: string) => Promise<T>,
-): Promise<T> {
-  return withServers((servers) => work(servers, chooseEnvironment(servers.config, flags.environment)));
+/** The servers of this process's settings, for a command, which closes them by `await using`. */
+export async function openServers(): Promise<Servers> {
+  return new Servers(await readConnection(process.env));
 }
 
 /** The message of the innermost cause: libraries wrap it. */

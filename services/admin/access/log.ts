@@ -4,7 +4,7 @@
  */
 import type { AuditAction } from '#shared/access/audit.ts';
 import { audited } from '../audit.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { chooseEnvironments, command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output.ts';
 import {
@@ -45,30 +45,29 @@ export const replayCommand = () =>
     });
 
 /** Runs the work in each chosen environment, after the check of which erasures belong to another log than the topics hold. */
-function inEach<C extends Record<string, number>>(
+async function inEach<C extends Record<string, number>>(
   action: AuditAction,
   given: string | undefined,
   topicsOf: (environment: string) => string[],
   work: (servers: Servers, environment: string) => Promise<C>,
 ): Promise<({ environment: string } & C)[]> {
-  return withServers(async (servers) => {
-    const done = [];
-    for (const environment of chooseEnvironments(servers.config, given)) {
-      await remarkOtherErasures(servers, environment, topicsOf(environment));
-      const counts = await audited(servers, { action, environment, details: {} }, async () => {
-        const result = await work(servers, environment);
-        return { result, details: result };
-      });
-      done.push({ environment, ...counts });
-    }
-    return done;
-  });
+  await using servers = await openServers();
+  const done = [];
+  for (const environment of chooseEnvironments(servers.config, given)) {
+    await remarkOtherErasures(servers, environment, topicsOf(environment));
+    const counts = await audited(servers, { action, environment, details: {} }, async () => {
+      const result = await work(servers, environment);
+      return { result, details: result };
+    });
+    done.push({ environment, ...counts });
+  }
+  return done;
 }
 
 /** Small, since an erasure's event names each partition. */
 const EVENTS_BATCH = 50;
 
-/** Publishes the keys and stores of an environment, and counts them. */
+/** @returns how many events were published. */
 export async function republishAccess(servers: Servers, environment: string) {
   await numberFormerChanges(servers, environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };

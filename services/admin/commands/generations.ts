@@ -6,7 +6,7 @@ import { countApplied } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
-import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import { dropGeneration, flip, groupsOf, beginRebuild, building, catchUp } from '../generations/rebuild.ts';
 import {
@@ -43,31 +43,31 @@ export const rebuildCommand = () =>
     )
     .option('--wait', 'compare, and leave taking it into use to "generations flip"')
     .option('--accept <what>', 'take it into use in spite of differences: content, all', acceptance, 'nothing')
-    .action((flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        await remarkOtherErasures(servers, environment, [changesTopic(environment)]);
-        const line = new ProgressLine();
-        const signal = stopSignal();
-        try {
-          const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
-          line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
-          await catchUp(servers, environment, number, line, signal);
-          const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
-            line.show(`comparing: ${stores} of ${of} stores`),
-          );
-          const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
-          const flipped = isHeld ? null : await flip(servers, environment, number);
-          line.clear();
-          printResult(
-            { environment, generation: number, flipped, comparison },
-            `${describeComparison(comparison)}\n${outcome(environment, number, flipped, flags.wait === true)}`,
-          );
-          if (flipped === null && flags.wait !== true) markFailed();
-        } finally {
-          line.clear();
-        }
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      await remarkOtherErasures(servers, environment, [changesTopic(environment)]);
+      const line = new ProgressLine();
+      const signal = stopSignal();
+      try {
+        const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
+        line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
+        await catchUp(servers, environment, number, line, signal);
+        const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
+          line.show(`comparing: ${stores} of ${of} stores`),
+        );
+        const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
+        const flipped = isHeld ? null : await flip(servers, environment, number);
+        line.clear();
+        printResult(
+          { environment, generation: number, flipped, comparison },
+          `${describeComparison(comparison)}\n${outcome(environment, number, flipped, flags.wait === true)}`,
+        );
+        if (flipped === null && flags.wait !== true) markFailed();
+      } finally {
+        line.clear();
+      }
+    });
 
 type Flipped = Awaited<ReturnType<typeof flip>>;
 
@@ -85,24 +85,23 @@ function outcome(environment: string, number: number, flipped: Flipped | null, w
 export const listCommand = () =>
   command('list', 'List generations')
     .addOption(environmentOption('only that environment'))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const environments = chooseEnvironments(servers.config, flags.environment);
-        const generations = (await Promise.all(environments.map((name) => listGenerations(servers, name)))).flat();
-        const age = ({ created_at: since }: (typeof generations)[number]) => since && formatAge(since);
-        const version = ['VERSION', 'projection_version'] as const;
-        const table = tableOf(generations, [
-          'environment',
-          'number',
-          'state',
-          version,
-          ['AGE', age],
-          'lag',
-          'projectors',
-        ]);
-        printResult({ generations }, table);
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environments = chooseEnvironments(servers.config, flags.environment);
+      const generations = (await Promise.all(environments.map((name) => listGenerations(servers, name)))).flat();
+      const age = ({ created_at: since }: (typeof generations)[number]) => since && formatAge(since);
+      const version = ['VERSION', 'projection_version'] as const;
+      const table = tableOf(generations, [
+        'environment',
+        'number',
+        'state',
+        version,
+        ['AGE', age],
+        'lag',
+        'projectors',
+      ]);
+      printResult({ generations }, table);
+    });
 
 async function listGenerations(servers: Servers, environment: string) {
   const known = await servers.generations(environment);
@@ -135,25 +134,25 @@ export const flipCommand = () =>
     .argument('[number]', 'the generation (default: the one that is being built)', generationNumber)
     .addOption(oneEnvironmentOption())
     .option('--accept <what>', 'in spite of differences: content, all', acceptance, 'nothing')
-    .action((given, flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const built = building(await servers.generations(environment))?.number;
-        const number = given ?? built;
-        if (number === undefined) {
-          throw notFound(`no generation of ${environment} is being built: give its number`);
+    .action(async (given, flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const built = building(await servers.generations(environment))?.number;
+      const number = given ?? built;
+      if (number === undefined) {
+        throw notFound(`no generation of ${environment} is being built: give its number`);
+      }
+      if (number === built && flags.accept !== 'all') {
+        const comparison = await compareWithLive(servers, environment, number);
+        if (unacceptable(comparison, flags.accept).length > 0) {
+          throw commandInvalid(
+            `generation ${number} of ${environment} differs from the live one; --accept takes it into use:\n` +
+              describeComparison(comparison),
+          );
         }
-        if (number === built && flags.accept !== 'all') {
-          const comparison = await compareWithLive(servers, environment, number);
-          if (unacceptable(comparison, flags.accept).length > 0) {
-            throw commandInvalid(
-              `generation ${number} of ${environment} differs from the live one; --accept takes it into use:\n` +
-                describeComparison(comparison),
-            );
-          }
-        }
-        printFlipped(environment, await flip(servers, environment, number));
-      }),
-    );
+      }
+      printFlipped(environment, await flip(servers, environment, number));
+    });
 
 function printFlipped(environment: string, flipped: Flipped): void {
   const text = `generation ${flipped.to} of ${environment} answers now instead of ${flipped.from}`;
@@ -167,15 +166,15 @@ export const rollbackCommand = () =>
   command('rollback', 'Answer from the generation that was live before')
     .addOption(oneEnvironmentOption())
     .option('--force', 'even if it lacks messages, which it applies later')
-    .action((flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
-        const previous = pointer?.previous;
-        if (previous === undefined) throw notFound(`${environment} has no generation to go back to`);
-        const patienceMs = flags.force ? null : ROLLBACK_MS;
-        printFlipped(environment, await flip(servers, environment, previous, patienceMs));
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
+      const previous = pointer?.previous;
+      if (previous === undefined) throw notFound(`${environment} has no generation to go back to`);
+      const patienceMs = flags.force ? null : ROLLBACK_MS;
+      printFlipped(environment, await flip(servers, environment, previous, patienceMs));
+    });
 
 export const dropCommand = () =>
   command('drop', 'Remove a generation that is not live, for good')
@@ -184,11 +183,11 @@ export const dropCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (number, flags) => {
       checkCanAsk(flags, 'drop a generation for good');
-      await inEnvironment(flags, async (servers, environment) => {
-        const question = `Drop generation ${number} of ${environment} for good? No rollback to it is possible then.`;
-        await askFor(flags, question, 'nothing was dropped');
-        await dropGeneration(servers, environment, number);
-        const text = `generation ${number} of ${environment} is dropped`;
-        printResult({ environment, dropped: number }, text);
-      });
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const question = `Drop generation ${number} of ${environment} for good? No rollback to it is possible then.`;
+      await askFor(flags, question, 'nothing was dropped');
+      await dropGeneration(servers, environment, number);
+      const text = `generation ${number} of ${environment} is dropped`;
+      printResult({ environment, dropped: number }, text);
     });

@@ -5,7 +5,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { lagOf } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { chooseEnvironments, command, environmentOption } from '../options.ts';
 import { formatAge, stopSignal, isJson, print, printResult, tableOf } from '../output.ts';
 
@@ -16,26 +16,25 @@ export const lagCommand = () =>
   command('lag', 'Show how many messages are not applied yet')
     .addOption(environmentOption('only that environment'))
     .option('-w, --watch', 'measure every second until Ctrl-C')
-    .action((flags) =>
-      withServers(async (servers) => {
-        const environments = chooseEnvironments(servers.config, flags.environment);
-        const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-        for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
-          const existing = new Set(await (await kafka.admin()).listTopics());
-          for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environments = chooseEnvironments(servers.config, flags.environment);
+      const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+      for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
+        const existing = new Set(await (await kafka.admin()).listTopics());
+        for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
+      }
+      if (!flags.watch) return show(await measureLag(servers, environments));
+      const stopped = stopSignal();
+      do {
+        const lags = await measureLag(servers, environments);
+        if (isJson()) print(JSON.stringify(toJson(lags)));
+        else {
+          if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
+          show(lags);
         }
-        if (!flags.watch) return show(await measureLag(servers, environments));
-        const stopped = stopSignal();
-        do {
-          const lags = await measureLag(servers, environments);
-          if (isJson()) print(JSON.stringify(toJson(lags)));
-          else {
-            if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
-            show(lags);
-          }
-        } while (await pause(WATCH_MS, stopped));
-      }),
-    );
+      } while (await pause(WATCH_MS, stopped));
+    });
 
 type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 

@@ -2,7 +2,7 @@
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/client.ts';
-import { readConnection, withServers } from '../servers.ts';
+import { openServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
 import { clustersToShard, commandText, planClusters, sendAll } from '../prepare/sharding.ts';
@@ -22,37 +22,35 @@ export const prepareCommand = () =>
     .action(async ({ partitions, shard = false, shards = null, dryRun = false }) => {
       if (!shard && (shards !== null || dryRun)) throw new WrongUsage('--shards and --dry-run go with --shard');
       const sharding = { shards, dryRun, partitions };
+      await using servers = await openServers();
+      const { config } = servers;
       if (dryRun) {
-        const plans = await withServers((servers) => planClusters(servers, sharding));
+        const plans = await planClusters(servers, sharding);
         const missing = plans.flatMap(({ commands }) => commands);
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
-      const { config } = await readConnection(process.env);
-      if (shard) await withServers((servers) => clustersToShard(servers, sharding));
+      if (shard) await clustersToShard(servers, sharding);
       let replicaSet = false;
       const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb ?? []);
       for (const mongodb of [config.mongodb, ...own]) {
         replicaSet = (await initiateReplicaSet({ mongodb })) || replicaSet;
       }
-      const { topics, sharded } = await withServers(async (servers) => {
-        const changes = config.environments.map(changesTopic);
-        const access = config.environments.map(accessTopic);
-        const made: string[] = [];
-        for (const [kafka, ofKafka] of servers.kafkas.group([...changes, ...access])) {
-          const admin = await kafka.admin();
-          // Keys are few: one partition is enough.
-          for (const [names, count] of [[changes, partitions] as const, [access, 1] as const]) {
-            const wanted = ofKafka.filter((topic) => names.includes(topic));
-            made.push(...(await createTopics(admin, wanted, { partitions: count })));
-          }
-          await checkTopics(admin, ofKafka, remark);
+      const changes = config.environments.map(changesTopic);
+      const access = config.environments.map(accessTopic);
+      const topics: string[] = [];
+      for (const [kafka, ofKafka] of servers.kafkas.group([...changes, ...access])) {
+        const admin = await kafka.admin();
+        // Keys are few: one partition is enough.
+        for (const [names, count] of [[changes, partitions] as const, [access, 1] as const]) {
+          const wanted = ofKafka.filter((topic) => names.includes(topic));
+          topics.push(...(await createTopics(admin, wanted, { partitions: count })));
         }
-        if (!shard) return { topics: made, sharded: null };
-        const plans = await planClusters(servers, sharding);
-        for (const { client, commands } of plans) await sendAll(client, commands);
-        return { topics: made, sharded: plans.reduce((sum, { commands }) => sum + commands.length, 0) };
-      });
+        await checkTopics(admin, ofKafka, remark);
+      }
+      const plans = shard ? await planClusters(servers, sharding) : [];
+      for (const { client, commands } of plans) await sendAll(client, commands);
+      const sharded = shard ? plans.reduce((sum, { commands }) => sum + commands.length, 0) : null;
       const { signingKeysFile } = config.tokens;
       const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [

@@ -35,7 +35,7 @@ import {
   type RecordVersion,
   type StoredSequences,
 } from '../publish/publish-stream.ts';
-import { inEnvironment, type Servers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import type { Db } from 'mongodb';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -52,7 +52,8 @@ export const publishCommand = () =>
     .option('--check', 'send nothing: name all mistakes and unknown fields')
     .action(async (file, flags) => {
       if (flags.check) return check(file);
-      return inEnvironment(flags, (servers, environment) => run(servers, environment, file));
+      await using servers = await openServers();
+      await run(servers, servers.environmentOf(flags), file);
     });
 
 /** Reports all mistakes and ignored fields of each line, without a server. */

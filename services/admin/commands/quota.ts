@@ -1,7 +1,7 @@
 /** `quota`: the quotas of stores that differ from the configured one. */
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
-import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import {
   chooseEnvironments,
   command,
@@ -32,13 +32,13 @@ export const resetCommand = () =>
 
 async function change(flags: { store: string; environment?: string | undefined }, quota: OwnQuota): Promise<void> {
   const { store } = flags;
-  await inEnvironment(flags, async (servers, environment) => {
-    await remarkUnknownStore(servers, environment, store);
-    const changed = await setQuota(servers, environment, store, quota);
-    if (!changed) remark(`note: it was ${inWords(quota)} already`);
-    const result = { store_id: store, environment, quota: toJson(quota), changed };
-    printFacts(result, { ...result, quota: inWords(quota) });
-  });
+  await using servers = await openServers();
+  const environment = servers.environmentOf(flags);
+  await remarkUnknownStore(servers, environment, store);
+  const changed = await setQuota(servers, environment, store, quota);
+  if (!changed) remark(`note: it was ${inWords(quota)} already`);
+  const result = { store_id: store, environment, quota: toJson(quota), changed };
+  printFacts(result, { ...result, quota: inWords(quota) });
 }
 
 export async function setQuota(
@@ -61,28 +61,27 @@ export const showCommand = () =>
     .addOption(storeOption('this store, whatever its quota'))
     .addOption(environmentOption('only in this environment'))
     .addOption(limitOption(100))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const { store: store_id, limit } = flags;
-        const environments = chooseEnvironments(servers.config, flags.environment);
-        const { stores } = await servers.access();
-        const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
-        const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
-        const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
-        const quotaIn = (name: string) => known.find(({ environment }) => environment === name)?.quota;
-        const row = (id: string, environment: string, quota?: OwnQuota) => ({
-          store_id: id,
-          environment,
-          quota: toJson(quota),
-        });
-        const rows =
-          store_id === undefined
-            ? known.map((one) => row(one.store_id, one.environment, one.quota))
-            : environments.map((name) => row(store_id, name, quotaIn(name)));
-        const quotaColumn = ['QUOTA', ({ quota }: (typeof rows)[number]) => inWords(quota)] as const;
-        printRows(rows, 'no store has a quota of its own', ['store_id', 'environment', quotaColumn], limit);
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const { store: store_id, limit } = flags;
+      const environments = chooseEnvironments(servers.config, flags.environment);
+      const { stores } = await servers.access();
+      const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
+      const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
+      const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
+      const quotaIn = (name: string) => known.find(({ environment }) => environment === name)?.quota;
+      const row = (id: string, environment: string, quota?: OwnQuota) => ({
+        store_id: id,
+        environment,
+        quota: toJson(quota),
+      });
+      const rows =
+        store_id === undefined
+          ? known.map((one) => row(one.store_id, one.environment, one.quota))
+          : environments.map((name) => row(store_id, name, quotaIn(name)));
+      const quotaColumn = ['QUOTA', ({ quota }: (typeof rows)[number]) => inWords(quota)] as const;
+      printRows(rows, 'no store has a quota of its own', ['store_id', 'environment', quotaColumn], limit);
+    });
 
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {
   if (!quota) return 'as configured';

@@ -10,10 +10,9 @@ import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
-import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { scanPrefix } from '../erase/holdings.ts';
 import {
-  chooseEnvironment,
   clientId as readClientId,
   command,
   environmentOption,
@@ -30,28 +29,28 @@ export const listCommand = () =>
     .addOption(oneEnvironmentOption())
     .option('-c, --client <id>', 'only those of a key', readClientId)
     .addOption(limitOption(100))
-    .action((flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const { limit, client } = flags;
-        const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
-        // All sessions of a store are on one node.
-        const redis = nodeFor(await servers.redis(), own);
-        const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
-        for await (const names of scanPrefix(redis, own)) {
-          for (const name of names) {
-            const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
-            if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id)) continue;
-            found.push({ session_id: name.slice(own.length), client_id, seconds_left });
-            if (found.length > limit) break;
-          }
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const { limit, client } = flags;
+      const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
+      // All sessions of a store are on one node.
+      const redis = nodeFor(await servers.redis(), own);
+      const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
+      for await (const names of scanPrefix(redis, own)) {
+        for (const name of names) {
+          const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
+          if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id)) continue;
+          found.push({ session_id: name.slice(own.length), client_id, seconds_left });
           if (found.length > limit) break;
         }
-        const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
-        const ends = ({ seconds_left }: (typeof rows)[number]) => formatDuration(seconds_left * 1_000);
-        printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]]);
-        if (found.length > limit) remarkMore(limit);
-      }),
-    );
+        if (found.length > limit) break;
+      }
+      const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
+      const ends = ({ seconds_left }: (typeof rows)[number]) => formatDuration(seconds_left * 1_000);
+      printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]]);
+      if (found.length > limit) remarkMore(limit);
+    });
 
 /** The longest lifetime that a token can be configured to have. */
 const MAX_LIFETIME_MS = 86_400_000;
@@ -66,29 +65,28 @@ export const revokeCommand = () =>
     .option('--token', 'read the token from standard input instead')
     .action(async (id, flags) => {
       const session = flags.token ? await sessionFromInput(id, flags) : sessionFromFlags(id, flags);
-      await withServers(async (servers) => {
-        servers.demandAll();
-        const { _id: session_id, environment, store_id, client_id, expires_at } = session;
-        chooseEnvironment(servers.config, environment);
-        if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
-        const about = { environment, store_id, client_id, session_id };
-        const work = { action: 'sessions.revoke', ...about, details: {} } as const;
-        const { was_live, revoked_before } = await audited(servers, work, async () => {
-          const wasLive = await isLiveNow(servers, session);
-          const { revokedSessions } = await servers.access();
-          const noted = await noteRevocation(revokedSessions, session, expires_at);
-          const result = { was_live: (await endNow(servers, session)) || wasLive, revoked_before: noted };
-          return { result, details: result };
-        });
-        if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
-          markFailed();
-          remark(
-            `store-data: the revocation is stored, but no such session was live for store ${store_id} in ${environment}: ` +
-              'it has expired, or these are not its store and environment',
-          );
-        }
-        printFacts({ session_id, store: store_id, environment, client_id, was_live, revoked_before });
+      await using servers = await openServers();
+      servers.demandAll();
+      const { _id: session_id, environment, store_id, client_id, expires_at } = session;
+      servers.environmentOf(session);
+      if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
+      const about = { environment, store_id, client_id, session_id };
+      const work = { action: 'sessions.revoke', ...about, details: {} } as const;
+      const { was_live, revoked_before } = await audited(servers, work, async () => {
+        const wasLive = await isLiveNow(servers, session);
+        const { revokedSessions } = await servers.access();
+        const noted = await noteRevocation(revokedSessions, session, expires_at);
+        const result = { was_live: (await endNow(servers, session)) || wasLive, revoked_before: noted };
+        return { result, details: result };
       });
+      if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
+        markFailed();
+        remark(
+          `store-data: the revocation is stored, but no such session was live for store ${store_id} in ${environment}: ` +
+            'it has expired, or these are not its store and environment',
+        );
+      }
+      printFacts({ session_id, store: store_id, environment, client_id, was_live, revoked_before });
     });
 
 interface Flags {

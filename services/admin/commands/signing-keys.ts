@@ -10,7 +10,7 @@ import { commandInvalid, hasCode, notFound, StoreDataError } from '#shared/error
 import { audited } from '../audit.ts';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
-import { readConnection, STACK_FILE, withServers } from '../servers.ts';
+import { openServers, readConnection, STACK_FILE } from '../servers.ts';
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -42,14 +42,13 @@ export const rotateCommand = () =>
         );
       }
       const { file, lifetimeMs } = await keyFile();
-      const keys = await withServers((servers) => {
-        const details = { activate_after_seconds: activateAfter / 1_000 };
-        return audited(servers, { action: 'signing-keys.rotate', details }, async () => {
-          const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter));
-          const [made] = result;
-          const subject = made === undefined ? {} : { kid: made.kid };
-          return { result, subject, details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) } };
-        });
+      await using servers = await openServers();
+      const details = { activate_after_seconds: activateAfter / 1_000 };
+      const keys = await audited(servers, { action: 'signing-keys.rotate', details }, async () => {
+        const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter));
+        const [made] = result;
+        const subject = made === undefined ? {} : { kid: made.kid };
+        return { result, subject, details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) } };
       });
       show(keys, lifetimeMs);
     });
@@ -61,12 +60,11 @@ export const retireCommand = () =>
     .action(async (kid, flags) => {
       const { file, lifetimeMs } = await keyFile();
       const force = flags.force === true;
-      const keys = await withServers((servers) =>
-        audited(servers, { action: 'signing-keys.retire', kid, details: { force } }, async () => ({
-          result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
-          details: {},
-        })),
-      );
+      await using servers = await openServers();
+      const keys = await audited(servers, { action: 'signing-keys.retire', kid, details: { force } }, async () => ({
+        result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
+        details: {},
+      }));
       show(keys, lifetimeMs);
     });
 

@@ -13,7 +13,7 @@ import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { chooseEnvironments, command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
-import { inEnvironment, type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { measureLag } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
@@ -22,31 +22,30 @@ export const listCommand = () =>
   command('list', 'List stores that have a record or a key')
     .addOption(environmentOption('only those of an environment'))
     .addOption(limitOption(100))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const environments = chooseEnvironments(servers.config, flags.environment);
-        const ofEach = environments.map((name) => storesOf(servers, name, {}, flags.limit + 1));
-        const found = (await Promise.all(ofEach)).flat();
-        const rows = found.map(({ row }) => row);
-        const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
-        const name = ['NAME', 'name', 'fills'] as const;
-        printRows(rows, 'no stores', ['store_id', 'environment', 'blocked', 'active_keys', quota, name], flags.limit);
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const environments = chooseEnvironments(servers.config, flags.environment);
+      const ofEach = environments.map((name) => storesOf(servers, name, {}, flags.limit + 1));
+      const found = (await Promise.all(ofEach)).flat();
+      const rows = found.map(({ row }) => row);
+      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
+      const name = ['NAME', 'name', 'fills'] as const;
+      printRows(rows, 'no stores', ['store_id', 'environment', 'blocked', 'active_keys', quota, name], flags.limit);
+    });
 
 export const showCommand = () =>
-  storeCommand('show', 'Show the access to a store, and the number of its records').action((store_id, flags) =>
-    inEnvironment(flags, async (servers, environment) => {
-      const [found] = await storesOf(servers, environment, { store_id }, 1);
-      if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
-      const counts = await countsOf(servers, environment, store_id);
-      const lag = await lagOf(servers, environment);
-      const { row, access } = found;
-      const result = { ...row, environment_lag: lag };
-      const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
-      printFacts({ ...result, counts }, { ...result, ...inText, status: statusInWords(access), ...counts });
-    }),
-  );
+  storeCommand('show', 'Show the access to a store, and the number of its records').action(async (store_id, flags) => {
+    await using servers = await openServers();
+    const environment = servers.environmentOf(flags);
+    const [found] = await storesOf(servers, environment, { store_id }, 1);
+    if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
+    const counts = await countsOf(servers, environment, store_id);
+    const lag = await lagOf(servers, environment);
+    const { row, access } = found;
+    const result = { ...row, environment_lag: lag };
+    const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
+    printFacts({ ...result, counts }, { ...result, ...inText, status: statusInWords(access), ...counts });
+  });
 
 /** The stores of an environment by id: each has a record, an access status or a key. */
 async function storesOf(servers: Servers, environment: string, filter: { store_id?: string }, limit: number) {
@@ -129,37 +128,37 @@ export const statusCommands = () =>
   STATUS_COMMANDS.map(([name, status, description]) =>
     storeCommand(name, description)
       .addOption(waitOption())
-      .action((store_id, flags) =>
-        inEnvironment(flags, async (servers, environment) => {
-          // Blocking does not wait for this.
-          const looking = remarkUnknownStore(servers, environment, store_id);
-          const collections = await servers.access();
-          const subject = storeSubject(collections, environment, store_id);
-          const about = { action: `stores.${name}`, environment, store_id } as const;
-          const change = { compose: () => ({ status }), waitMs: flags.wait * 1_000 };
-          const changing = changeAccess(servers, about, subject, change);
-          await Promise.allSettled([changing, looking]);
-          const { changed } = await changing;
-          if (!changed) remark(`note: it was ${status} already`);
-          const blocked = isBlocked(await subject.read());
-          if (status === 'active' && blocked) {
-            remark('note: the store’s own record is "blocked", so it stays blocked until that changes');
-          }
-          printFacts({ store_id, environment, access_status: status, blocked, changed, live: true });
-        }),
-      ),
+      .action(async (store_id, flags) => {
+        await using servers = await openServers();
+        const environment = servers.environmentOf(flags);
+        // Blocking does not wait for this.
+        const looking = remarkUnknownStore(servers, environment, store_id);
+        const collections = await servers.access();
+        const subject = storeSubject(collections, environment, store_id);
+        const about = { action: `stores.${name}`, environment, store_id } as const;
+        const change = { compose: () => ({ status }), waitMs: flags.wait * 1_000 };
+        const changing = changeAccess(servers, about, subject, change);
+        await Promise.allSettled([changing, looking]);
+        const { changed } = await changing;
+        if (!changed) remark(`note: it was ${status} already`);
+        const blocked = isBlocked(await subject.read());
+        if (status === 'active' && blocked) {
+          remark('note: the store’s own record is "blocked", so it stays blocked until that changes');
+        }
+        printFacts({ store_id, environment, access_status: status, blocked, changed, live: true });
+      }),
   );
 
 export const exportCommand = () =>
-  storeCommand('export', 'Print the events of a store as NDJSON, from the log').action((storeId, flags) =>
-    inEnvironment(flags, async (servers, environment) => {
-      const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
-      remark(`${events} events of store ${storeId} in ${environment}`);
-      if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
-      if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
-      if (rejected + unreadable > 0) markFailed();
-    }),
-  );
+  storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(async (storeId, flags) => {
+    await using servers = await openServers();
+    const environment = servers.environmentOf(flags);
+    const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
+    remark(`${events} events of store ${storeId} in ${environment}`);
+    if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
+    if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
+    if (rejected + unreadable > 0) markFailed();
+  });
 
 /**
  * Writes a store's events up to the present end of the log, each as a line of NDJSON for `publish`, in the order of the log. Like read

@@ -24,7 +24,7 @@ import {
 } from '../generations/records.ts';
 import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark, shortened, tableOf, ProgressLine, stopSignal } from '../output.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { inSnapshot } from '../transaction.ts';
 import { createReplay, deadLetterPlaces, withPrivateDatabase } from '../generations/replay.ts';
 import type { Db } from 'mongodb';
@@ -42,42 +42,41 @@ export const verifyCommand = () =>
     .addOption(storeOption('only that store'))
     .option('--deep', 'also compare every record with the log')
     .option('--repair', 'rebuild what differs, and repeat to followers what had no feed position of its own')
-    .action(({ store, ...flags }) =>
-      withServers(async (servers) => {
-        const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
-        const result: Result = { found: [], stores: 0, repaired: 0, deep };
-        const stopping = stopSignal();
-        const progress = new ProgressLine();
-        const say = (text: string) => {
-          if (!isJson()) progress.show(text);
-        };
-        for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-          const db = await openGeneration(servers, environment);
-          if (db === null) continue;
-          const report = (difference: Difference) => result.found.push({ environment, ...difference });
-          for (const storeId of [...(await storesIn(db, store))].toSorted()) {
-            result.stores += 1;
-            const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
-            let differences = await verify();
-            if (differences.length > 0 && flags.repair) {
-              remark(`${environment}: ${storeId} differs in ${differences.length} places, and is repaired`);
-              await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
-              result.repaired += 1;
-              differences = await verify();
-            }
-            differences.forEach(report);
+    .action(async ({ store, ...flags }) => {
+      await using servers = await openServers();
+      const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
+      const result: Result = { found: [], stores: 0, repaired: 0, deep };
+      const stopping = stopSignal();
+      const progress = new ProgressLine();
+      const say = (text: string) => {
+        if (!isJson()) progress.show(text);
+      };
+      for (const environment of chooseEnvironments(servers.config, flags.environment)) {
+        const db = await openGeneration(servers, environment);
+        if (db === null) continue;
+        const report = (difference: Difference) => result.found.push({ environment, ...difference });
+        for (const storeId of [...(await storesIn(db, store))].toSorted()) {
+          result.stores += 1;
+          const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
+          let differences = await verify();
+          if (differences.length > 0 && flags.repair) {
+            remark(`${environment}: ${storeId} differs in ${differences.length} places, and is repaired`);
+            await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
+            result.repaired += 1;
+            differences = await verify();
           }
-          if (deep === null) continue;
-          const options = { only: store, say, stopping, counts: deep, report };
-          await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
+          differences.forEach(report);
         }
-        if (store !== undefined && result.stores === 0 && result.found.length === 0) {
-          throw notFound(`no record of a store ${store} has arrived`);
-        }
-        show(result);
-        if (result.found.length > 0) markFailed();
-      }),
-    );
+        if (deep === null) continue;
+        const options = { only: store, say, stopping, counts: deep, report };
+        await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
+      }
+      if (store !== undefined && result.stores === 0 && result.found.length === 0) {
+        throw notFound(`no record of a store ${store} has arrived`);
+      }
+      show(result);
+      if (result.found.length > 0) markFailed();
+    });
 
 /** @returns `null` without a generation. */
 async function openGeneration(servers: Servers, environment: string): Promise<Db | null> {

@@ -9,7 +9,7 @@ import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.t
 import { audited } from '../audit.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { markFailed, printResult, remark, askFor, checkCanAsk } from '../output.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import {
   checkSelection,
   countLetters,
@@ -28,23 +28,22 @@ export const dropCommand = () =>
     .action(async (ids, flags) => {
       checkSelection(ids, flags);
       checkCanAsk(flags, 'drop dead letters for good');
-      await withServers(async (servers) => {
-        const sources = await deadLetterSources(servers, ids, flags.environment);
-        // Letters that come during the question are no part of the answer.
-        const until = new Date();
-        const selection = { ids, reason: flags.reason, until };
-        const count = await countLetters(sources, selection);
-        if (ids.length > count.letters) {
-          remark(`store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`);
-          markFailed();
-        }
-        if (count.total > 0) {
-          await askFor(flags, `Drop ${describeCount(count)} for good?`, 'nothing was dropped');
-        }
-        let dropped = 0;
-        for (const source of sources) dropped += await dropLetters(servers, source, selection);
-        printResult({ dropped }, `dropped ${dropped}`);
-      });
+      await using servers = await openServers();
+      const sources = await deadLetterSources(servers, ids, flags.environment);
+      // Letters that come during the question are no part of the answer.
+      const until = new Date();
+      const selection = { ids, reason: flags.reason, until };
+      const count = await countLetters(sources, selection);
+      if (ids.length > count.letters) {
+        remark(`store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`);
+        markFailed();
+      }
+      if (count.total > 0) {
+        await askFor(flags, `Drop ${describeCount(count)} for good?`, 'nothing was dropped');
+      }
+      let dropped = 0;
+      for (const source of sources) dropped += await dropLetters(servers, source, selection);
+      printResult({ dropped }, `dropped ${dropped}`);
     });
 
 const DROP_BATCH = 1_000;
@@ -78,25 +77,24 @@ export const skipCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (flags) => {
       checkCanAsk(flags, 'skip');
-      await withServers(async (servers) => {
-        const { topic, partition } = flags;
-        const environment = environmentOf(servers, topic);
-        const reader = await servers.logReader(topic);
-        const what = await findSkippable(servers, environment, reader, flags);
-        const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
-        if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
-        const { from, reason, detail } = what;
-        const count = to - from + 1;
-        const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
-        await askFor(flags, question, 'nothing is skipped');
-        const details = { topic, partition, from, to, reason };
-        await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
-          await noteSkip(await servers.control(), flags, { from, digest: what.digest, reason, detail }, to);
-          return { result: undefined, details };
-        });
-        const place = `${topic}/${partition}`;
-        printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
+      await using servers = await openServers();
+      const { topic, partition } = flags;
+      const environment = environmentOf(servers, topic);
+      const reader = await servers.logReader(topic);
+      const what = await findSkippable(servers, environment, reader, flags);
+      const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
+      if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
+      const { from, reason, detail } = what;
+      const count = to - from + 1;
+      const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
+      await askFor(flags, question, 'nothing is skipped');
+      const details = { topic, partition, from, to, reason };
+      await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
+        await noteSkip(await servers.control(), flags, { from, digest: what.digest, reason, detail }, to);
+        return { result: undefined, details };
       });
+      const place = `${topic}/${partition}`;
+      printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
     });
 
 /** @throws {WrongUsage} where the topic belongs to no environment. */

@@ -16,7 +16,7 @@ import { Epochs } from '#shared/projection/slice/epochs.ts';
 import type { Slice } from '#shared/projection/slice/checkpoint.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { isJson, markFailed, printable, printResult, remark } from '../output.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import { inTransaction } from '../transaction.ts';
 import {
   checkSelection,
@@ -34,28 +34,27 @@ import { messagesOf, toMessage } from './messages.ts';
 export const retryCommand = () =>
   selectionCommand('retry', 'Apply dead letters').action(async (ids, flags) => {
     checkSelection(ids, flags);
-    await withServers(async (servers) => {
-      const all = emptyResult();
-      const missing = new Set(ids);
-      const selection = { ids, reason: flags.reason };
-      for (const source of await deadLetterSources(servers, ids, flags.environment)) {
-        for await (const { slice, result } of retryLetters(servers, source, selection)) {
-          for (const { _id } of slice) missing.delete(_id);
-          all.applied += result.applied;
-          all.outdated += result.outdated;
-          all.stayed.push(...result.stayed);
-          all.gone.push(...result.gone);
-          const said = isJson() ? [] : result.stayed;
-          for (const { id, reason, detail } of said) remark(`${id}: ${reason}: ${printable(detail)}`);
-        }
+    await using servers = await openServers();
+    const all = emptyResult();
+    const missing = new Set(ids);
+    const selection = { ids, reason: flags.reason };
+    for (const source of await deadLetterSources(servers, ids, flags.environment)) {
+      for await (const { slice, result } of retryLetters(servers, source, selection)) {
+        for (const { _id } of slice) missing.delete(_id);
+        all.applied += result.applied;
+        all.outdated += result.outdated;
+        all.stayed.push(...result.stayed);
+        all.gone.push(...result.gone);
+        const said = isJson() ? [] : result.stayed;
+        for (const { id, reason, detail } of said) remark(`${id}: ${reason}: ${printable(detail)}`);
       }
-      for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
-      printResult(
-        { ...all, missing: [...missing] },
-        `applied ${all.applied}, outdated ${all.outdated}, still dead ${all.stayed.length}`,
-      );
-      if (all.stayed.length > 0 || missing.size > 0) markFailed();
-    });
+    }
+    for (const id of missing) remark(`store-data: there is no dead letter ${id}`);
+    printResult(
+      { ...all, missing: [...missing] },
+      `applied ${all.applied}, outdated ${all.outdated}, still dead ${all.stayed.length}`,
+    );
+    if (all.stayed.length > 0 || missing.size > 0) markFailed();
   });
 
 const emptyResult = () => ({

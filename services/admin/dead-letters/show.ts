@@ -2,7 +2,7 @@
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
-import { type Servers, withServers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import {
   countLetters,
   deadLetterSources,
@@ -32,41 +32,40 @@ export const listCommand = () =>
     .addOption(environmentOption('only those of an environment'))
     .option('--reason <reason>', 'only those of one reason', letterReason)
     .addOption(limitOption(50))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const sources = await deadLetterSources(servers, [], flags.environment);
-        const selection = { reason: flags.reason };
-        const rows: Row[] = [];
-        for (const source of sources) {
-          const limit = flags.limit - rows.length;
-          if (limit <= 0) break;
-          const about = new Map<string, About>();
-          const found = await readShown(source, async (own, session) => {
-            const summaries = await findSummaries(own, selection, { limit, session }).toArray();
-            const ids = summaries.map(({ _id }) => _id);
-            const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
-            for await (const letter of whole) about.set(letter._id, aboutOf(letter));
-            return summaries;
-          });
-          for (const letter of found) {
-            const known = letter.erased ? undefined : about.get(letter._id);
-            rows.push({ ...letterJson(letter), ...(known ?? { entity: null, subject: null }) });
-          }
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const sources = await deadLetterSources(servers, [], flags.environment);
+      const selection = { reason: flags.reason };
+      const rows: Row[] = [];
+      for (const source of sources) {
+        const limit = flags.limit - rows.length;
+        if (limit <= 0) break;
+        const about = new Map<string, About>();
+        const found = await readShown(source, async (own, session) => {
+          const summaries = await findSummaries(own, selection, { limit, session }).toArray();
+          const ids = summaries.map(({ _id }) => _id);
+          const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
+          for await (const letter of whole) about.set(letter._id, aboutOf(letter));
+          return summaries;
+        });
+        for (const letter of found) {
+          const known = letter.erased ? undefined : about.get(letter._id);
+          rows.push({ ...letterJson(letter), ...(known ?? { entity: null, subject: null }) });
         }
-        const count = await countLetters(sources, selection);
-        const table = tableOf(rows, [
-          'id',
-          ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
-          ['REASON', reasonInWords, 'fills'],
-          ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
-        ]);
-        const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
-        printResult(
-          { total: count.total, by_reason: count.byReason, dead_letters: rows },
-          `${rows.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
-        );
-      }),
-    );
+      }
+      const count = await countLetters(sources, selection);
+      const table = tableOf(rows, [
+        'id',
+        ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
+        ['REASON', reasonInWords, 'fills'],
+        ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
+      ]);
+      const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
+      printResult(
+        { total: count.total, by_reason: count.byReason, dead_letters: rows },
+        `${rows.length > 0 ? `${table}\n` : ''}${describeCount(count)}${first}`,
+      );
+    });
 
 type Row = ReturnType<typeof letterJson> & About;
 
@@ -98,12 +97,11 @@ export const showCommand = () =>
     .option('--raw', 'write only the bytes of the message to standard output')
     .action(async (id, flags) => {
       if (flags.raw && (isJson() || flags.value)) throw new WrongUsage('--raw goes with no other option');
-      await withServers(async (servers) => {
-        const letter = await complete(servers, await findLetter(servers, id));
-        if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
-        else if (isJson()) printJson(toJson(letter, flags.value === true));
-        else print(toText(letter, flags.value === true));
-      });
+      await using servers = await openServers();
+      const letter = await complete(servers, await findLetter(servers, id));
+      if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
+      else if (isJson()) printJson(toJson(letter, flags.value === true));
+      else print(toText(letter, flags.value === true));
     });
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {

@@ -17,7 +17,7 @@ import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change
 import { audited } from '../audit.ts';
 import { storeCommand } from '../options.ts';
 import { printFacts, remark } from '../output.ts';
-import { inEnvironment, type Servers } from '../servers.ts';
+import { openServers, type Servers } from '../servers.ts';
 import {
   addUp,
   countAccess,
@@ -32,30 +32,30 @@ import {
 export const eraseCommand = () =>
   storeCommand('erase', 'Remove everything that is stored of a store, for good')
     .option('-y, --yes', 'erase; without it the store is only counted')
-    .action((store_id, flags) =>
-      inEnvironment(flags, async (servers, environment) => {
-        const store = { environment, store_id };
-        await remarkUnknownStore(servers, environment, store_id);
-        const { access, generations: stored } = await countHoldings(servers, store);
-        let generations = stored;
-        const erased = flags.yes === true;
-        if (erased) {
-          const about = { action: 'stores.erase', ...store, details: {} } as const;
-          generations = await audited(servers, about, async () => {
-            const result = await eraseStore(servers, store);
-            const counts = Object.values(addUp(result.map((one) => one.documents)));
-            const documents = counts.reduce((sum, count) => sum + count, 0);
-            return { result, details: { documents, generations: result.length } };
-          });
-        }
-        const documents = generations.flatMap(({ generation, documents: counts }) =>
-          Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
-        );
-        const facts = { ...store, erased, ...access, ...Object.fromEntries(documents) };
-        printFacts({ ...store, erased, access, generations }, facts);
-        if (!erased) remark('note: give --yes to erase it, after its publishers were stopped');
-      }),
-    );
+    .action(async (store_id, flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const store = { environment, store_id };
+      await remarkUnknownStore(servers, environment, store_id);
+      const { access, generations: stored } = await countHoldings(servers, store);
+      let generations = stored;
+      const erased = flags.yes === true;
+      if (erased) {
+        const about = { action: 'stores.erase', ...store, details: {} } as const;
+        generations = await audited(servers, about, async () => {
+          const result = await eraseStore(servers, store);
+          const counts = Object.values(addUp(result.map((one) => one.documents)));
+          const documents = counts.reduce((sum, count) => sum + count, 0);
+          return { result, details: { documents, generations: result.length } };
+        });
+      }
+      const documents = generations.flatMap(({ generation, documents: counts }) =>
+        Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
+      );
+      const facts = { ...store, erased, ...access, ...Object.fromEntries(documents) };
+      printFacts({ ...store, erased, access, generations }, facts);
+      if (!erased) remark('note: give --yes to erase it, after its publishers were stopped');
+    });
 
 /** Without ends no message of the store is applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };

@@ -15,7 +15,7 @@ import {
   existingKey,
   keySubject,
 } from '../../access/change.ts';
-import { type Servers, withServers } from '../../servers.ts';
+import { openServers, type Servers } from '../../servers.ts';
 import {
   chooseEnvironments,
   clientId as readClientId,
@@ -34,23 +34,22 @@ export const listCommand = () =>
     .addOption(environmentOption('only those of an environment'))
     .addOption(new Option('--status <status>', 'only those with a status').choices(KEY_STATUSES))
     .addOption(limitOption(100))
-    .action((flags) =>
-      withServers(async (servers) => {
-        const filter: Filter<AccessKey> = {
-          environment: { $in: chooseEnvironments(servers.config, flags.environment) },
-          ...(flags.store === undefined ? {} : { store_id: flags.store }),
-          ...(flags.status === undefined ? {} : { status: flags.status }),
-        };
-        const { keys } = await servers.access();
-        const sort = { environment: 1, store_id: 1, _id: 1 } as const;
-        const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
-        const last = await readLastTokens(servers, found);
-        const rows = found.map((key) => toJson(key, last));
-        const lastToken = ({ last_token_at: at }: (typeof rows)[number]) => at && `${formatAge(at)} ago`;
-        const columns = ['client_id', 'store_id', 'environment', 'status', ['SCOPES', 'scopes', 'fills']] as const;
-        printRows(rows, 'no keys', [...columns, ['LAST TOKEN', lastToken]], flags.limit);
-      }),
-    );
+    .action(async (flags) => {
+      await using servers = await openServers();
+      const filter: Filter<AccessKey> = {
+        environment: { $in: chooseEnvironments(servers.config, flags.environment) },
+        ...(flags.store === undefined ? {} : { store_id: flags.store }),
+        ...(flags.status === undefined ? {} : { status: flags.status }),
+      };
+      const { keys } = await servers.access();
+      const sort = { environment: 1, store_id: 1, _id: 1 } as const;
+      const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
+      const last = await readLastTokens(servers, found);
+      const rows = found.map((key) => toJson(key, last));
+      const lastToken = ({ last_token_at: at }: (typeof rows)[number]) => at && `${formatAge(at)} ago`;
+      const columns = ['client_id', 'store_id', 'environment', 'status', ['SCOPES', 'scopes', 'fills']] as const;
+      printRows(rows, 'no keys', [...columns, ['LAST TOKEN', lastToken]], flags.limit);
+    });
 
 /** When keys last got a token, in milliseconds, by `client_id`; without those that Redis lacks. */
 type LastTokens = ReadonlyMap<string, number>;
@@ -101,28 +100,26 @@ const keyCommand = (name: string, description: string) =>
   command(name, description).argument('<client_id>', 'the key', readClientId);
 
 export const showCommand = () =>
-  keyCommand('show', 'Show a key, never its secrets').action((clientId) =>
-    withServers(async (servers) => {
-      const { keys } = await servers.access();
-      const key = await keys.findOne({ _id: clientId });
-      if (key === null) throw notFound(`there is no key ${clientId}`);
-      printFacts(toJson(key, await readLastTokens(servers, [key])));
-    }),
-  );
+  keyCommand('show', 'Show a key, never its secrets').action(async (clientId) => {
+    await using servers = await openServers();
+    const { keys } = await servers.access();
+    const key = await keys.findOne({ _id: clientId });
+    if (key === null) throw notFound(`there is no key ${clientId}`);
+    printFacts(toJson(key, await readLastTokens(servers, [key])));
+  });
 
 export const scopesCommand = () =>
   keyCommand('scopes', 'Replace the scopes of a key')
     .addOption(scopesOption('--set <list>', 'all its scopes, separated by commas').makeOptionMandatory())
     .addOption(waitOption())
-    .action((clientId, flags) =>
-      withServers(async (servers) => {
-        const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
-        await changeKey(servers, clientId, flags, about, (before) => ({
-          ...existingKey(clientId, before),
-          scopes: flags.set,
-        }));
-      }),
-    );
+    .action(async (clientId, flags) => {
+      await using servers = await openServers();
+      const about = { action: 'keys.scopes', details: { scopes: flags.set } } as const;
+      await changeKey(servers, clientId, flags, about, (before) => ({
+        ...existingKey(clientId, before),
+        scopes: flags.set,
+      }));
+    });
 
 const STATUS_COMMANDS = [
   ['revoke', 'revoked', 'End a key for good'],
@@ -134,16 +131,15 @@ export const statusCommands = () =>
   STATUS_COMMANDS.map(([name, status, description]) =>
     keyCommand(name, description)
       .addOption(waitOption())
-      .action((clientId, flags) =>
-        withServers(async (servers) => {
-          const about = { action: `keys.${name}` } as const;
-          const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
-            ...existingKey(clientId, before, status === 'revoked'),
-            status,
-          }));
-          if (!changed) remark(`note: it was ${status} already`);
-        }),
-      ),
+      .action(async (clientId, flags) => {
+        await using servers = await openServers();
+        const about = { action: `keys.${name}` } as const;
+        const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
+          ...existingKey(clientId, before, status === 'revoked'),
+          status,
+        }));
+        if (!changed) remark(`note: it was ${status} already`);
+      }),
   );
 
 /** @param fresh new credentials: a generated secret is shown, and stored nowhere. @throws as `changeAccess`. */

@@ -5,7 +5,7 @@ import { validSecrets } from '#shared/access/access-keys.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
 import { remarkUnknownStore, type KeyState, existingKey } from '../../access/change.ts';
-import { inEnvironment, withServers } from '../../servers.ts';
+import { openServers } from '../../servers.ts';
 import {
   clientId as readClientId,
   command,
@@ -34,23 +34,23 @@ export const createCommand = () =>
     .addOption(waitOption())
     .action(async (flags) => {
       const imported = await importedSecret(flags);
-      await inEnvironment(flags, async (servers, environment) => {
-        const { store: store_id, scopes } = flags;
-        const clientId = flags.clientId ?? newClientId();
-        const secret = imported ?? newClientSecret();
-        const secret_hashes = [hashSecret(secret)];
-        await remarkUnknownStore(servers, environment, store_id);
-        const details = { scopes, secret: imported === null ? 'made' : 'brought' };
-        const about = { action: 'keys.create', environment, store_id, details } as const;
-        const compose = (before: KeyState | null): KeyState => {
-          if (before === null) return { environment, store_id, secret_hashes, scopes, status: 'active' };
-          throw commandInvalid(
-            `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
-          );
-        };
-        const fresh = { secret: imported === null ? secret : null };
-        await changeKey(servers, clientId, flags, about, compose, fresh);
-      });
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const { store: store_id, scopes } = flags;
+      const clientId = flags.clientId ?? newClientId();
+      const secret = imported ?? newClientSecret();
+      const secret_hashes = [hashSecret(secret)];
+      await remarkUnknownStore(servers, environment, store_id);
+      const details = { scopes, secret: imported === null ? 'made' : 'brought' };
+      const about = { action: 'keys.create', environment, store_id, details } as const;
+      const compose = (before: KeyState | null): KeyState => {
+        if (before === null) return { environment, store_id, secret_hashes, scopes, status: 'active' };
+        throw commandInvalid(
+          `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
+        );
+      };
+      const fresh = { secret: imported === null ? secret : null };
+      await changeKey(servers, clientId, flags, about, compose, fresh);
     });
 
 interface SecretFlags {
@@ -98,20 +98,19 @@ export const rotateSecretCommand = () =>
       if (retireOld && retireOldAfter !== undefined) {
         throw new WrongUsage('--retire-old and --retire-old-after exclude each other');
       }
-      await withServers(async (servers) => {
-        if (retireOld) {
-          const about = { action: 'keys.retire-secret' } as const;
-          await changeKey(servers, clientId, flags, about, (before) => withoutOldSecret(clientId, before));
-          if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');
-          return;
-        }
-        const secret = newClientSecret();
-        const hash = hashSecret(secret);
-        const end = retireOldAfter === undefined ? null : new Date(Date.now() + retireOldAfter).toISOString();
-        const about = { action: 'keys.rotate-secret', details: { old_secret_ends_at: end } } as const;
-        const compose = (before: KeyState | null) => withNewSecret(clientId, before, hash, end);
-        await changeKey(servers, clientId, flags, about, compose, { secret });
-      });
+      await using servers = await openServers();
+      if (retireOld) {
+        const about = { action: 'keys.retire-secret' } as const;
+        await changeKey(servers, clientId, flags, about, (before) => withoutOldSecret(clientId, before));
+        if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');
+        return;
+      }
+      const secret = newClientSecret();
+      const hash = hashSecret(secret);
+      const end = retireOldAfter === undefined ? null : new Date(Date.now() + retireOldAfter).toISOString();
+      const about = { action: 'keys.rotate-secret', details: { old_secret_ends_at: end } } as const;
+      const compose = (before: KeyState | null) => withNewSecret(clientId, before, hash, end);
+      await changeKey(servers, clientId, flags, about, compose, { secret });
     });
 
 /** An existing key without deadlines, its valid secrets, and their deadlines. */
