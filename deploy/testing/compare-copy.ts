@@ -120,7 +120,6 @@ const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a dead letter that was retried': 'it was applied long after it was published',
 };
 
-/** The report as text. */
 export function describeReport(
   report: Api.FollowerReport,
   lastChange: (name: string) => Adversity | undefined,

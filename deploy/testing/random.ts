@@ -19,7 +19,6 @@ export class Random {
     return Math.floor(this.next() * end);
   }
 
-  /** Whether something with this probability happens. */
   chance(probability: number): boolean {
     return this.next() < probability;
   }

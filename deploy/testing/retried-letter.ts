@@ -27,7 +27,6 @@ export async function retryAsLetter(
   await retry(letter._id);
 }
 
-/** The dead letter of a change. */
 export function letterOf(change: StreamChange, environment: string): DeadLetter {
   const { key, value, headers } = encodeChange(change);
   const message = {
@@ -42,7 +41,6 @@ export function letterOf(change: StreamChange, environment: string): DeadLetter 
   return toDeadLetter(changesTopic(environment), 0, message, rejection);
 }
 
-/** The change as a message. */
 export function encodeChange({ entity, id, storeId, sequence, time, data }: StreamChange): EncodedMessage {
   const action = data === undefined ? 'deleted' : 'changed';
   return encodeEvent({ entity, action, storeId, subject: id, sequence, time, data, source: '/testing' });

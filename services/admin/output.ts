@@ -212,6 +212,8 @@ export class ProgressLine {
     this.#output.write(`${text}\n`);
   }
 
+  readonly [Symbol.dispose] = () => this.clear();
+
   clear(): void {
     if (this.#isShown) this.#output.write('\r\u001B[K');
     this.#isShown = false;

@@ -28,7 +28,7 @@ const SEED = 1;
 const HISTORY_LIMIT_MS = 86_400_000;
 const KAFKA_RETRY = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 };
 
-export interface BringUp {
+interface BringUp {
   options: StartOptions;
   stack: Stack;
   guard: Guard;

@@ -6,12 +6,13 @@ import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { startGuard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
-import { bringUp, type BringUp } from './bring-up.ts';
+import { bringUp } from './bring-up.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
-import { startStackOrExit, type StopRequest, stopRequested } from './signals.ts';
+import { startStackOrExit, stopRequested } from './signals.ts';
 import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 
 async function run(options: StartOptions, screen: Screen): Promise<number> {
+  const { folder, keepData } = options;
   const began = performance.now();
   const stop = stopRequested();
   const cleanup = new AsyncDisposableStack();
@@ -19,8 +20,43 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   let stack: Stack | undefined;
   try {
     await requireFreePort(demandedPort(options));
-    stack = await startStackOrExit({ dataFolder: options.folder, keepData: options.keepData, log: screen.line }, stop);
-    return await runUntilStopped({ options, screen, stack, began, stop, cleanup, stopping });
+    stack = await startStackOrExit({ dataFolder: folder, keepData, log: screen.line }, stop);
+    cleanup.defer(stack.stop);
+    await removeStackFile(folder);
+
+    const guard = startGuard();
+    cleanup.defer(() => guard.close());
+    cleanup.defer(async () => {
+      await removeStackFile(folder);
+      if (!keepData) await rm(signingKeyPath(folder), { force: true });
+    });
+    // Removed also if this process is killed.
+    await guard.hold('path', stackFilePath(folder));
+    if (!keepData) await guard.hold('path', signingKeyPath(folder));
+
+    const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
+      async (system) => {
+        await writeStackFile(folder, system.file);
+        const seconds = (performance.now() - began) / 1_000;
+        for (const line of summary(options, system.file, seconds)) screen.line(line);
+        if (options.traffic) system.simulator.startTraffic();
+        return null;
+      },
+    );
+    let isReady = false;
+    const ended = Promise.race([
+      stop.then(({ why, exitCode }) => ({ message: `${why}: stopping`, exitCode: isReady ? 0 : exitCode })),
+      stack.failed.then(({ message }) => ({ message, exitCode: 1 })),
+    ]);
+    const early = await Promise.race([ended, serving]);
+    isReady = early === null;
+    const { message, exitCode } = early ?? (await ended);
+    // Pending work is aborted below: its errors are ignored.
+    serving.catch(() => undefined);
+    stopping.abort();
+    screen.live([]);
+    screen.line(message);
+    return exitCode;
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
     screen.live([]);
@@ -41,52 +77,6 @@ async function requireFreePort(port: number | null): Promise<void> {
     throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, { cause: error });
   });
   server.close();
-}
-
-interface Life extends Omit<BringUp, 'guard' | 'stopping'> {
-  began: number;
-  stop: Promise<StopRequest>;
-  stopping: AbortController;
-}
-
-async function runUntilStopped({ options, screen, stack, began, stop, cleanup, stopping }: Life): Promise<number> {
-  const { folder, keepData } = options;
-  cleanup.defer(() => stack.stop());
-  await removeStackFile(folder);
-
-  const guard = startGuard();
-  cleanup.defer(() => guard.close());
-  cleanup.defer(async () => {
-    await removeStackFile(folder);
-    if (!keepData) await rm(signingKeyPath(folder), { force: true });
-  });
-  // Removed also if this process is killed.
-  await guard.hold('path', stackFilePath(folder));
-  if (!keepData) await guard.hold('path', signingKeyPath(folder));
-
-  const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
-    async (system) => {
-      await writeStackFile(folder, system.file);
-      const seconds = (performance.now() - began) / 1_000;
-      for (const line of summary(options, system.file, seconds)) screen.line(line);
-      if (options.traffic) system.simulator.startTraffic();
-      return null;
-    },
-  );
-  let isReady = false;
-  const ended = Promise.race([
-    stop.then(({ why, exitCode }) => ({ message: `${why}: stopping`, exitCode: isReady ? 0 : exitCode })),
-    stack.failed.then(({ message }) => ({ message, exitCode: 1 })),
-  ]);
-  const early = await Promise.race([ended, serving]);
-  isReady = early === null;
-  const { message, exitCode } = early ?? (await ended);
-  // Pending work is aborted below: its errors are ignored.
-  serving.catch(() => undefined);
-  stopping.abort();
-  screen.live([]);
-  screen.line(message);
-  return exitCode;
 }
 
 const read = readOptions(process.argv.slice(2));

@@ -47,26 +47,22 @@ export const rebuildCommand = () =>
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
       await remarkOtherErasures(servers, environment, [changesTopic(environment)]);
-      const line = new ProgressLine();
+      using line = new ProgressLine();
       const signal = stopSignal();
-      try {
-        const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
-        line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
-        await catchUp(servers, environment, number, line, signal);
-        const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
-          line.show(`comparing: ${stores} of ${of} stores`),
-        );
-        const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
-        const flipped = isHeld ? null : await flip(servers, environment, number);
-        line.clear();
-        printResult(
-          { environment, generation: number, flipped, comparison },
-          `${describeComparison(comparison)}\n${outcome(environment, number, flipped, flags.wait === true)}`,
-        );
-        if (flipped === null && flags.wait !== true) markFailed();
-      } finally {
-        line.clear();
-      }
+      const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
+      line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
+      await catchUp(servers, environment, number, line, signal);
+      const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
+        line.show(`comparing: ${stores} of ${of} stores`),
+      );
+      const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
+      const flipped = isHeld ? null : await flip(servers, environment, number);
+      line.clear();
+      printResult(
+        { environment, generation: number, flipped, comparison },
+        `${describeComparison(comparison)}\n${outcome(environment, number, flipped, flags.wait === true)}`,
+      );
+      if (flipped === null && flags.wait !== true) markFailed();
     });
 
 type Flipped = Awaited<ReturnType<typeof flip>>;

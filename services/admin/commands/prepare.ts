@@ -67,7 +67,6 @@ export const prepareCommand = () =>
       printResult({ ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
     });
 
-/** The error code of a mongod that has the configuration of a replica set. */
 const ALREADY_INITIALIZED = 23;
 const ELECTION_MS = 15_000;
 

@@ -8,20 +8,16 @@ import type { Db, Document, Filter } from 'mongodb';
 import { WITHOUT_RIGHTS } from '#shared/access/access-keys.ts';
 import { publishedKey, redisKeys, replaceVersioned } from '#shared/access/grants.ts';
 import { inBatches } from '#shared/waiting.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
 import {
-  CHECKPOINTS,
+  type CollectionName,
   DEAD_LETTERS,
   type DeadLetter,
   INDEXES,
-  RANK_NODES,
   STAMPS,
-  TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
-import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
+import { rangesOfStore, SHARDING } from '#shared/read-models/sharding.ts';
 import { execute, nodeFor } from '#shared/redis-masters.ts';
 import { changeAccess, existingKey, keySubject } from '../access/change.ts';
 import { toMessage } from '../dead-letters/messages.ts';
@@ -125,20 +121,17 @@ const LETTERS_BATCH = 20;
 
 export type Counts = Record<string, number>;
 
-/** The collections that hold documents of stores by their `_id`; the stamp first. */
-const COLLECTIONS_OF_STORES = [
-  STAMPS,
-  ...Object.keys(INDEXES).filter((name) => ![STAMPS, DEAD_LETTERS, CHECKPOINTS].includes(name)),
-];
+/** The collections that hold documents of stores; the stamp first. */
+const COLLECTIONS_OF_STORES = (Object.keys(INDEXES) as CollectionName[])
+  .filter((name) => SHARDING[name].owner?.is === 'store')
+  .toSorted((a, b) => Number(b === STAMPS) - Number(a === STAMPS));
 
-function ofStore(collection: string, storeId: string): Filter<Document> {
-  const beginningWith = (prefix: string) => ({ _id: { $gte: `${prefix}/`, $lt: `${prefix}0` } as never });
-  if (collection === STAMPS) return { _id: storeId as never };
-  if (collection === TOMBSTONES) return { $or: ENTITY_NAMES.map((entity) => beginningWith(`${entity}/${storeId}`)) };
-  if (collection === RANK_NODES) {
-    return { $or: Object.values(RANK_TREES).map(({ name }) => nodesOf(name, storeId)) as never };
-  }
-  return beginningWith(storeId);
+/** The ranges that also belong to the store's zone (docs/sharding.md). */
+function ofStore(collection: CollectionName, storeId: string): Filter<Document> {
+  const ranges = rangesOfStore(collection, storeId).map(({ min, max }) =>
+    'store_id' in min ? { store_id: storeId } : { _id: { $gte: min['_id'], $lt: max['_id'] } as never },
+  );
+  return { $or: ranges };
 }
 
 /** A store's documents, its dead letters included. */

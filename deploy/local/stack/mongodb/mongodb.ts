@@ -78,7 +78,6 @@ export async function locateMongod(context: StartContext): Promise<LocatedProgra
 
 export const REPLICA_SET = 'rs0';
 
-/** The error code of a mongod that has a replica set configuration already. */
 const ALREADY_INITIALIZED = 23;
 
 /** Resolves when one of the members is primary and the others are secondaries. A single member may have kept data. */

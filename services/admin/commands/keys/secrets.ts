@@ -120,7 +120,6 @@ function secretsOf(clientId: string, before: KeyState | null) {
   return { key, ends, secrets: validSecrets(existing) };
 }
 
-/** Without the older secret. */
 function withoutOldSecret(clientId: string, before: KeyState | null): KeyState {
   const { key, secrets } = secretsOf(clientId, before);
   const [newest, ...old] = secrets;
