@@ -7,7 +7,7 @@ const PARENT_POLL_MS = 500;
 /** npm repeats the terminal's Ctrl-C: two signals this close are one. */
 const SAME_MS = 700;
 
-interface StopRequest {
+export interface StopRequest {
   why: string;
   exitCode: number;
 }
