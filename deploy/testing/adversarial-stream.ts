@@ -68,7 +68,9 @@ export class AdversarialStream {
         changes.push(change);
       }
       if (this.#random.chance(0.03)) changes.push(change);
-      changes.push(...this.#released());
+      const due = this.#held.filter(({ after }) => after === 0);
+      this.#held = this.#held.filter(({ after }) => after > 0).map((late) => ({ ...late, after: late.after - 1 }));
+      changes.push(...due.map((late) => late.change));
     }
     for (const change of changes) this.note(change);
     return changes;
@@ -90,12 +92,6 @@ export class AdversarialStream {
     this.#held = [];
     for (const change of changes) this.note(change);
     return changes;
-  }
-
-  #released(): StreamChange[] {
-    const due = this.#held.filter(({ after }) => after === 0).map(({ change }) => change);
-    this.#held = this.#held.filter(({ after }) => after > 0).map(({ change, after }) => ({ change, after: after - 1 }));
-    return due;
   }
 
   #make(): StreamChange {

@@ -43,10 +43,6 @@ export async function writeStackFile(folder: string, content: StackFile): Promis
   await rename(draft, path);
 }
 
-export async function removeStackFile(folder: string): Promise<void> {
-  await rm(stackFilePath(folder), { force: true });
-}
-
 export function signingKeyPath(folder: string): string {
   return join(folder, 'signing-keys.json');
 }

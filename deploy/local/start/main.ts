@@ -9,7 +9,7 @@ import type { Stack } from '#local/stack/stack.ts';
 import { bringUp } from './bring-up.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { startStackOrExit, stopRequested } from './signals.ts';
-import { removeStackFile, signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
+import { signingKeyPath, stackFilePath, writeStackFile } from './files.ts';
 
 async function run(options: StartOptions, screen: Screen): Promise<number> {
   const { folder, keepData } = options;
@@ -22,12 +22,12 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
     await requireFreePort(demandedPort(options));
     stack = await startStackOrExit({ dataFolder: folder, keepData, log: screen.line }, stop);
     cleanup.defer(stack.stop);
-    await removeStackFile(folder);
+    await rm(stackFilePath(folder), { force: true });
 
     const guard = startGuard();
     cleanup.defer(() => guard.close());
     cleanup.defer(async () => {
-      await removeStackFile(folder);
+      await rm(stackFilePath(folder), { force: true });
       if (!keepData) await rm(signingKeyPath(folder), { force: true });
     });
     // Removed also if this process is killed.

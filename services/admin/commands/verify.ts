@@ -48,7 +48,8 @@ export const verifyCommand = () =>
       const result: Result = { found: [], stores: 0, repaired: 0, deep };
       const stopping = stopSignal();
       const progress = new ProgressLine();
-      const say = (text: string) => {
+      const step = (text: string) => {
+        if (stopping.aborted) throw commandInvalid('interrupted');
         if (!isJson()) progress.show(text);
       };
       for (const environment of chooseEnvironments(servers.config, flags.environment)) {
@@ -68,7 +69,7 @@ export const verifyCommand = () =>
           differences.forEach(report);
         }
         if (deep === null) continue;
-        const options = { only: store, say, stopping, counts: deep, report };
+        const options = { only: store, step, counts: deep, report };
         await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
       }
       if (store !== undefined && result.stores === 0 && result.found.length === 0) {
@@ -123,8 +124,8 @@ const SNAPSHOT_GONE = [239, 246];
 
 interface CompareOptions {
   only: string | undefined;
-  say: (text: string) => void;
-  stopping: AbortSignal;
+  /** Shows the progress. @throws {StoreDataError} `command_invalid` once it is interrupted. */
+  step: (text: string) => void;
   counts: NonNullable<Result['deep']>;
   /** Called with the first differences: ids and names of fields, never values. */
   report: (difference: Difference) => void;
@@ -135,14 +136,11 @@ interface CompareOptions {
  * @throws {StoreDataError} `history_lost` where the topic has lost its beginning.
  */
 async function compareWithLog(servers: Servers, environment: string, live: Db, options: CompareOptions): Promise<void> {
-  const { only, say, stopping, counts } = options;
+  const { only, counts } = options;
   const topic = changesTopic(environment);
   const { client } = live;
   const control = await servers.control();
-  const step = (text: string) => {
-    if (stopping.aborted) throw commandInvalid('interrupted');
-    say(`${topic}: ${text}`);
-  };
+  const step = (text: string) => options.step(`${topic}: ${text}`);
   // Before the log is read: later stores may come from events that are not read.
   const present = only === undefined ? await storesIn(live) : new Set([only]);
   const prefix = `${servers.config.namePrefix}_${environment}_v`;

@@ -116,16 +116,14 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const logs = await readLastMessages(servers, topics);
     await note(servers, store, { $mergeObjects: ['$erased', { closing_at: '$$NOW' }] });
-    const ends = await endsOf(servers, topics);
-    const known = ends.flatMap((one): PartitionEnd[] => {
-      const last = logs.get(`${one.topic}/${one.partition}`)?.last ?? null;
-      return last === null ? [] : [{ ...one, last, until: one.end }];
-    });
-    // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
-    const isWhole = ends.every(({ topic, partition, end }) => {
-      const log = logs.get(`${topic}/${partition}`);
-      return end === 0 || log?.end === end || (log?.last ?? null) !== null;
-    });
+    const known: PartitionEnd[] = [];
+    let isWhole = true;
+    for (const one of await endsOf(servers, topics)) {
+      const { end, last = null } = logs.get(`${one.topic}/${one.partition}`) ?? {};
+      if (last !== null) known.push({ ...one, last, until: one.end });
+      // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
+      else if (one.end !== 0 && one.end !== end) isWhole = false;
+    }
     const wasNoted = isWhole && (await note(servers, store, endsNoted(known), IS_CLOSING_IN_TIME));
     if (wasNoted) return;
   }
