@@ -15,9 +15,9 @@ export function withTimeLimit<T>(
     controller.abort(error);
     reject(error);
   }, milliseconds);
-  Promise.try(work, controller.signal)
-    .then(resolve, reject)
-    .finally(() => clearTimeout(timer));
+  const clear = () => clearTimeout(timer);
+  promise.then(clear, clear);
+  Promise.try(work, controller.signal).then(resolve, reject);
   return promise;
 }
 
