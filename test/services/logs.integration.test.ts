@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { keyEvent } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
@@ -197,26 +198,18 @@ describe('a run with everything in it', () => {
     await projector.logged(({ msg }) => msg === 'projector started');
 
     const { environment } = installation;
-    await command(['publish', '-', '-e', environment], {
-      input: entities
-        .map(
-          ([entity, subject, data]) =>
-            encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data }).value,
-        )
-        .join('\n'),
-    });
-    const made = JSON.parse(
-      await command(['keys', 'create', '-s', 's1', '--scopes', 'store,crm,order,menu', '--json'], {
-        shows: 'secret',
-      }),
-    ) as { client_id: string; client_secret: string };
-    const { client_id: id, client_secret: secret } = made;
+    const lines = entities.map(
+      ([entity, subject, data]) =>
+        encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data }).value,
+    );
+    await command(['publish', '-', '-e', environment], { input: lines.join('\n') });
+    type Made = { client_id: string; client_secret: string };
+    const creating = words('keys create -s s1 --scopes store,crm,order,menu --json');
+    const { client_id: id, client_secret: secret } = JSON.parse(await command(creating, { shows: 'secret' })) as Made;
     secrets.add(secret);
     const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-stdin');
     await command(create, { input: imported });
-    const rotated = JSON.parse(await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' })) as {
-      client_secret: string;
-    };
+    const rotated = JSON.parse(await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' })) as Made;
     secrets.add(rotated.client_secret);
 
     // Requests of every kind.
@@ -264,19 +257,18 @@ describe('a run with everything in it', () => {
       expect((await askToken(id, secret, body, query)).status).toBe(400);
     }
     // What is no HTTP, and no path of ours.
-    await sendRaw(
-      url,
-      `GET /api/menu/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${bearer.authorization}\r\n bad: ${secret}\r\n\r\n`,
-    );
+    const sendHead = (line: string, more = '') => sendRaw(url, `${line} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
+    const close = 'Connection: close\r\n';
+    await sendHead('GET /api/menu/', `Authorization: ${bearer.authorization}\r\n bad: ${secret}\r\n`);
     await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
     for (const misplaced of [secret, live, encodeURIComponent(PERSON.name)]) {
       for (const path of [`/${misplaced}`, `/api/customer/list/${misplaced}`, `/api/${misplaced}?x`]) {
         expect((await ask(path, bearer)).status).toBe(404);
       }
-      await sendRaw(url, `GET /api/menu/#${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-      await sendRaw(url, `DELETE /api/menu/?${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-      await sendRaw(url, `${misplaced.slice(0, 20)} /api/menu/ HTTP/1.1\r\nHost: x\r\n\r\n`);
-      await sendRaw(url, `GET /%zz${misplaced} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      await sendHead(`GET /api/menu/#${misplaced}`, close);
+      await sendHead(`DELETE /api/menu/?${misplaced}`, close);
+      await sendHead(`${misplaced.slice(0, 20)} /api/menu/`);
+      await sendHead(`GET /%zz${misplaced}`, close);
       expect((await fetch(`${String(started['operations'])}/${misplaced}`)).status).toBe(404);
     }
     await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${live}`, bearer);
@@ -284,21 +276,9 @@ describe('a run with everything in it', () => {
     // Poison on both topics.
     await installation.send(changesTopic(environment), poison());
     await installation.publishAccess([
-      {
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'bad',
-        sequence: 1,
-        data: { secret_sha256: secret, scopes: [], status: 'active' },
-      },
-      {
-        entity: 'access_key',
-        storeId: 's1',
-        subject: 'bad',
-        sequence: 1,
-        data: { secret_sha256: [], scopes: [secret], status: imported },
-      },
-      { entity: 'access_key', storeId: 's1', subject: secret.repeat(4), sequence: 1, data: {} },
+      keyEvent('bad', 1, { secret_sha256: secret }),
+      keyEvent('bad', 1, { scopes: [secret], status: imported }),
+      keyEvent(secret.repeat(4), 1),
     ]);
     await installation.send(accessTopic(environment), [{ key: 's1', value: `{"secret":"${secret}"` }]);
     const letters = poison().length + 4;
@@ -316,9 +296,7 @@ describe('a run with everything in it', () => {
     expect((await askToken('pos-17', imported)).status).toBe(400);
     await command(['keys', 'revoke', 'pos-17']);
     expect((await askToken('pos-17', imported)).status).toBe(401);
-    await command(['keys', 'create', '-s', 's1', '--scopes', 'menu', '--client-id', 'pos-17', '--secret-stdin'], {
-      input: imported,
-    });
+    await command(create, { input: imported });
     await command(['stores', 'block', 's1']);
     expect((await askToken(id, secret)).status).toBe(400);
     await command(['stores', 'unblock', 's1']);
@@ -334,15 +312,8 @@ describe('a run with everything in it', () => {
     expect((await ask(customers, again)).status).toBe(200);
     for (const proxy of [redis, mongodb]) {
       await proxy.cut();
-      await installation.publish([
-        {
-          entity: 'customer',
-          storeId: 's1',
-          subject: 'c1',
-          sequence: Date.now(),
-          data: { name: PERSON.name, phone: PERSON.phone, created_at: at },
-        },
-      ]);
+      const data = { name, phone, ...created };
+      await installation.publish([{ entity: 'customer', storeId: 's1', subject: 'c1', sequence: Date.now(), data }]);
       const paths = [customers, ...searches];
       const refusals = await Promise.all([...paths.map((path) => ask(path, again)), askToken(id, secret)]);
       expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 503));

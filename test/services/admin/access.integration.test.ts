@@ -246,18 +246,6 @@ describe('while Kafka or Redis is away', () => {
 });
 
 describe('stores', () => {
-  it('are blocked at once and let in again', async () => {
-    await start();
-    await stop();
-    expect(await json<object>('stores', 'block', 's7')).toMatchObject({ blocked: true, live: true });
-    expect(await blockOf('s7')).toEqual(['blocked']);
-    await logIsApplied();
-    expect(await storedAccess('s7')).toMatchObject({ access_status: 'blocked', access_sequence: 1 });
-    expect(await json<object>('stores', 'unblock', 's7')).toMatchObject({ blocked: false, live: true });
-    expect(await blockOf('s7')).toEqual(['active']);
-    expect(await json<object>('stores', 'unblock', 's7')).toMatchObject({ changed: false });
-  });
-
   it('stay blocked while their own record says so', async () => {
     await start();
     const created_at = '2026-01-01T00:00:00Z';

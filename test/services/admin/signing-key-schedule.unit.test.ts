@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { CLOCK_MARGIN_MS, scheduleOf } from '#admin/commands/signing-keys.ts';
-import { signingIndex } from '#shared/access/signing-key-set.ts';
 
 const NOW = 1_000_000_000;
 const LIFETIME = 900_000;
@@ -8,18 +7,6 @@ const key = (kid: string, seconds?: number) => ({
   kid,
   d: '',
   ...(seconds === undefined ? {} : { nbf: NOW / 1_000 + seconds }),
-});
-
-describe('signingIndex', () => {
-  it.each([
-    ['the first that may', [key('a')], 0],
-    ['the second, while the first waits', [key('b', 60), key('a')], 1],
-    ['the first, from its second on', [key('b', 0), key('a')], 0],
-    ['the first of several that may', [key('c', -1), key('b', -60), key('a')], 0],
-    ['the one whose time comes first, where none has come', [key('b', 60), key('a', 5)], 1],
-  ])('is %s', (_what, keys, index) => {
-    expect(signingIndex(keys, NOW)).toBe(index);
-  });
 });
 
 describe('scheduleOf', () => {

@@ -103,16 +103,6 @@ describe('the process', () => {
     const lines = service.lines.map(({ msg }) => msg);
     expect(lines).toContain('QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS');
   });
-
-  it.each([
-    [{ SIGNING_KEYS: '' }, /SIGNING_KEYS_FILE/],
-    [{ SIGNING_KEYS: '{"keys":[]}' }, /JWK set/],
-    [{ QUOTA_REQUESTS: 'many' }, /QUOTA_REQUESTS/],
-  ])('refuses to start with %o, and says how to mend it', async (change, words) => {
-    run(change);
-    expect(await service.ended).toMatchObject({ code: 1 });
-    expect(service.lines.at(-1)?.msg).toMatch(words);
-  });
 });
 
 /** A proxy of Redis that lets pass what makes a client believe that it is ready, and nothing after it. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeGrant, decodeStoreState, encodeGrant, encodeStoreState, storeStateOf } from '#shared/access/grants.ts';
+import { decodeGrant, decodeStoreState, encodeGrant, encodeStoreState } from '#shared/access/grants.ts';
 
 it.each([
   ['active', { blocked: false, quota: null }],
@@ -17,30 +17,6 @@ it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 
     expect(decodeStoreState(member)).toBeNull();
   },
 );
-
-it('takes blocking from either source, and the quota as it is stored', () => {
-  expect(storeStateOf(null)).toEqual({ blocked: false, quota: null });
-  const record = {
-    _id: 'e/s',
-    environment: 'e',
-    store_id: 's',
-    access_status: 'active',
-    access_sequence: -1,
-    record_status: 'blocked',
-    record_sequence: 1,
-    version: 1,
-    updated_at: new Date(0),
-  } as const;
-  expect(storeStateOf(record)).toEqual({ blocked: true, quota: null });
-  expect(storeStateOf({ ...record, record_status: 'active', quota: { requests: 7 } })).toEqual({
-    blocked: false,
-    quota: { requests: 7 },
-  });
-  expect(storeStateOf({ ...record, quota: { requests: 7, window_seconds: 10 } }).quota).toEqual({
-    requests: 7,
-    window_seconds: 10,
-  });
-});
 
 it.each([
   ['active store menu', { status: 'active', scopes: ['store', 'menu'] }],

@@ -1,13 +1,8 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
-import {
-  type AccessKey,
-  type ControlCollections,
-  controlCollections,
-  type StoreAccess,
-} from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, redisKeys, noteRevocation, reconcileAccess } from '#shared/access/grants.ts';
+import { type AccessKey, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import { publishAll, publishedKey, redisKeys, reconcileAccess } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -15,9 +10,7 @@ let control: ControlCollections;
 beforeAll(async () => {
   control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
 });
-beforeEach(() =>
-  Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({}), control.revokedSessions.deleteMany({})]),
-);
+beforeEach(() => control.keys.deleteMany({}));
 
 const prefix = () => installation.config.namePrefix;
 const keysOf = (environment = 'e') => redisKeys(prefix(), environment, 's1');
@@ -79,41 +72,6 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
   expect((await heldGrant('revoked'))[0]).toBe('revoked order');
   expect(await heldGrant('elsewhere', 'other')).toEqual([]);
   expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
-});
-
-it('keeps what Redis has newer, and names the keys that are revoked there', async () => {
-  const { redis } = installation;
-  await control.keys.insertMany([key('newer', 5), key('gone', 5)]);
-  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('newer', 9, { status: 'inactive' }))]);
-  await publishAll(onlyMaster(redis), [publishedKey(prefix(), key('gone', 4, { status: 'revoked' }))]);
-  const found = await reconcile();
-  expect(found).toMatchObject({ repaired: 0, ahead: 2 });
-  expect(found.revokedInRedis.map(({ _id }) => _id)).toEqual(['gone']);
-  expect(await heldGrant('newer')).toEqual(['inactive order', '9']);
-  expect((await heldGrant('gone'))[0]).toBe('revoked order');
-});
-
-it('blocks stores and ends revoked sessions', async () => {
-  const { redis } = installation;
-  const store: StoreAccess = {
-    _id: 'e/s1',
-    environment: 'e',
-    store_id: 's1',
-    access_status: 'blocked',
-    access_sequence: 1,
-    record_status: 'active',
-    record_sequence: -1,
-    version: 3,
-    updated_at: new Date(),
-  };
-  await control.stores.insertOne(store);
-  await redis.zadd(keysOf().storeAccess, 2, 'active');
-  const owner = { _id: 'a'.repeat(32), environment: 'e', store_id: 's1', client_id: 'k' };
-  await noteRevocation(control.revokedSessions, owner, new Date(Date.now() + 60_000));
-  await redis.mset(keysOf().session(owner._id), 'k', keysOf().session('b'.repeat(32)), 'k');
-  expect(await reconcile()).toMatchObject({ compared: 1, repaired: 1, sessionsEnded: 1 });
-  expect(await redis.zrange(keysOf().storeAccess, '0', '-1')).toEqual(['blocked']);
-  expect(await redis.exists(keysOf().session(owner._id), keysOf().session('b'.repeat(32)))).toBe(1);
 });
 
 it('compares all of them, in batches, and ends when it is aborted', async () => {

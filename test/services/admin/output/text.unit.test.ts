@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRest, formatAge, formatDuration, printable, renderFacts, shortened, tableOf } from '#admin/output.ts';
+import { describeRest, formatAge, formatDuration, printable, shortened, tableOf } from '#admin/output.ts';
 
 describe('text for terminals', () => {
   it('shows what a terminal would obey', () => {
@@ -24,23 +24,10 @@ describe('text for terminals', () => {
     expect([describeRest(0, 4, 1_000), describeRest(0, 0, 1_000)]).toEqual(['', '']);
   });
 
-  it('aligns columns and leaves no blanks at the ends of lines', () => {
-    const rows = [
-      { name: 'a', lag: 5 },
-      { name: 'longer', lag: 12_345 },
-    ];
-    expect(tableOf(rows, ['name', 'lag'])).toBe('NAME      LAG\na           5\nlonger  12345\n');
-  });
-
   it('breaks the column that fills the width', () => {
     const rows = [{ a: 'x', b: 'word '.repeat(20).trim() }];
     const text = tableOf(rows, ['a', ['B', 'b', 'fills']], 40);
     expect(text.split('\n').every((line) => line.length <= 40)).toBe(true);
     expect(text.match(/word/g)).toHaveLength(20);
-  });
-
-  it('puts facts under each other', () => {
-    const facts = { id: 'x', longer: ['y', 'z'], none: null, at: new Date(0) };
-    expect(renderFacts(facts)).toBe('id      x\nlonger  y z\nnone    -\nat      1970-01-01T00:00:00.000Z\n');
   });
 });

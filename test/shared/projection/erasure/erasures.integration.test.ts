@@ -2,12 +2,8 @@
  * A deleted customer whom more orders and reviews name than one transaction erases: no answer shows them from the commit on, while
  * what is stored is erased piece by piece, between events, kills and other generations.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BSON, type Db } from 'mongodb';
-import { type RunningProjector, startProjector } from '#projector/projector.ts';
-import { hashSecret } from '#shared/access/secrets.ts';
-import { readConfig } from '#shared/config.ts';
-import { createLogger } from '#shared/logging.ts';
 import {
   COLLECTIONS,
   DEAD_LETTERS,
@@ -19,11 +15,12 @@ import {
   STAMPS,
 } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
-import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
-import { startApp, type RunningApp } from '#test/query-service.ts';
+import { aCustomer, anOrder, gone } from '#test/changes.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { eventually, type Installation } from '#test/installation.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import type { TestChange } from '#test/query-service.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
-import type { StreamEvent } from '#test/streams.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 
 const ORDERS = 5_000;
@@ -33,7 +30,6 @@ const LETTERS = 120;
 const NAME = 'Wanderleia Quixotesca';
 const PERSON = { name: NAME, phone: '+55 84 93716-4825', document: '739.164.825-07' };
 const SECRETS = [...Object.values(PERSON), 'Wanderleia', 'wanderleia'];
-const logger = createLogger('test', 'silent');
 
 const second = (index: number) => new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString();
 
@@ -63,58 +59,33 @@ const PATHS = [
 ];
 
 describe('a deleted customer whom very much names', () => {
-  const installation = useInstallation({ partitions: 1 });
-  let projector: RunningProjector;
-  let app: RunningApp;
+  // At this share each piece is followed by a long rest: nothing ends before the tests let it.
+  const service = useQueryService({ partitions: 1, settings: { PROJECTOR_REWRITING_SHARE: '1' } });
+  let installation: Installation;
   let token: string;
   let db: Db;
-  let sequence = 0;
   /** Where a follower of the orders' changes stood before the deletion. */
   let cursor: string | null = null;
-  /** At this share each piece is followed by a long rest: nothing ends before the tests let it. */
-  const project = (share: number) =>
-    startProjector(readConfig({ ...installation.env, PROJECTOR_REWRITING_SHARE: String(share) }), logger);
   beforeAll(async () => {
-    projector = await project(1);
-    app = await startApp(installation.config);
-    const data = { secret_sha256: [hashSecret('secret')], scopes: ['crm', 'order'], status: 'active' };
-    await installation.publishAccess([{ entity: 'access_key', storeId: 's1', subject: 'reader', sequence: 1, data }]);
-    await eventually('the key counts', async () => {
-      const answer = await app.api.askToken('reader', 'secret');
-      if (answer.status === 200) token = (answer.json as { access_token: string }).access_token;
-      return answer.status === 200;
-    });
+    ({ installation } = service);
+    token = await service.tokenOf({ clientId: 'reader', scopes: ['crm', 'order'] });
     db = await readModels(installation);
   });
-  afterAll(async () => {
-    await app?.app.close();
-    await projector?.stop();
-  });
 
-  const event = (entity: string, subject: string, data: object | null, storeId = 's1'): StreamEvent => {
-    sequence += 1;
-    const action = data === null ? ('deleted' as const) : ('changed' as const);
-    return { entity, storeId, subject, sequence, action, ...(data === null ? {} : { data }) };
+  const customer = () => aCustomer('c1', PERSON);
+  const order = (id: string, index: number, person: object = { id: 'c1', ...PERSON }) => {
+    const times = { created_at: second(index), updated_at: second(index) };
+    return anOrder(id, { status: index % 2 === 0 ? 'pending' : 'ready', customer: person, ...times });
   };
-  const customer = (over: object = {}) => event('customer', 'c1', { ...PERSON, created_at: second(0), ...over });
-  const order = (id: string, index: number, person: object = { id: 'c1', ...PERSON }) =>
-    event('order', id, {
-      status: index % 2 === 0 ? 'pending' : 'ready',
-      order_type: 'delivery',
-      total: '1.00',
-      customer: person,
-      created_at: second(index),
-      updated_at: second(index),
-    });
-  const review = (id: string, index: number) =>
-    event('review', id, {
-      rating: 1 + (index % 5),
-      customer_id: 'c1',
-      customer_name: NAME,
-      created_at: second(index),
-    });
-  const publish = async (events: StreamEvent[]) => {
-    await installation.publish(events);
+  const poison = (id: string) => anOrder(id, { total: 'much', customer: { id: 'c1', ...PERSON } });
+  const review = (id: string, index: number): TestChange => {
+    const named = { customer_id: 'c1', customer_name: NAME };
+    const data = { rating: 1 + (index % 5), ...named, created_at: second(index) };
+    return { entity: 'review', storeId: 's1', id, data };
+  };
+  /** The last change is no poison: it is waited for. */
+  const publish = async (changes: TestChange[]) => {
+    await service.apply(changes);
     await caughtUp(installation);
   };
   /** Follows the orders' changes to their end. @returns the last entry of each, and where to continue. */
@@ -132,7 +103,7 @@ describe('a deleted customer whom very much names', () => {
   /** An answer of 200; a machine that is too busy says 503 before. */
   const get = async (path: string, headers: Record<string, string> = {}) => {
     for (;;) {
-      const answer = await app.api.get(path, token, headers);
+      const answer = await service.api.get(path, token, headers);
       if (answer.status === 503) continue;
       expect(answer.status, path).toBe(200);
       return answer;
@@ -171,10 +142,8 @@ describe('a deleted customer whom very much names', () => {
         order(`n${index}`, index * 200, { id: `n${index}`, name: `Vizinho ${index}` }),
       ),
       ...Array.from({ length: ORDERS }, (_, index) => order(`o${index}`, index)),
+      ...Array.from({ length: LETTERS }, (_, index) => poison(`poison${index}`)),
       ...Array.from({ length: REVIEWS }, (_, index) => review(`r${index}`, index)),
-      ...Array.from({ length: LETTERS }, (_, index) =>
-        event('order', `poison${index}`, { total: 'much', customer: { id: 'c1', ...PERSON } }),
-      ),
     ]);
     const before = await answers();
     expect(PATHS.filter((path) => !holdsAny(before[path] ?? ''))).toEqual([]);
@@ -188,7 +157,7 @@ describe('a deleted customer whom very much names', () => {
     const before = await follow(null);
     expect([...before.told.values()].filter(holdsAny)).toHaveLength(ORDERS);
     cursor = before.next;
-    await publish([event('customer', 'c1', null)]);
+    await publish([gone(customer())]);
     expect(await erasures()).toMatchObject([{ _id: 's1/c1', store_id: 's1', position }]);
     expect(await stamp()).toMatchObject({ erasing: true });
     expect(await stored()).toEqual(['dead_letters', 'orders', 'reviews']);
@@ -229,18 +198,14 @@ describe('a deleted customer whom very much names', () => {
     await publish([order('late', 6_000)]);
     const shown = async (id: string) => (await get(`/api/order/details/?order_id=${id}`)).text;
     expect(holdsAny(await shown('late'))).toBe(false);
-    await publish([
-      customer(),
-      order('back', 6_001),
-      event('order', 'poison-back', { customer: { id: 'c1', ...PERSON } }),
-    ]);
+    await publish([customer(), poison('poison-back'), order('back', 6_001)]);
     expect(holdsAny(await shown('back'))).toBe(true);
     expect(holdsAny(await shown('late'))).toBe(false);
     expect(holdsAny(await shown('o7'))).toBe(false);
     expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
 
     // Deleted, back, with an order, and deleted again in one slice; then back once more.
-    await publish([event('customer', 'c1', null), customer(), order('between', 6_002), event('customer', 'c1', null)]);
+    await publish([gone(customer()), customer(), order('between', 6_002), gone(customer())]);
     await publish([customer(), order('again', 6_003)]);
     expect(await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id))))).toEqual([
       false,
@@ -278,7 +243,7 @@ describe('a deleted customer whom very much names', () => {
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const { position: from = 0 } = await stamp();
     const kept = await orders.findOne({ _id: 's1/again' });
-    await projector.stop();
+    await service.stopProjector();
     const moved = {
       _id: 's1/offset' as never,
       store_id: 's1',
@@ -287,7 +252,10 @@ describe('a deleted customer whom very much names', () => {
       entered_at: new Date(),
     };
     await db.collection(REWRITINGS).insertOne(moved);
-    projector = await project(100);
+    const quick = await startSilentProjector(installation, installation.environment, {
+      PROJECTOR_REWRITING_SHARE: '100',
+    });
+    onTestFinished(() => quick.stop());
     await erased(installation, installation.environment, 240_000);
     const after = await answers();
     expect(PATHS.filter((path) => after[path] !== before[path])).toEqual([]);
@@ -305,7 +273,7 @@ describe('a deleted customer whom very much names', () => {
     expect(Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id))).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
 
-    await publish([event('customer', 'c1', null)]);
+    await publish([gone(customer())]);
     await eventually('nothing is left', async () => (await stored()).length === 0);
     const verified = await runCommand(installation.env, ['verify', '--deep']);
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);

@@ -13,6 +13,7 @@ import { decode, fold } from '#shared/projection/pipeline/decode.ts';
 import { plan } from '#shared/projection/pipeline/plan.ts';
 import { customersIn, storesNamedBy, toBareLetter, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
+import { words } from '#test/words.ts';
 
 const MIB = 1_048_576;
 const DEEP = 20_000;
@@ -51,20 +52,10 @@ const scalar = fc.oneof(
     17,
     2 ** 53,
     '',
-    '17',
-    's1',
-    'c1',
-    '__proto__',
-    'constructor',
-    'toString',
-    'a/b',
-    '0000-01-01T00:00:00+23:59',
-    '9999-12-31T23:59:59-23:59',
-    '2016-12-31T23:59:60Z',
-    '-271821-04-20T00:00:00Z',
-    '+23:59',
-    '-23:59',
-    '999999999999.99',
+    ...words(
+      '17 s1 c1 __proto__ constructor toString a/b 0000-01-01T00:00:00+23:59 9999-12-31T23:59:59-23:59',
+      '2016-12-31T23:59:60Z -271821-04-20T00:00:00Z +23:59 -23:59 999999999999.99',
+    ),
     '\u{1F600}'.repeat(200),
     '\uFDFA'.repeat(200),
     'x'.repeat(5_001),
@@ -74,17 +65,7 @@ const scalar = fc.oneof(
 );
 const anything = fc.oneof({ weight: 4, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 const name = fc.oneof(
-  fc.constantFrom(
-    '__proto__',
-    'constructor',
-    'hasOwnProperty',
-    '',
-    'data',
-    'data_base64',
-    'datacontenttype',
-    '$set',
-    'a.b',
-  ),
+  fc.constantFrom('', ...words('__proto__ constructor hasOwnProperty data data_base64 datacontenttype $set a.b')),
   fc.string({ unit: 'binary' }),
 );
 
