@@ -57,7 +57,41 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
 }
 
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
-  return dataRoute(endpoint, (request, reply, values) => answer(endpoint, request, reply, values));
+  const { path, dependsOn, read } = endpoint;
+  return dataRoute(endpoint, async (request, reply, values) => {
+    const { services } = request.server;
+    const { environment, storeId } = callerOf(request);
+    const generation = services.generations.of(environment);
+    const { reads: shared } = services.sharedOf(generation);
+    const view: View = {
+      ...shared.source,
+      storeId,
+      withDeadline: services.requestDeadline(reply, environment),
+      shared,
+      redactErased: false,
+    };
+    const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };
+    const condition = conditionOf(request.headers['if-none-match']);
+
+    // The stamp is one small document: if nothing changed, nothing else is read.
+    if (Array.isArray(condition)) {
+      const etag = etagOf(source, await readStamp(view));
+      if (names(condition, etag)) return sendNotModified(reply, etag);
+    }
+    let found = await read(view, values, services);
+    // Customers of the store are being erased.
+    if (found?.stamp?.erasing === true && dependsOn.some(namesCustomers)) {
+      found = await read({ ...view, redactErased: true }, values, services);
+    }
+    if (found === null) throw new Refused(notFound('this store has no such record'));
+    const etag = etagOf(source, found.stamp);
+    const { body } = found;
+    const isUnchanged = condition === '*' || names(condition, etag);
+    // An unread stream would keep its snapshot open.
+    if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
+    if (isUnchanged) return sendNotModified(reply, etag);
+    return sendBody(reply.header('etag', etag), body);
+  });
 }
 
 /** Makes a route for data. Its handler runs after all checks, with the values of the parameters. */
@@ -84,59 +118,10 @@ export function dataRoute<P extends Parameters>(
   };
 }
 
-async function answer<P extends Parameters>(
-  endpoint: DataEndpoint<P>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  values: Values<P>,
-): Promise<FastifyReply> {
-  const { services } = request.server;
-  const { path, dependsOn } = endpoint;
-  const { environment, storeId } = callerOf(request);
-  const generation = services.generations.of(environment);
-  const { reads: shared } = services.sharedOf(generation);
-  const view: View = {
-    ...shared.source,
-    storeId,
-    withDeadline: services.requestDeadline(reply, environment),
-    shared,
-    redactErased: false,
-  };
-  const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };
-  const condition = conditionOf(request.headers['if-none-match']);
-
-  // The stamp is one small document: if nothing changed, nothing else is read.
-  if (Array.isArray(condition)) {
-    const etag = etagOf(source, await readStamp(view));
-    if (names(condition, etag)) return sendNotModified(reply, etag);
-  }
-  const found = await readRedacted(endpoint, view, values, services);
-  if (found === null) throw new Refused(notFound('this store has no such record'));
-  const etag = etagOf(source, found.stamp);
-  const { body } = found;
-  const isUnchanged = condition === '*' || names(condition, etag);
-  // An unread stream would keep its snapshot open.
-  if (body instanceof Readable && (isUnchanged || request.method === 'HEAD')) body.destroy();
-  if (isUnchanged) return sendNotModified(reply, etag);
-  return sendBody(reply.header('etag', etag), body);
-}
-
 /** Sends a body; nothing if it is a destroyed stream. */
 export async function sendBody(reply: FastifyReply, body: Body): Promise<FastifyReply> {
   reply.header('content-type', 'application/json; charset=utf-8');
   return sendCompressed(reply, body instanceof Readable && body.destroyed ? Readable.from([]) : body);
-}
-
-/** Reads again, redacted, if the stamp says that customers of the store are being erased. */
-async function readRedacted<P extends Parameters>(
-  { read, dependsOn }: DataEndpoint<P>,
-  view: View,
-  values: Values<P>,
-  services: Services,
-): Promise<Found<Body> | null> {
-  const found = await read(view, values, services);
-  const isExposed = found?.stamp?.erasing === true && dependsOn.some(namesCustomers);
-  return isExposed ? read({ ...view, redactErased: true }, values, services) : found;
 }
 
 function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {
