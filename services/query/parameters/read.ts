@@ -4,17 +4,13 @@ import { nearestName } from '#shared/nearest.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import type { Parameter, Parameters, Values } from './parameter.ts';
 
-interface RawQuery {
-  raw: string;
-}
-
 /** The app's query parser keeps the text: endpoints parse it. */
 export function keepQuery(raw: string): Record<string, unknown> {
-  return { raw } satisfies RawQuery;
+  return { raw };
 }
 
 export function queryOf(request: FastifyRequest): string {
-  return (request.query as RawQuery).raw;
+  return (request.query as { raw: string }).raw;
 }
 
 /** A longer name is cut where an answer names it. */

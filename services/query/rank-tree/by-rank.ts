@@ -46,7 +46,6 @@ async function readByCachedNodes(view: View, request: RankedRequest, range: KeyR
   return { rows: found.page, stamp: found.stamp, count: countWithin(range, counted, found.stamp, request) };
 }
 
-/** A cached node of a version of the tree. */
 function cachedNode({ shared }: View, version: string | undefined, id: string): Packed | undefined {
   const node = shared.caches.nodes.get(shared.key(id));
   return version !== undefined && node?.version === version ? node : undefined;
@@ -154,26 +153,15 @@ export function estimate(view: View, request: RankedRequest, range: KeyRange): E
   return estimateFrom(descent, request, range, new Map());
 }
 
-/** The result of the known nodes: exact if no node or count is missing. */
-interface Estimate {
-  /** The nodes that it needed, and the unknown ones among them. */
-  visited: ReadonlySet<string>;
-  missing: ReadonlySet<string>;
-  /** Leaves whose records before a bound still have to be counted. */
-  boundaryCounts: Edge[];
-  /** Ranks of the range's bounds. */
-  lower: number;
-  upper: number;
-  start: Start | null;
-}
+type Estimate = ReturnType<typeof estimateFrom>;
 
-/** @param boundaryCounts the counts so far, by `boundaryName`. */
+/** The result of the known nodes: exact if no node or count is missing. @param boundaryCounts the counts so far, by `boundaryName`. */
 function estimateFrom(
   descent: Descent,
   request: RankedRequest,
   { from, to }: KeyRange,
   boundaryCounts: ReadonlyMap<string, number>,
-): Estimate {
+) {
   const unknown: Edge[] = [];
   /** The lowest possible rank of a key, and its uncertainty. */
   const rankOf = (key: string): { rank: number; uncertainty: number } => {
@@ -194,9 +182,12 @@ function estimateFrom(
     if (lower.uncertainty > 0) descent.startAt(first + lower.uncertainty);
   }
   return {
+    /** The nodes that it needed, and the unknown ones among them. */
     visited: descent.visited,
     missing: descent.missing,
+    /** Leaves whose records before a bound still have to be counted. */
     boundaryCounts: unknown,
+    /** Ranks of the range's bounds. */
     lower: lower.rank,
     upper: upper.rank + upper.uncertainty,
     start,

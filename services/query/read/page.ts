@@ -47,20 +47,9 @@ export function skippedBy({ page, pageSize }: PageRequest): number {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
 }
 
-/** The piece of a page that lies in one of several parts of a list. */
-interface Segment<P> {
-  part: P;
-  skip: number;
-  limit: number;
-}
-
 /** Finds the `limit` records after the first `skip` in the parts of a list. */
-export function segmentsOf<P extends { count: number }>(
-  parts: readonly P[],
-  skip: number,
-  limit: number,
-): Segment<P>[] {
-  const segments: Segment<P>[] = [];
+export function segmentsOf<P extends { count: number }>(parts: readonly P[], skip: number, limit: number) {
+  const segments: { part: P; skip: number; limit: number }[] = [];
   let before = 0;
   for (const part of parts) {
     const from = Math.max(skip, before) - before;

@@ -71,9 +71,8 @@ const MAX_KEYS = 1_000;
  */
 export function keyReader({ keys }: ControlCollections, withDeadline: WithDeadline): ReadOne<AccessKey> {
   const read = async (ids: readonly string[]) => {
-    const options = { batchSize: MAX_KEYS + 1 };
     const found = await withDeadline((signal) =>
-      keys.find({ _id: { $in: [...ids] } }, { ...options, signal }).toArray(),
+      keys.find({ _id: { $in: [...ids] } }, { batchSize: MAX_KEYS + 1, signal }).toArray(),
     );
     return new Map(found.map((key) => [key._id, key]));
   };
@@ -140,10 +139,7 @@ async function findKey(
 }
 
 /** The reason for operators. An unknown `client_id` is left out: it may be a misplaced secret. */
-function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]): {
-  reason?: Failure;
-  clientId?: string;
-} {
+function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]) {
   for (const failure of FAILURES) {
     const clientId = found.find((one) => one.failure === failure)?.clientId;
     if (clientId !== undefined) return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };

@@ -17,9 +17,6 @@ import type { TokenClaims } from '../access/tokens.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
 import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 
-/** The limit that a failure exceeded, for the metric. */
-export type FailureLimit = 'none' | 'client_and_address' | 'address' | 'client';
-
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
 /** The limit of a client at an address while the count of that address, or of that client, is exceeded. */
@@ -54,7 +51,7 @@ export function createFailedAuthentications(
   /** Refusals that last: a flood of failures costs no read and no count in Redis. */
   const refused = new LRUCache<string, true>({ max: MAX_CACHED_REFUSALS });
 
-  const slow = (limit: FailureLimit, milliseconds: number): Refusal => {
+  const slow = (limit: 'client_and_address' | 'address' | 'client', milliseconds: number): Refusal => {
     counter.inc({ limit });
     return tooManyFailures(milliseconds, windowSeconds);
   };

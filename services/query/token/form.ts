@@ -4,19 +4,13 @@ import { REALM, type Refusal, refusal, type RefusalReason, Refused } from '../re
 import { type Pair, parseUrlEncoded } from '../parameters/read.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 
-export interface TokenForm {
-  grantType: string;
-  /** `null` asks for all that the key has. */
-  scope: string | null;
-}
-
 /** The only one that is supported. */
 export const GRANT_TYPE = 'client_credentials';
 
 const CREDENTIALS: ReadonlySet<string | null> = new Set(['client_id', 'client_secret']);
 
 /** Unknown parameters are ignored, as RFC 6749 section 3.2 asks. An empty one counts as absent; none may come twice. */
-export function readForm(contentType: string | undefined, body: unknown, query: string): TokenForm {
+export function readForm(contentType: string | undefined, body: unknown, query: string) {
   if (contentType?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/x-www-form-urlencoded') {
     refuse('the content type must be application/x-www-form-urlencoded');
   }
@@ -24,6 +18,7 @@ export function readForm(contentType: string | undefined, body: unknown, query: 
   const form = readFields(body instanceof Buffer ? body : Buffer.alloc(0));
   const grantType = form.get('grant_type');
   if (grantType === undefined) refuse('grant_type is required');
+  // Without a scope, all that the key has are asked for.
   return { grantType, scope: form.get('scope') ?? null };
 }
 
