@@ -9,7 +9,7 @@ import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
-import { readSnapshot, type Source } from '../read/snapshot.ts';
+import { readSnapshot, type Source, united } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
@@ -91,7 +91,8 @@ export class SharedChanges {
 
   /** The changes after a start. `signal` as of `ReadOne`. */
   async after(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
-    const found = await this.#read(keyOf(request), signal);
+    // Equal requests share a key.
+    const found = await this.#read(JSON.stringify(request), signal);
     return found ?? { rows: [], reached: request.upTo, stamp: null };
   }
 
@@ -111,12 +112,15 @@ export class SharedChanges {
   }
 
   async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
-    const [first = [], ...others] = requests.map((request, number) =>
+    const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
-    const pipeline = [...first, ...others.map((stages) => ({ $unionWith: { coll: STAMPS, pipeline: stages } }))];
     const chunks: (Chunk | undefined)[] = [];
-    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(this.#source, STAMPS, pipeline)) {
+    for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
+      this.#source,
+      STAMPS,
+      united(STAMPS, stages),
+    )) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
     }
@@ -127,8 +131,9 @@ export class SharedChanges {
 /** The stages of one request. Rows come as arrays in one document: separate rows would take 1.5 times as long. */
 function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
+  const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
-    { $match: { store_id: storeId, ...match, feed_position: positionsAfter(after, upTo) } },
+    { $match: { store_id: storeId, ...match, feed_position: { $gt: after, ...end } } },
     { $sort: { feed_position: 1 } },
     { $limit: limit },
   ];
@@ -153,10 +158,6 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
 
 function lookup(from: string, pipeline: Document[], name: string): Document {
   return { $lookup: { from, pipeline, as: `read.${name}` } };
-}
-
-function positionsAfter(after: number, upTo: number): Document {
-  return upTo === Infinity ? { $gt: after } : { $gt: after, $lte: upTo };
 }
 
 function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
@@ -195,11 +196,7 @@ function chunkOf(
   return { rows, reached };
 }
 
-/** Equal requests share a key. JSON has `null` for infinity. */
-function keyOf(request: ChunkRequest): string {
-  return JSON.stringify(request);
-}
-
+/** JSON has `null` for infinity. */
 function requestOf(key: string): ChunkRequest {
   return JSON.parse(key, (_name, value: unknown) => (value === null ? Infinity : value)) as ChunkRequest;
 }
