@@ -4,7 +4,7 @@ import { REFUSALS } from './errors.ts';
 import { HEADERS, type OperationObject, REQUEST_HEADERS, TAGS } from './objects.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SCOPES, type Scope } from '#shared/events/access-event.ts';
+import type { Scope } from '#shared/events/access-event.ts';
 import { RELEASE } from '#shared/read-models/generation.ts';
 import { COMPONENT, type Schema } from '../records/fields.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
@@ -73,13 +73,6 @@ const INFO = {
   license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
 };
 
-const SCOPE_MEANINGS: Record<Scope, string> = {
-  store: 'The store’s own record and its coupons.',
-  crm: 'Customers, reviews and campaigns.',
-  order: 'Orders.',
-  menu: 'The menu, categories, products and option groups.',
-};
-
 const SECURITY_SCHEMES = {
   [TOKEN_SCHEME]: {
     type: 'oauth2',
@@ -87,7 +80,12 @@ const SECURITY_SCHEMES = {
     flows: {
       clientCredentials: {
         tokenUrl: TOKEN_PATH,
-        scopes: Object.fromEntries(SCOPES.map((scope) => [scope, SCOPE_MEANINGS[scope]])),
+        scopes: {
+          store: 'The store’s own record and its coupons.',
+          crm: 'Customers, reviews and campaigns.',
+          order: 'Orders.',
+          menu: 'The menu, categories, products and option groups.',
+        } satisfies Record<Scope, string>,
       },
     },
   },

@@ -22,14 +22,14 @@ export interface Component {
   name: string;
   schema: Schema & { description: string };
   /** Of a record. */
-  example?: { id?: string };
+  example?: { id?: string } | undefined;
 }
 
 /** A schema that is written once, and referred to by its name. */
 export type Reference = Schema & { readonly [COMPONENT]: Component };
 
-export function component(name: string, schema: Component['schema']): Reference {
-  return { $ref: `#/components/schemas/${name}`, [COMPONENT]: { name, schema } };
+export function component(name: string, schema: Component['schema'], example?: Component['example']): Reference {
+  return { $ref: `#/components/schemas/${name}`, [COMPONENT]: { name, schema, example } };
 }
 
 export const Text: Schema = { type: 'string' };
@@ -116,11 +116,8 @@ export function record(
   example: Readonly<Record<string, unknown>>,
 ): Reference {
   const shown = Object.fromEntries(Object.keys(fields).map((field) => [field, example[field]]));
-  const {
-    $ref,
-    [COMPONENT]: { schema },
-  } = part(name, description, fields);
-  return { $ref, [COMPONENT]: { name, schema: { ...schema, examples: [shown] }, example: shown } };
+  const { schema } = part(name, description, fields)[COMPONENT];
+  return component(name, { ...schema, examples: [shown] }, shown);
 }
 
 /** A record as lists show it, and the whole of it. @param more what lists do not show. */
