@@ -46,8 +46,12 @@ export interface AdmissionOptions {
 
 export class Admission {
   readonly #options: AdmissionOptions;
-  /** The request whose handler is being called. A map from request to entry would cost a fifth of a cheap answer (decision 0047). */
-  #beginning: AdmittedRequest | null = null;
+  /**
+   * The request whose handler is being called; `null` for `/health`. A map from request to entry would cost a fifth of a cheap answer
+   * (decision 0047).
+   */
+  beginning: AdmittedRequest | null = null;
+  begun = 0;
   readonly #inFlight = new Set<AdmittedRequest>();
   readonly #senders = new Map<string, Sender>();
   /** Senders with waiting requests; the first is next. */
@@ -55,7 +59,6 @@ export class Admission {
   #queued = 0;
   #isTurnEndScheduled = false;
   #begunInTurn = 0;
-  #begun = 0;
   #isWindowOpen = false;
   #askedInWindow = 0;
   #begunInWindow = 0;
@@ -70,7 +73,6 @@ export class Admission {
     options.metrics.inFlightLimit.set(MAX_IN_FLIGHT);
   }
 
-  /** Wraps the listener that answers requests. */
   before(handler: RequestListener): RequestListener {
     return (request, response) => {
       if (isHealth(request.url)) {
@@ -94,15 +96,6 @@ export class Admission {
         this.#forgetIfIdle(sender);
       }
     };
-  }
-
-  get begun(): number {
-    return this.#begun;
-  }
-
-  /** The request whose handler is being called; `null` for `/health`. */
-  get beginning(): AdmittedRequest | null {
-    return this.#beginning;
   }
 
   /** While a request waits for something that costs nothing, such as a change, it is not in flight. Afterwards it always is again. */
@@ -163,16 +156,16 @@ export class Admission {
 
   #begin(entry: AdmittedRequest, now: number): void {
     entry.queuedMs = now - entry.arrivedAt;
-    this.#begun += 1;
+    this.begun += 1;
     this.#begunInTurn += 1;
     this.#begunInWindow += 1;
     this.#scheduleTurnEnd();
     this.#enter(entry);
-    this.#beginning = entry;
+    this.beginning = entry;
     try {
       entry.handler(entry.request, entry.response);
     } finally {
-      this.#beginning = null;
+      this.beginning = null;
     }
   }
 
