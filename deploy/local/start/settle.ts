@@ -5,6 +5,7 @@ import { findPending } from '#shared/access/grants.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { Admin } from '#shared/kafka/client.ts';
 import { endsOf, missingBetween, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
+import { isUnavailable } from '#shared/errors.ts';
 import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
@@ -28,9 +29,15 @@ export async function settle(places: Places, limitMs: number, stopping?: AbortSi
   let missing = '';
   const late = () => new Error(`not applied within ${limitMs / 1_000} s: ${missing}`);
   await withTimeLimit(limitMs, late, async (signal) => {
-    do missing = await whatIsMissing(places, ends);
+    do missing = await whatIsMissing(places, ends).catch(unavailable);
     while (missing !== '' && (await pause(POLL_MS, AbortSignal.any([signal, ...given]))));
   });
+}
+
+/** A busy machine may answer too late for the client's time limit: it is asked again. @throws every other error. */
+function unavailable(error: unknown): string {
+  if (!isUnavailable(error)) throw error;
+  return 'MongoDB does not answer';
 }
 
 /** The first missing part in words; empty when nothing is missing. */
