@@ -1,5 +1,5 @@
 /**
- * Access in Redis: a key's rights (grant), a store's state, and a session for each issued token; and its reconciling with MongoDB. Grants and
+ * Access in Redis: a key's rights (grant), a store's state, a session for each issued token; and its reconciling with MongoDB. Grants and
  * states are sorted sets of one member, scored by its version: a late write with an older version removes itself.
  */
 import { randomBytes } from 'node:crypto';

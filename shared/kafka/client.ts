@@ -1,4 +1,4 @@
-/** Creates every Kafka client, with a patched kafkajs, and topics that keep every event. Code outside this folder does not import kafkajs. */
+/** Creates every Kafka client, with a patched kafkajs, and topics that keep every event. Other folders do not import kafkajs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import { isUnavailable, refusalOf, StoreDataError } from '../errors.ts';
@@ -223,7 +223,7 @@ async function settingsOf(admin: Admin, name: string): Promise<Map<string, strin
 const MAX_LOOK_MS = 1_000;
 
 /**
- * Calls `setBack` once the wall clock goes back by more than `toleratedMs` at once. kafkajs measures the time since its last heartbeat by it,
+ * Calls `setBack` when the wall clock goes back by more than `toleratedMs`. kafkajs measures the time since its last heartbeat by it,
  * and would send none until it has caught up. @returns a function that ends the watching.
  */
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {

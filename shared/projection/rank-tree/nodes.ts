@@ -166,7 +166,7 @@ const FULL = 0.9;
 const HALF_FULL = 0.6;
 
 /**
- * Sizes of parts with about the same weight. If new ones come in front, the parts behind become nearly full and the front one small, so that
+ * Sizes of parts of about the same weight. If new ones come in front, the parts behind become nearly full and the front one small, so that
  * it is not cut again soon.
  */
 function partSizes(weights: readonly number[], most: number, front: boolean): number[] {

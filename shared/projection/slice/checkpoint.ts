@@ -1,4 +1,4 @@
-/** Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new owner claims a checkpoint from the former one. */
+/** Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new owner claims them from the former one. */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, FindOptions } from 'mongodb';
 import { damagedBatch, type LogMessage, batchDigest } from '../../kafka/message.ts';
