@@ -150,7 +150,7 @@ if answer[5] == -1 then
 end
 return answer`);
 
-/** The keys of the script, by the claims of a verified token: making them anew takes a fifth of what authorizing allocates. */
+/** The script's keys, made once for each verified token: authorizing then allocates much less (decision 0059). */
 const scriptKeys = new WeakMap<TokenClaims, readonly [string, string, string, string]>();
 
 function scriptKeysOf(prefix: string, claims: TokenClaims) {
