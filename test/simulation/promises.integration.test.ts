@@ -159,4 +159,14 @@ describe.each([
     await later;
     expect(await read()).toBe(12);
   });
+
+  it('ends a write that waits longer than its time limit', async () => {
+    const { things, _id, begin, read, add } = await thing(1);
+    const own = begin();
+    await add(10, { session: own });
+    const late = things.findOneAndUpdate({ _id }, { $inc: { n: 1 } }, { maxTimeMS: 50 });
+    expect(isUnavailable(await late.catch((error: unknown) => error))).toBe(true);
+    await own.commitTransaction();
+    expect(await read()).toBe(11);
+  });
 });

@@ -80,7 +80,8 @@ export class Server {
   }
 
   /** Carries out a request of a host, and answers it; either may be lost. */
-  request<T>(host: Host, work: () => T, isCommit = false): Promise<T> {
+  request<T>(host: Host, work: () => T, { isCommit = false, maxTimeMS = Infinity } = {}): Promise<T> {
+    const sentAt = this.#scheduler.now;
     return new Promise((resolve, reject) => {
       const attempt = () => {
         const isLost = this.faults.isAway || this.#random.chance(this.faults.lost);
@@ -91,7 +92,10 @@ export class Server {
           try {
             const result = work();
             if (isCommit && isLost && this.state !== before) this.onUnknownCommit(before);
-            if (result === WAIT) return this.#scheduler.after(LOCK_WAIT_MS, null, attempt);
+            if (result === WAIT && this.#scheduler.now - sentAt < maxTimeMS) {
+              return this.#scheduler.after(LOCK_WAIT_MS, null, attempt);
+            }
+            if (result === WAIT) throw new MongoServerError({ message: 'operation exceeded time limit', code: 50 });
             if (!isLost) answer = () => resolve(result);
           } catch (error) {
             if (!(error instanceof MongoServerError)) {
@@ -284,7 +288,7 @@ export class Session {
     const { transaction } = this;
     if (transaction === null) throw new Error('no transaction is under way');
     this.transaction = null;
-    await this.#server.request(this.host, () => this.#server.commit(transaction), true);
+    await this.#server.request(this.host, () => this.#server.commit(transaction), { isCommit: true });
   }
 
   async abortTransaction(): Promise<void> {
@@ -303,6 +307,7 @@ interface Options {
   sort?: Record<string, 1 | -1>;
   limit?: number;
   upsert?: boolean;
+  maxTimeMS?: number;
 }
 
 /** What an operation changes, and what is answered. */
@@ -459,9 +464,9 @@ class Collection {
     }) as Promise<Written>;
   }
 
-  #request<T>({ session }: Options, work: (transaction: Transaction | null) => T): Promise<T> {
+  #request<T>({ session, maxTimeMS }: Options, work: (transaction: Transaction | null) => T): Promise<T> {
     const transaction = session?.transaction ?? null;
-    return this.#server.request(this.#host, () => work(transaction));
+    return this.#server.request(this.#host, () => work(transaction), { maxTimeMS });
   }
 }
 
