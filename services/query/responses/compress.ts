@@ -145,6 +145,8 @@ function etagOf(sha256: string): string {
 
 /** The encoding that a client prefers; the last one if it names none of these. */
 function encodingFor<E extends Encoding>(accepted: string | string[] | undefined, encodings: E[]): E | 'identity' {
-  const preferred = typeof accepted === 'string' ? negotiate(accepted.toLowerCase(), encodings) : null;
-  return preferred ?? encodings.at(-1) ?? 'identity';
+  const header = typeof accepted === 'string' ? accepted.toLowerCase() : '';
+  // `*` is an encoding that the header does not name (RFC 9110 section 12.5.3); `negotiate` takes the first, even if it is refused.
+  const unnamed = encodings.find((encoding) => !header.includes(encoding)) ?? 'none';
+  return negotiate(header.replace('*', unnamed), encodings) ?? encodings.at(-1) ?? 'identity';
 }
