@@ -221,7 +221,7 @@ function readType(type: string): { entity: string; action: 'changed' | 'deleted'
 function readSequence(value: unknown): number {
   // Libraries that know its type send a JSON integer.
   const digits = Number.isInteger(value) ? String(value) : value;
-  if (typeof digits === 'string' && /^[0-9]{1,40}$/.test(digits)) {
+  if (typeof digits === 'string' && /^[0-9]+$/.test(digits)) {
     const sequence = Number(digits);
     if (Number.isSafeInteger(sequence)) return sequence;
   }

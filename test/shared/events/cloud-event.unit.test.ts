@@ -89,6 +89,7 @@ describe('readChange', () => {
   it('takes every sequence up to 2^53-1 and none above', () => {
     expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(Number.MAX_SAFE_INTEGER);
     expect(readChange(structured({ sequence: '0' })).sequence).toBe(0);
+    expect(readChange(structured({ sequence: '17'.padStart(64, '0') })).sequence).toBe(17);
     for (const sequence of ['9007199254740992', '-1', '1.0', '1e3', '', ' 1', '0x1', ['17'], true, null, undefined]) {
       expect(reasonOf(structured({ sequence }))).toEqual(['invalid_attribute', expect.stringContaining('sequence')]);
     }
