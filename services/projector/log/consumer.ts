@@ -3,10 +3,10 @@
  * (`loop.ts`, `checkpoint.ts`).
  */
 import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
-import { askKafka, finalError, type Kafka, rebalanceMs, watchClock } from '#shared/kafka/client.ts';
+import { askKafka, type Consumer, finalError, type Kafka, rebalanceMs, watchClock } from '#shared/kafka/client.ts';
 import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
 import { assigners } from '#shared/kafka/sticky-assigner.ts';
-import { RepeatedLines } from '#shared/logging.ts';
+import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -40,75 +40,27 @@ const LIVE_MS = 120_000;
 
 /** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
-  const { metrics, config } = parts;
-  const { topic, groupId, generation, logger } = target;
-  const { sessionTimeoutMs } = config.kafka;
-  const kafka = parts.kafkas.of(topic);
-  const fetchBytes = await fetchBytesOf(kafka, topic);
+  const { topic, generation, logger } = target;
+  const { sessionTimeoutMs } = parts.config.kafka;
   let isStopped = false;
-  const consumer = kafka.consumer({
-    groupId,
-    partitionAssigners: assigners(() => assignment.positions()),
-    sessionTimeout: sessionTimeoutMs,
-    // Four fit into the session timeout.
-    heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
-    rebalanceTimeout: rebalanceMs(config.kafka),
-    allowAutoTopicCreation: false,
-    metadataMaxAge: METADATA_MAX_AGE_MS,
-    maxWaitTimeInMs: FETCH_WAIT_MS.busy,
-    minBytes: 1,
-    maxBytesPerPartition: Math.min(config.projector.sliceBytes, fetchBytes),
-    maxBytes: FETCH_BYTES_IN_ALL,
-    readUncommitted: false,
-    retry: {
-      initialRetryTime: 100,
-      maxRetryTime: 2_000,
-      retries: 8,
-      restartOnFailure: () => Promise.resolve(!isStopped),
-    },
-  });
-
+  const positions = () => assignment.positions();
+  const consumer = await createConsumer(parts, target, positions, () => isStopped);
   const letters = startLetters(parts, target);
-  let committing: NodeJS.Timeout | undefined;
-  /** Why the group no longer knows us since we last joined. */
-  let membership: { lost: Error | null } = { lost: null };
-  /** For tools that show lag. The projector itself reads only checkpoints. */
-  const commitOffsets = () => {
-    committing = undefined;
-    const applied = [...assignment.positions()].filter(([, position]) => position >= 0);
-    const offsets = applied.map(([partition, offset]) => ({ topic, partition, offset: String(offset) }));
-    const joined = membership;
-    if (offsets.length === 0) return;
-    consumer.commitOffsets(offsets).catch((error: unknown) => {
-      logger.debug({ error: describeError(error) }, 'offsets not committed');
-      if (isUnknownMember(error)) joined.lost = error;
-    });
-  };
-  const moved = () => void (committing ??= setTimeout(commitOffsets, COMMIT_MS).unref());
-  const assignment = new Assignment(loopFactory(parts, target, letters.limits, consumer, moved), systemClock);
-
-  /** Removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
-  let shown = new Set<number>();
-  const showOnly = (partitions: readonly number[]) => {
-    const now = new Set(partitions);
-    for (const partition of shown.difference(now)) {
-      for (const gauge of [metrics.lag, metrics.progress]) gauge.remove({ topic, partition, generation });
-    }
-    shown = now;
-  };
-
+  const offsets = offsetCommits(consumer, topic, positions, logger);
+  const loops = loopFactory(parts, target, letters.limits, consumer, offsets.schedule);
+  const assignment = new Assignment(loops, systemClock);
+  const showOnly = partitionGauges(parts.metrics, { topic, generation });
   // kafkajs sends heartbeats between fetches: a fetch must not delay them for long.
   const idleWaitMs = Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
   const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleWaitMs : 0));
-  const connection = watchConnection(metrics, { topic, generation });
-  const repeated = new RepeatedLines();
+  const connection = watchConnection(parts.metrics, { topic, generation });
   let lastActivity = performance.now();
   const active = () => void (lastActivity = performance.now());
   const answered = () => {
     active();
     connection.answered();
   };
-  const { FETCH_START, FETCH, GROUP_JOIN, CRASH, STOP } = consumer.events;
+  const { FETCH_START, FETCH, GROUP_JOIN, STOP } = consumer.events;
   consumer.on(FETCH_START, active);
   consumer.on(FETCH, answered);
   // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
@@ -116,11 +68,11 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     // It was stopped while joining: only an error ends that.
     if (isStopped) throw finalError('the consumer is stopped');
     answered();
-    membership = { lost: null };
+    offsets.joined();
     const partitions = payload.memberAssignment[topic] ?? [];
     const kept = assignment.assign(partitions);
     showOnly(partitions);
-    metrics.assignments.inc({ topic, generation });
+    parts.metrics.assignments.inc({ topic, generation });
     logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
   });
   consumer.on(STOP, () => assignment.assign([]));
@@ -132,37 +84,22 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
       eachBatch: async ({ batch, isStale }) => {
         active();
         // kafkajs notices only by a heartbeat that we are no longer a member, and one on a dead connection blocks all others.
-        if (membership.lost !== null) throw membership.lost;
+        offsets.checkMembership();
         if (!isStale()) await assignment.take(batch.partition, batch);
       },
     });
-
-  let restarting: NodeJS.Timeout | undefined;
-  const { promise: failed, reject } = Promise.withResolvers<never>();
-  failed.catch(() => undefined);
-  const endWatching = watchClock(sessionTimeoutMs / 2, (byMs) =>
-    reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
-  );
-  consumer.on(CRASH, ({ payload: { error, restart } }) => {
-    if (isStopped) return;
+  const crashed = () => {
     active();
     connection.failed();
-    const description = describeError(error);
-    if (!restart && !isUnavailable(error)) return reject(error);
-    if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
-    // kafkajs gives up when no broker names the group's coordinator.
-    if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
-  });
-
+  };
+  const crashes = watchCrashes(consumer, target, sessionTimeoutMs, { crashed, run });
   const stop = async () => {
     isStopped = true;
-    clearTimeout(restarting);
-    endWatching();
+    crashes.stop();
     endWaiting();
     try {
       await assignment.stop();
-      clearTimeout(committing);
-      if (committing !== undefined) commitOffsets();
+      offsets.flush();
       await consumer.disconnect();
     } finally {
       assignment.assign([]);
@@ -180,11 +117,124 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     throw error;
   }
   return {
-    failed,
+    failed: crashes.failed,
     isLive: () => performance.now() - lastActivity < LIVE_MS,
     partitions: () => assignment.partitions(),
     runBetweenSlices: (partition, work) => assignment.runBetweenSlices(partition, work),
     stop,
+  };
+}
+
+async function createConsumer(
+  { kafkas, config }: Parts,
+  { topic, groupId }: Target,
+  positions: Assignment['positions'],
+  isStopped: () => boolean,
+): Promise<Consumer> {
+  const kafka = kafkas.of(topic);
+  const { sessionTimeoutMs } = config.kafka;
+  return kafka.consumer({
+    groupId,
+    partitionAssigners: assigners(positions),
+    sessionTimeout: sessionTimeoutMs,
+    // Four fit into the session timeout.
+    heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
+    rebalanceTimeout: rebalanceMs(config.kafka),
+    allowAutoTopicCreation: false,
+    metadataMaxAge: METADATA_MAX_AGE_MS,
+    maxWaitTimeInMs: FETCH_WAIT_MS.busy,
+    minBytes: 1,
+    maxBytesPerPartition: Math.min(config.projector.sliceBytes, await fetchBytesOf(kafka, topic)),
+    maxBytes: FETCH_BYTES_IN_ALL,
+    readUncommitted: false,
+    retry: {
+      initialRetryTime: 100,
+      maxRetryTime: 2_000,
+      retries: 8,
+      restartOnFailure: () => Promise.resolve(!isStopped()),
+    },
+  });
+}
+
+/**
+ * Commits offsets for tools that show lag: the projector itself reads only checkpoints. A refused commit is the first to show that the
+ * group no longer knows this member.
+ */
+function offsetCommits(consumer: Consumer, topic: string, positions: Assignment['positions'], logger: Logger) {
+  let scheduled: NodeJS.Timeout | undefined;
+  /** Why the group no longer knows us since we last joined. */
+  let membership: { lost: Error | null } = { lost: null };
+  const commit = () => {
+    scheduled = undefined;
+    const applied = [...positions()].filter(([, position]) => position >= 0);
+    const offsets = applied.map(([partition, offset]) => ({ topic, partition, offset: String(offset) }));
+    const joined = membership;
+    if (offsets.length === 0) return;
+    consumer.commitOffsets(offsets).catch((error: unknown) => {
+      logger.debug({ error: describeError(error) }, 'offsets not committed');
+      if (isUnknownMember(error)) joined.lost = error;
+    });
+  };
+  return {
+    schedule: () => void (scheduled ??= setTimeout(commit, COMMIT_MS).unref()),
+    /** Commits now what is scheduled. */
+    flush() {
+      if (scheduled === undefined) return;
+      clearTimeout(scheduled);
+      commit();
+    },
+    joined() {
+      membership = { lost: null };
+    },
+    checkMembership() {
+      if (membership.lost !== null) throw membership.lost;
+    },
+  };
+}
+
+/** Makes what removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
+function partitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
+  let shown = new Set<number>();
+  return (partitions: readonly number[]) => {
+    const now = new Set(partitions);
+    for (const partition of shown.difference(now)) {
+      for (const gauge of [metrics.lag, metrics.progress]) gauge.remove({ ...labels, partition });
+    }
+    shown = now;
+  };
+}
+
+/** Runs a consumer again that kafkajs gave up. `failed` rejects after an error that no restart helps against. */
+function watchCrashes(
+  consumer: Consumer,
+  { topic, logger }: Pick<Target, 'topic' | 'logger'>,
+  sessionTimeoutMs: number,
+  { crashed, run }: { crashed: () => void; run: () => Promise<void> },
+) {
+  let isStopped = false;
+  let restarting: NodeJS.Timeout | undefined;
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  failed.catch(() => undefined);
+  const endWatching = watchClock(sessionTimeoutMs / 2, (byMs) =>
+    reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
+  );
+  const repeated = new RepeatedLines();
+  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
+    if (isStopped) return;
+    crashed();
+    const description = describeError(error);
+    if (!restart && !isUnavailable(error)) return reject(error);
+    if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
+    // kafkajs gives up when no broker names the group's coordinator.
+    if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
+  });
+  return {
+    failed,
+    stop() {
+      isStopped = true;
+      clearTimeout(restarting);
+      endWatching();
+    },
   };
 }
 
