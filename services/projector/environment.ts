@@ -27,10 +27,10 @@ const FIRST_POLL_MS = 2_000;
 /** The pause after a configuration error, which grows with each. */
 const REST_MS = { first: 1_000, max: 60_000 };
 /** Some errors show only once a consumer runs. After this time without one, the environment counts as repaired. */
-const MENDED_MS = 10_000;
+const REPAIRED_MS = 10_000;
 
 /** What a release does while the live generation is another release's, by the state of its own generation. */
-const DOES_BESIDE = {
+const ACTIONS_BY_STATE = {
   building: 'fills a new generation beside it, which "store-data rebuild" makes live',
   kept: 'projects its own, from which its query services answer',
 };
@@ -123,7 +123,7 @@ export class Supervisor {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
       await this.#follow(rests);
-      if (!rests) this.#noteMended();
+      if (!rests) this.#noteRepaired();
     } catch (error) {
       if (isUnavailable(error)) this.#logOnce(describeError(error));
       else if (throwsMistakes) throw error;
@@ -202,8 +202,8 @@ export class Supervisor {
     this.#logger.fatal(facts, 'environment stopped: configuration error, which is tried again');
   }
 
-  #noteMended(): void {
-    if (this.#rest === null || performance.now() < this.#rest.until + MENDED_MS) return;
+  #noteRepaired(): void {
+    if (this.#rest === null || performance.now() < this.#rest.until + REPAIRED_MS) return;
     this.#rest = null;
     this.#options.metrics.environmentStopped.remove({ environment: this.#environment });
     this.#logger.info({}, 'environment continues');
@@ -221,7 +221,7 @@ export class Supervisor {
         const own = known.findLast(({ marker }) => marker?.projection_version === projectionVersion)?.state;
         const does =
           own === 'building' || own === 'kept'
-            ? DOES_BESIDE[own]
+            ? ACTIONS_BY_STATE[own]
             : `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`;
         words =
           `the live generation of ${environment} has projection version ${version} and belongs to another release; ` +

@@ -25,7 +25,7 @@ interface Waiter<T> {
 }
 
 /** Makes the read of one from that of many. `readMany` must have a deadline; the requests that wait for it may have others. */
-export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids: mostIds }: BatchLimits): ReadOne<T> {
+export function batched<T>(readMany: ReadMany<T>, { underWay: maxUnderWay, ids: maxIds }: BatchLimits): ReadOne<T> {
   const waiting = new Map<string, Waiter<T>[]>();
   let underWay = 0;
   let scheduled = false;
@@ -47,10 +47,10 @@ export function batched<T>(readMany: ReadMany<T>, { underWay: mostUnderWay, ids:
   };
   const flush = (): void => {
     scheduled = false;
-    if (underWay >= mostUnderWay) return;
+    if (underWay >= maxUnderWay) return;
     const batch = new Map<string, readonly Waiter<T>[]>();
     for (const [id, waiters] of waiting) {
-      if (batch.size === mostIds) break;
+      if (batch.size === maxIds) break;
       waiting.delete(id);
       const present = stillWaiting(waiters);
       if (present.length > 0) batch.set(id, present);

@@ -370,7 +370,7 @@ export class PartitionLoop {
     logger.fatal(
       { offset: from, reason, error: detail },
       `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
-        `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" goes on behind it`,
+        `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" continues behind it`,
     );
     for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS;) {
       await this.#sleep(DECISION_POLL_MS);

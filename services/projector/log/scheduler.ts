@@ -12,7 +12,7 @@ const BUSY_MS = 1_000;
 const MAX_WAIT_MS = 2_000;
 const STEP_MS = 20;
 /** The most events of a slice while others wait for the processor: a large slice would cost them 0.2 s. */
-const BESIDE_OTHERS_EVENTS = 100;
+const SHORT_SLICE_EVENTS = 100;
 /** How long after its last slice a partition without a backlog counts as one that gets new events. */
 const FRESH_MS = 1_000;
 /** The percentage of time that filling takes, unless the command set another. */
@@ -49,29 +49,29 @@ export class Scheduler {
   readonly #partitions = new Set<Partition>();
   /** More waiting messages than this are a backlog. */
   readonly #backlog: number;
-  readonly #sideBySide: number;
+  readonly #maxParallel: number;
   readonly #clock: Clock;
   #lastAnswering = -Infinity;
   #lastFresh = -Infinity;
   readonly #filling = new Semaphore(1);
   #restUntil = 0;
 
-  constructor(backlog: number, sideBySide: number, clock = systemClock) {
+  constructor(backlog: number, maxParallel: number, clock = systemClock) {
     this.#backlog = backlog;
-    this.#sideBySide = sideBySide;
+    this.#maxParallel = maxParallel;
     this.#clock = clock;
   }
 
   /** @returns a function that makes the permits of one more partition of a generation. */
   permits(generation: Scheduled): () => Permits {
-    const sideBySide = new Semaphore(this.#sideBySide);
+    const parallel = new Semaphore(this.#maxParallel);
     return () => {
       const partition: Partition = { generation, lag: 0, wasBehind: false };
       const next = (stopped: AbortSignal) =>
         generation.state === 'building' ? this.#nextFilling(stopped, generation) : this.#nextAnswering(partition);
       return {
         next: async (stopped) => {
-          const leave = await sideBySide.acquire();
+          const leave = await parallel.acquire();
           const { events, end } = await next(stopped);
           return { events, end: () => (end(), leave()) };
         },
@@ -92,7 +92,7 @@ export class Scheduler {
     const isFresh = !isBehind && !partition.wasBehind;
     partition.wasBehind = isBehind;
     return {
-      events: isBehind && now - this.#lastFresh < FRESH_MS ? BESIDE_OTHERS_EVENTS : Infinity,
+      events: isBehind && now - this.#lastFresh < FRESH_MS ? SHORT_SLICE_EVENTS : Infinity,
       end: () => {
         this.#lastAnswering = this.#clock.now();
         if (isFresh) this.#lastFresh = this.#lastAnswering;
@@ -109,16 +109,16 @@ export class Scheduler {
   async backgroundPermit(stopped: AbortSignal, filled: Scheduled | null = null): Promise<Permit> {
     const leave = await this.#filling.acquire();
     const backlog = () => this.#lagOf(({ state }) => state !== 'building');
-    const goesAhead = this.#clock.now() + MAX_WAIT_MS;
+    const latest = this.#clock.now() + MAX_WAIT_MS;
     while (!stopped.aborted) {
       const now = this.#clock.now();
       const rests = filled !== null && now < this.#restUntil && this.#isBusy(now);
-      if (!rests && (now > goesAhead || backlog() <= this.#backlog)) break;
+      if (!rests && (now > latest || backlog() <= this.#backlog)) break;
       await this.#clock.sleep(STEP_MS, stopped);
     }
     const began = this.#clock.now();
     return {
-      events: this.#isBusy(began) ? BESIDE_OTHERS_EVENTS : Infinity,
+      events: this.#isBusy(began) ? SHORT_SLICE_EVENTS : Infinity,
       end: () => {
         const now = this.#clock.now();
         const share = filled?.share ?? DEFAULT_SHARE;
@@ -132,8 +132,8 @@ export class Scheduler {
     return now - this.#lastAnswering < BUSY_MS;
   }
 
-  #lagOf(isMeant: (generation: Scheduled) => boolean): number {
-    const meant = this.#partitions.values().filter(({ generation }) => isMeant(generation));
-    return meant.reduce((sum, { lag }) => sum + lag, 0);
+  #lagOf(isCounted: (generation: Scheduled) => boolean): number {
+    const counted = this.#partitions.values().filter(({ generation }) => isCounted(generation));
+    return counted.reduce((sum, { lag }) => sum + lag, 0);
   }
 }

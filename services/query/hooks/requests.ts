@@ -18,17 +18,17 @@ export function refuseOthers(app: FastifyInstance): void {
   const repeated = new RepeatedLines();
   app.setErrorHandler((error, request, reply) => {
     const refusal = classify(error);
-    const told = {
+    const facts = {
       request_id: request.id,
       trace_id: request.span?.traceId,
       route: request.routeOptions.url,
       // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
     };
-    if (refusal.status === 500) logger.error({ ...told, stack: framesOf(error) }, 'a request failed');
+    if (refusal.status === 500) logger.error({ ...facts, stack: framesOf(error) }, 'a request failed');
     else if (refusal.status === 503) {
-      const leftOut = repeated.say(told.error);
-      if (leftOut !== null) logger.warn({ ...told, left_out: leftOut || undefined }, 'unavailable');
+      const leftOut = repeated.say(facts.error);
+      if (leftOut !== null) logger.warn({ ...facts, left_out: leftOut || undefined }, 'unavailable');
     }
     return sendRefusal(request, reply, refusal);
   });

@@ -134,13 +134,13 @@ function tagOf(stamp: Stamp | null): string {
 type TakeSlot = (key: string, signal: AbortSignal) => Promise<() => void>;
 
 /** A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets others overtake. */
-function semaphore(most: number, mostOfOne: number): TakeSlot {
+function semaphore(max: number, maxOfOne: number): TakeSlot {
   const taken: string[] = [];
   const waiting = new Set<{ key: string; begin: () => void }>();
   const beginNext = () => {
     for (const waiter of waiting) {
       const ofKey = taken.filter((key) => key === waiter.key).length;
-      if (taken.length >= most || ofKey >= mostOfOne) continue;
+      if (taken.length >= max || ofKey >= maxOfOne) continue;
       waiting.delete(waiter);
       taken.push(waiter.key);
       waiter.begin();
