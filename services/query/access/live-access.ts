@@ -63,15 +63,11 @@ export function authenticate(
 /** Makes the step that authorizes the caller of a held request again. It throws `Refused` if the caller may no longer pass. */
 export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
   const shared = shareAuthorizing(sources);
-  return async (request: FastifyRequest, reply: FastifyReply, required: readonly Scope[]) => {
+  return async (request: FastifyRequest, required: readonly Scope[]) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
     const scopes = claims === null ? 'token_invalid' : await shared(claims, bounded);
-    if (typeof scopes === 'string') {
-      // As for every refused token.
-      reply.removeHeader('ratelimit-policy').removeHeader('ratelimit');
-      throw refusedToken(scopes, clientId);
-    }
+    if (typeof scopes === 'string') throw refusedToken(scopes, clientId);
     refuseMissing(required, scopes);
   };
 }

@@ -174,7 +174,7 @@ async function holdAnswer(
     return (page ?? (await read(services, feed))).body;
   } finally {
     // Always, and last, since any of the steps above may take long (rule R10.7).
-    await services.reauthorize(request, reply, scopesOf(feed.feed.kinds));
+    await services.reauthorize(request, scopesOf(feed.feed.kinds));
   }
 }
 
