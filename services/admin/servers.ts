@@ -15,9 +15,10 @@ import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { Databases, findGenerations, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { topicsOf } from '#shared/events/topics.ts';
 import { createRedis } from '#shared/redis.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
-import { chooseEnvironment } from './options.ts';
+import { chooseEnvironment, chooseEnvironments } from './options.ts';
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
@@ -40,8 +41,13 @@ export class Servers {
   }
 
   /** The given environment, or the only one. */
-  environmentOf({ environment }: { environment?: string | undefined }): string {
-    return chooseEnvironment(this.config, environment);
+  environmentOf({ environment }: EnvironmentFlag): Environment {
+    return new Environment(this, chooseEnvironment(this.config, environment));
+  }
+
+  /** The given environment, or all. */
+  environmentsOf({ environment }: EnvironmentFlag): Environment[] {
+    return chooseEnvironments(this.config, environment).map((name) => new Environment(this, name));
   }
 
   /** The databases, after MongoDB and that of an environment were reached. */
@@ -59,14 +65,6 @@ export class Servers {
 
   async access(): Promise<ControlCollections> {
     return controlCollections(await this.control());
-  }
-
-  async generations(environment: string) {
-    return findGenerations(await this.databases(environment), environment);
-  }
-
-  async liveGeneration(environment: string) {
-    return findLiveGeneration(await this.databases(environment), environment);
   }
 
   kafkaOf(topic: string) {
@@ -141,6 +139,43 @@ export class Servers {
       throw new StoreDataError('not_authorized', `${refusal}, at ${address}`, { cause: error });
     }
   };
+}
+
+interface EnvironmentFlag {
+  environment?: string | undefined;
+}
+
+/** An environment that a command works on. */
+export class Environment {
+  readonly servers: Servers;
+  readonly name: string;
+  /** Its topic of changes. */
+  readonly topic: string;
+  readonly accessTopic: string;
+  readonly topics: readonly string[];
+
+  constructor(servers: Servers, name: string) {
+    this.servers = servers;
+    this.name = name;
+    [this.topic, this.accessTopic] = this.topics = topicsOf(name);
+  }
+
+  async generations() {
+    return findGenerations(await this.servers.databases(this.name), this.name);
+  }
+
+  async liveGeneration() {
+    return findLiveGeneration(await this.servers.databases(this.name), this.name);
+  }
+
+  /** Of its topic of changes. */
+  async logBounds(): Promise<LogBounds> {
+    return this.servers.logBounds(this.topic);
+  }
+
+  async kafkaAdmin(): Promise<Admin> {
+    return this.servers.kafkaOf(this.topic).admin();
+  }
 }
 
 /** Makes something when it is first asked for. */

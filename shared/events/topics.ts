@@ -9,6 +9,10 @@ export function accessTopic(environment: string): string {
   return `store-access.${environment}`;
 }
 
+export function topicsOf(environment: string): [changes: string, access: string] {
+  return [changesTopic(environment), accessTopic(environment)];
+}
+
 export interface EventToEncode {
   entity: string;
   action?: 'changed' | 'deleted';

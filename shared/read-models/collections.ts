@@ -243,13 +243,8 @@ interface OfStores {
 }
 
 /** The filter of some documents by their ids. It names their stores, by which they are found on a sharded cluster. */
-export function documentsWith(ids: readonly string[]): OfStores {
-  return ofStores(ids, 0);
-}
-
-export function tombstonesWith(ids: readonly string[]): OfStores {
-  return ofStores(ids, 1);
-}
+export const documentsWith = (ids: readonly string[]) => ofStores(ids, 0);
+export const tombstonesWith = (ids: readonly string[]) => ofStores(ids, 1);
 
 /** @param place which part of an id names the store. */
 function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
@@ -271,10 +266,13 @@ export async function findTombstones(
     .toArray();
 }
 
-export function idsOfStore(storeId: string): { $gte: string; $lt: string } {
-  // "0" follows "/": nothing of another store lies between.
-  return { $gte: `${storeId}/`, $lt: `${storeId}0` };
+/** The ids that begin with some parts, such as `<tree>/<store id>`, and a slash. */
+export function idsBelow(parts: string): { $gte: string; $lt: string } {
+  // "0" follows "/": nothing else lies between.
+  return { $gte: `${parts}/`, $lt: `${parts}0` };
 }
+
+export const idsOfStore = (storeId: string) => idsBelow(storeId);
 
 export function recordsOf(
   entity: EntityName,

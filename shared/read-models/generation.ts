@@ -54,6 +54,12 @@ export function controlDatabase(client: MongoClient, prefix: string): Db {
 /** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
 export const PROJECTION_VERSION = 6;
 
+/** Says that another release made a generation; `null` if this one did. */
+export function otherRelease({ environment, number, projection_version: version }: GenerationMarker): string | null {
+  if (version === PROJECTION_VERSION) return null;
+  return `generation ${number} of ${environment} has projection version ${version}, this release has ${PROJECTION_VERSION}`;
+}
+
 export interface GenerationMarker {
   _id: 'marker';
   /** Unique for ever, so that an ETag of a recreated database never matches. */

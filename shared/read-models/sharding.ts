@@ -10,6 +10,7 @@ import {
   COLLECTIONS,
   DEAD_LETTERS,
   ERASURES,
+  idsBelow,
   RANK_NODES,
   REWRITINGS,
   STAMPS,
@@ -100,7 +101,7 @@ export function rangesOfPartition(name: keyof typeof SHARDING, topic: string, pa
   return name === CHECKPOINTS ? [{ min: { _id: id }, max: { _id: `${id}/` } }] : [beginningWith(id)];
 }
 
-/** All `_id`s that begin with an id and a slash, which "0" follows. */
-function beginningWith(id: string): ShardRange {
-  return { min: { _id: `${id}/` }, max: { _id: `${id}0` } };
+function beginningWith(parts: string): ShardRange {
+  const { $gte, $lt } = idsBelow(parts);
+  return { min: { _id: $gte }, max: { _id: $lt } };
 }

@@ -168,7 +168,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   });
 
   it('refuses in a sentence what the former release could only answer wrongly', async () => {
-    const words = `has projection version ${PROJECTION_VERSION + 1}, this release verifies ${PROJECTION_VERSION}`;
+    const words = `has projection version ${PROJECTION_VERSION + 1}, this release has ${PROJECTION_VERSION}`;
     await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(words);
   });
 });

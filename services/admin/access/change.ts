@@ -23,17 +23,13 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { COLLECTIONS, documentId, type StoreDocument } from '#shared/read-models/collections.ts';
 import { audited, messageOf } from '../audit.ts';
 import { remark } from '../output.ts';
-import type { Servers } from '../servers.ts';
+import type { Environment, Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { publishMarked } from './log.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-export interface Change<S> {
-  compose: (before: S | null) => S;
-  /** How long a change that gives rights waits until the log is applied. */
-  waitMs?: number;
-}
+type Compose<S> = (before: S | null) => S;
 
 export interface Changed<S> {
   state: S;
@@ -59,6 +55,7 @@ const POLL_MS = 40;
 /**
  * Changes a key or a store, and records it in the audit.
  * @param about what the command knows of the subject; the record has the rest.
+ * @param waitMs how long a change that gives rights waits until the log is applied.
  * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` with the name
  * of the server that is missing, as `IncompleteChange` where the change is in effect nevertheless.
  */
@@ -66,7 +63,8 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   servers: Servers,
   { action, details = {}, ...given }: About,
   subject: Subject<S, R>,
-  change: Change<S>,
+  compose: Compose<S>,
+  waitMs = 0,
 ): Promise<Changed<S>> {
   servers.demandAll();
   const record = await subject.read();
@@ -75,7 +73,7 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   return audited(servers, { action, details, ...about }, async () => {
     // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
-    const { written, sequence, ...result } = await writeChange(servers, topic, subject, change);
+    const { written, sequence, ...result } = await writeChange(servers, topic, subject, compose, waitMs);
     if (written !== null) await complete(servers, subject.name, written, result.state);
     const shown = subject.audited(result.state);
     return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
@@ -86,7 +84,8 @@ async function writeChange<S extends object, R extends AccessRecord>(
   servers: Servers,
   topic: string,
   { name, read, stateOf, givesRights, atTheLast, write }: Subject<S, R>,
-  { compose, waitMs = 0 }: Change<S>,
+  compose: Compose<S>,
+  waitMs: number,
 ): Promise<Changed<S> & { written: R | null; sequence: number }> {
   const control = await servers.control();
   let isLogApplied = false;
@@ -158,13 +157,13 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
 }
 
 /** Says that no record of a store has arrived in an environment. It never fails: a store without a record can be blocked. */
-export async function remarkUnknownStore(servers: Servers, environment: string, storeId: string): Promise<void> {
+export async function remarkUnknownStore(environment: Environment, storeId: string): Promise<void> {
   try {
-    const generation = await servers.liveGeneration(environment);
+    const generation = await environment.liveGeneration();
     const stores = generation?.db.collection<StoreDocument>(COLLECTIONS.store);
     const own = { _id: documentId(storeId, storeId), store_id: storeId };
     const found = await stores?.findOne(own, { projection: { _id: 1 } });
-    if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment} yet`);
+    if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment.name} yet`);
   } catch (error) {
     remark(`note: cannot look for a record of store ${storeId}: ${describeError(error)}`);
   }

@@ -4,8 +4,8 @@
  */
 import type { AuditAction } from '#shared/access/audit.ts';
 import { audited } from '../audit.ts';
-import { openServers, type Servers } from '../servers.ts';
-import { chooseEnvironments, command, environmentOption } from '../options.ts';
+import { type Environment, openServers, type Servers } from '../servers.ts';
+import { command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output.ts';
 import {
   type AccessRecord,
@@ -29,8 +29,7 @@ export const republishCommand = () =>
   command('republish', 'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
     .addOption(environmentOption('only of that environment'))
     .action(async (flags) => {
-      const topicsOf = (name: string) => [changesTopic(name), accessTopic(name)];
-      const done = await inEach('access.republish', flags.environment, topicsOf, republishAccess);
+      const done = await inEach('access.republish', flags, ({ topics }) => topics, republishAccess);
       printRows(done, null, ['environment', 'keys', 'stores', 'quotas', 'erasures']);
     });
 
@@ -38,8 +37,7 @@ export const replayCommand = () =>
   command('replay', 'Have the log of access applied from its beginning')
     .addOption(environmentOption('only of that environment'))
     .action(async (flags) => {
-      const topicsOf = (name: string) => [accessTopic(name)];
-      const done = await inEach('access.replay', flags.environment, topicsOf, replayAccess);
+      const done = await inEach('access.replay', flags, ({ accessTopic }) => [accessTopic], replayAccess);
       printRows(done, null, ['environment', 'partitions']);
       remark('note: projectors begin within twenty seconds; "store-data lag" shows their progress');
     });
@@ -47,19 +45,20 @@ export const replayCommand = () =>
 /** Runs the work in each chosen environment, after the check of which erasures belong to another log than the topics hold. */
 async function inEach<C extends Record<string, number>>(
   action: AuditAction,
-  given: string | undefined,
-  topicsOf: (environment: string) => string[],
-  work: (servers: Servers, environment: string) => Promise<C>,
+  flags: { environment?: string | undefined },
+  topicsOf: (environment: Environment) => readonly string[],
+  work: (environment: Environment) => Promise<C>,
 ): Promise<({ environment: string } & C)[]> {
   await using servers = await openServers();
   const done = [];
-  for (const environment of chooseEnvironments(servers.config, given)) {
-    await remarkOtherErasures(servers, environment, topicsOf(environment));
-    const counts = await audited(servers, { action, environment, details: {} }, async () => {
-      const result = await work(servers, environment);
+  for (const environment of servers.environmentsOf(flags)) {
+    const { name } = environment;
+    await remarkOtherErasures(environment, topicsOf(environment));
+    const counts = await audited(servers, { action, environment: name, details: {} }, async () => {
+      const result = await work(environment);
       return { result, details: result };
     });
-    done.push({ environment, ...counts });
+    done.push({ environment: name, ...counts });
   }
   return done;
 }
@@ -68,12 +67,13 @@ async function inEach<C extends Record<string, number>>(
 const EVENTS_BATCH = 50;
 
 /** @returns how many events were published. */
-export async function republishAccess(servers: Servers, environment: string) {
-  await numberFormerChanges(servers, environment);
+async function republishAccess(environment: Environment) {
+  const { servers, name } = environment;
+  await numberFormerChanges(environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
-  const events = allEvents(await servers.access(), environment);
+  const events = allEvents(await servers.access(), name);
   for await (const batch of inBatches(events, EVENTS_BATCH)) {
-    await publishAccessEvents(servers, environment, batch);
+    await publishAccessEvents(servers, name, batch);
     for (const { entity } of batch) published[COUNTED_AS[entity]] += 1;
   }
   return published;
@@ -95,13 +95,10 @@ async function* allEvents(collections: ControlCollections, environment: string):
   for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield* eventsOf(key);
 }
 
-export async function publishErasure(
-  servers: Servers,
-  store: Pick<StoreAccess, 'environment' | 'store_id'>,
-): Promise<void> {
+export async function publishErasure({ servers, name: environment }: Environment, store_id: string): Promise<void> {
   const { stores } = await servers.access();
-  const found = await stores.findOne({ ...store });
-  if (found !== null) await publishAccessEvents(servers, store.environment, erasureEvents(found));
+  const found = await stores.findOne({ environment, store_id });
+  if (found !== null) await publishAccessEvents(servers, environment, erasureEvents(found));
 }
 
 /** @returns none where the store was not erased, or its erasure has not ended. */
@@ -117,14 +114,13 @@ function erasureEvents({ environment, store_id, erased }: StoreAccess): AccessEv
 }
 
 /** Earlier releases stored quotas and erasures without a sequence, and erasures without a last message, which identifies the log. */
-async function numberFormerChanges(servers: Servers, environment: string): Promise<void> {
+async function numberFormerChanges({ servers, name: environment, topic }: Environment): Promise<void> {
   const { stores } = await servers.access();
   const unnumbered = { environment, quota: { $exists: true }, quota_sequence: { $exists: false } };
   await stores.updateMany(unnumbered, { $set: { quota_sequence: 1 } });
   const former = { environment, 'erased.ends': { $exists: true }, 'erased.sequence': { $exists: false } };
   const found = await stores.find(former).toArray();
   if (found.length === 0) return;
-  const topic = changesTopic(environment);
   const log = await servers.logReader(topic);
   for (const { _id, erased } of found) {
     if (erased === undefined) continue;
@@ -156,9 +152,8 @@ async function endsWithMessages(
 }
 
 /** Removes the checkpoints, so that projectors apply the log from its beginning. @returns how many there were. */
-export async function replayAccess(servers: Servers, environment: string) {
+async function replayAccess({ servers, accessTopic: topic }: Environment) {
   const control = await servers.control();
-  const topic = accessTopic(environment);
   // Fails before anything is removed where Kafka cannot be reached.
   await servers.logBounds(topic);
   const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
@@ -167,16 +162,12 @@ export async function replayAccess(servers: Servers, environment: string) {
 }
 
 /** Names the stores whose erasure belongs to another log than the present one, before that is applied from its beginning. */
-export async function remarkOtherErasures(
-  servers: Servers,
-  environment: string,
-  topics: readonly string[],
-): Promise<void> {
+export async function remarkOtherErasures({ servers, name }: Environment, topics: readonly string[]): Promise<void> {
   const collections = await servers.access();
   const others = new Set<string>();
   for (const topic of topics) {
     const openLog = () => servers.logReader(topic);
-    for (const store of await judgeErasures(collections, environment, topic, openLog)) others.add(store);
+    for (const store of await judgeErasures(collections, name, topic, openLog)) others.add(store);
   }
   for (const store of [...others].toSorted()) {
     remark(

@@ -1,22 +1,14 @@
 /** `rebuild`, `rollback` and `generations`: makes, lists, takes into use and drops sets of read models. */
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { countApplied } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers } from '../servers.ts';
 import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import { dropGeneration, flip, groupsOf, beginRebuild, building, catchUp } from '../generations/rebuild.ts';
-import {
-  chooseEnvironments,
-  command,
-  environmentOption,
-  generationNumber,
-  oneEnvironmentOption,
-  wholeNumber,
-} from '../options.ts';
+import { command, environmentOption, generationNumber, oneEnvironmentOption, wholeNumber } from '../options.ts';
 import {
   markFailed,
   printResult,
@@ -46,21 +38,22 @@ export const rebuildCommand = () =>
     .action(async (flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      await remarkOtherErasures(servers, environment, [changesTopic(environment)]);
+      const { name } = environment;
+      await remarkOtherErasures(environment, [environment.topic]);
       using line = new ProgressLine();
       const signal = stopSignal();
-      const { number, isResumed } = await beginRebuild(servers, environment, flags.share ?? null);
-      line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${environment}`);
-      await catchUp(servers, environment, number, line, signal);
-      const comparison = await compareWithLive(servers, environment, number, (stores, of) =>
+      const { number, isResumed } = await beginRebuild(environment, flags.share ?? null);
+      line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${name}`);
+      await catchUp(environment, number, line, signal);
+      const comparison = await compareWithLive(environment, number, (stores, of) =>
         line.show(`comparing: ${stores} of ${of} stores`),
       );
       const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
-      const flipped = isHeld ? null : await flip(servers, environment, number);
+      const flipped = isHeld ? null : await flip(environment, number);
       line.clear();
       printResult(
-        { environment, generation: number, flipped, comparison },
-        `${describeComparison(comparison)}\n${outcome(environment, number, flipped, flags.wait === true)}`,
+        { environment: name, generation: number, flipped, comparison },
+        `${describeComparison(comparison)}\n${outcome(name, number, flipped, flags.wait === true)}`,
       );
       if (flipped === null && flags.wait !== true) markFailed();
     });
@@ -83,8 +76,7 @@ export const listCommand = () =>
     .addOption(environmentOption('only that environment'))
     .action(async (flags) => {
       await using servers = await openServers();
-      const environments = chooseEnvironments(servers.config, flags.environment);
-      const generations = (await Promise.all(environments.map((name) => listGenerations(servers, name)))).flat();
+      const generations = (await Promise.all(servers.environmentsOf(flags).map(listGenerations))).flat();
       const age = ({ created_at: since }: (typeof generations)[number]) => since && formatAge(since);
       const version = ['VERSION', 'projection_version'] as const;
       const table = tableOf(generations, [
@@ -99,18 +91,17 @@ export const listCommand = () =>
       printResult({ generations }, table);
     });
 
-async function listGenerations(servers: Servers, environment: string) {
-  const known = await servers.generations(environment);
+async function listGenerations(environment: Environment) {
+  const known = await environment.generations();
   if (known.length === 0) return [];
-  const topic = changesTopic(environment);
-  const bounds = await servers.logBounds(topic);
+  const bounds = await environment.logBounds();
   const numbers = known.map(({ number }) => number);
-  const groups = await groupsOf(servers, environment, numbers);
+  const groups = await groupsOf(environment, numbers);
   return Promise.all(
     known.map(async ({ number, state, db, marker }) => {
-      const { applied, total } = countApplied(await readPositions(db, topic), bounds);
+      const { applied, total } = countApplied(await readPositions(db, environment.topic), bounds);
       return {
-        environment,
+        environment: environment.name,
         number,
         state,
         database: db.databaseName,
@@ -133,26 +124,26 @@ export const flipCommand = () =>
     .action(async (given, flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      const built = building(await servers.generations(environment))?.number;
+      const { name } = environment;
+      const built = building(await environment.generations())?.number;
       const number = given ?? built;
-      if (number === undefined) {
-        throw notFound(`no generation of ${environment} is being built: give its number`);
-      }
+      if (number === undefined) throw notFound(`no generation of ${name} is being built: give its number`);
       if (number === built && flags.accept !== 'all') {
-        const comparison = await compareWithLive(servers, environment, number);
+        const comparison = await compareWithLive(environment, number);
         if (unacceptable(comparison, flags.accept).length > 0) {
           throw commandInvalid(
-            `generation ${number} of ${environment} differs from the live one; --accept takes it into use:\n` +
+            `generation ${number} of ${name} differs from the live one; --accept takes it into use:\n` +
               describeComparison(comparison),
           );
         }
       }
-      printFlipped(environment, await flip(servers, environment, number));
+      await flipAndPrint(environment, number);
     });
 
-function printFlipped(environment: string, flipped: Flipped): void {
-  const text = `generation ${flipped.to} of ${environment} answers now instead of ${flipped.from}`;
-  printResult({ environment, ...flipped }, text);
+async function flipAndPrint(environment: Environment, number: number, patienceMs?: number | null): Promise<void> {
+  const { from, to } = await flip(environment, number, patienceMs);
+  const { name } = environment;
+  printResult({ environment: name, from, to }, `generation ${to} of ${name} answers now instead of ${from}`);
 }
 
 /** Short: a rollback is urgent. */
@@ -165,11 +156,10 @@ export const rollbackCommand = () =>
     .action(async (flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      const pointer = await pointersIn(await servers.control()).findOne({ _id: environment });
-      const previous = pointer?.previous;
-      if (previous === undefined) throw notFound(`${environment} has no generation to go back to`);
-      const patienceMs = flags.force ? null : ROLLBACK_MS;
-      printFlipped(environment, await flip(servers, environment, previous, patienceMs));
+      const { name: _id } = environment;
+      const { previous } = (await pointersIn(await servers.control()).findOne({ _id })) ?? {};
+      if (previous === undefined) throw notFound(`${_id} has no generation to go back to`);
+      await flipAndPrint(environment, previous, flags.force ? null : ROLLBACK_MS);
     });
 
 export const dropCommand = () =>
@@ -181,9 +171,8 @@ export const dropCommand = () =>
       checkCanAsk(flags, 'drop a generation for good');
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      const question = `Drop generation ${number} of ${environment} for good? No rollback to it is possible then.`;
-      await askFor(flags, question, 'nothing was dropped');
-      await dropGeneration(servers, environment, number);
-      const text = `generation ${number} of ${environment} is dropped`;
-      printResult({ environment, dropped: number }, text);
+      const what = `generation ${number} of ${environment.name}`;
+      await askFor(flags, `Drop ${what} for good? No rollback to it is possible then.`, 'nothing was dropped');
+      await dropGeneration(environment, number);
+      printResult({ environment: environment.name, dropped: number }, `${what} is dropped`);
     });

@@ -1,12 +1,11 @@
 /** `lag`: how far the projector is behind the logs, by its checkpoints and Kafka's offsets. */
 import type { Db } from 'mongodb';
 import { notFound } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { lagOf } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
-import { openServers, type Servers } from '../servers.ts';
-import { chooseEnvironments, command, environmentOption } from '../options.ts';
+import { type Environment, openServers } from '../servers.ts';
+import { command, environmentOption } from '../options.ts';
 import { formatAge, stopSignal, isJson, print, printResult, tableOf } from '../output.ts';
 
 const WATCH_MS = 1_000;
@@ -18,16 +17,16 @@ export const lagCommand = () =>
     .option('-w, --watch', 'measure every second until Ctrl-C')
     .action(async (flags) => {
       await using servers = await openServers();
-      const environments = chooseEnvironments(servers.config, flags.environment);
-      const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+      const environments = servers.environmentsOf(flags);
+      const topics = environments.flatMap((one) => one.topics);
       for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
         const existing = new Set(await (await kafka.admin()).listTopics());
         for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
       }
-      if (!flags.watch) return show(await measureLag(servers, environments));
+      if (!flags.watch) return show(await measureLag(environments));
       const stopped = stopSignal();
       do {
-        const lags = await measureLag(servers, environments);
+        const lags = await measureLag(environments);
         if (isJson()) print(JSON.stringify(toJson(lags)));
         else {
           if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
@@ -42,8 +41,8 @@ type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
  * Of each partition the next offset to apply (`null` before a projector began) and the log's end; the number of messages between them
  * (`null` where the checkpoint belongs to another log); and when Kafka took the last applied message.
  */
-export async function measureLag(servers: Servers, environments: readonly string[]) {
-  const measure = async (topic: string, db: Db | null) => {
+export async function measureLag(environments: readonly Environment[]) {
+  const measure = async ({ servers }: Environment, topic: string, db: Db | null) => {
     // Positions first: the lag is never below zero.
     const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
     return [...(await servers.logBounds(topic))].map(([partition, log]) => {
@@ -53,9 +52,10 @@ export async function measureLag(servers: Servers, environments: readonly string
     });
   };
   const lags = environments.map(async (environment) => {
-    const live = await servers.liveGeneration(environment);
-    const changes = measure(changesTopic(environment), live?.db ?? null);
-    return [await changes, await measure(accessTopic(environment), await servers.control())].flat();
+    const { topic, accessTopic, servers } = environment;
+    const live = await environment.liveGeneration();
+    const changes = await measure(environment, topic, live?.db ?? null);
+    return [...changes, ...(await measure(environment, accessTopic, await servers.control()))];
   });
   return (await Promise.all(lags)).flat();
 }

@@ -5,7 +5,7 @@ import { checkTopics, createTopics } from '#shared/kafka/client.ts';
 import { openServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
-import { clustersToShard, commandText, planClusters, sendAll } from '../prepare/sharding.ts';
+import { commandText, planClusters, sendAll } from '../prepare/sharding.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
@@ -21,16 +21,15 @@ export const prepareCommand = () =>
     .option('--dry-run', 'with --shard: show its commands, and change nothing at all')
     .action(async ({ partitions, shard = false, shards = null, dryRun = false }) => {
       if (!shard && (shards !== null || dryRun)) throw new WrongUsage('--shards and --dry-run go with --shard');
-      const sharding = { shards, dryRun, partitions };
       await using servers = await openServers();
       const { config } = servers;
+      const planShards = async () => (shard ? planClusters(servers, { shards, dryRun, partitions }) : []);
+      // Refuses before anything is changed.
+      const missing = (await planShards()).flatMap(({ commands }) => commands);
       if (dryRun) {
-        const plans = await planClusters(servers, sharding);
-        const missing = plans.flatMap(({ commands }) => commands);
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
-      if (shard) await clustersToShard(servers, sharding);
       let replicaSet = false;
       const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb ?? []);
       for (const mongodb of [config.mongodb, ...own]) {
@@ -48,7 +47,7 @@ export const prepareCommand = () =>
         }
         await checkTopics(admin, ofKafka, remark);
       }
-      const plans = shard ? await planClusters(servers, sharding) : [];
+      const plans = await planShards();
       for (const { client, commands } of plans) await sendAll(client, commands);
       const sharded = shard ? plans.reduce((sum, { commands }) => sum + commands.length, 0) : null;
       const { signingKeysFile } = config.tokens;

@@ -2,7 +2,6 @@
 import { asFailure, isUnavailable, notFound, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { type Message, checkTopics } from '#shared/kafka/client.ts';
 import {
   BY_ID,
@@ -13,7 +12,7 @@ import {
   tombstonesIn,
   tombstonesWith,
 } from '#shared/read-models/collections.ts';
-import { command, environmentOption } from '../options.ts';
+import { command, oneEnvironmentOption } from '../options.ts';
 import {
   isJson,
   markFailed,
@@ -35,7 +34,7 @@ import {
   type RecordVersion,
   type StoredSequences,
 } from '../publish/publish-stream.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers, type Servers } from '../servers.ts';
 import type { Db } from 'mongodb';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -48,12 +47,12 @@ const MAX_OUTDATED_SHOWN = 10;
 export const publishCommand = () =>
   command('publish', 'Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
     .argument('<file>', 'the file, or "-"')
-    .addOption(environmentOption('environment; needed where there are several'))
+    .addOption(oneEnvironmentOption())
     .option('--check', 'send nothing: name all mistakes and unknown fields')
     .action(async (file, flags) => {
       if (flags.check) return check(file);
       await using servers = await openServers();
-      await run(servers, servers.environmentOf(flags), file);
+      await run(servers.environmentOf(flags), file);
     });
 
 /** Reports all mistakes and ignored fields of each line, without a server. */
@@ -92,11 +91,12 @@ function lineInWords(line: number, reason: string, detail: string): string {
   return isJson() ? JSON.stringify({ line, reason, detail }) : `line ${line}: ${reason}: ${detail}`;
 }
 
-async function run(servers: Servers, environment: string, file: string): Promise<void> {
+async function run(environment: Environment, file: string): Promise<void> {
+  const { servers, name, topic } = environment;
   const input = await openInput(file);
   // Connects before it reads, so that a pipe loses no lines while Kafka is away.
-  await servers.kafkaOf(changesTopic(environment)).producer();
-  const stored = await storedSequencesOf(servers, environment);
+  await servers.kafkaOf(topic).producer();
+  const stored = await storedSequencesOf(environment);
   const counts = noCounts();
   const stopping = stopSignal();
   // Or it would wait for a silent pipe.
@@ -110,7 +110,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
   const failure = await publishStream({
     input: input.stream,
     send: senderOf(servers),
-    environment,
+    environment: name,
     // Jobs pass their trace to programs in this variable.
     traceparent: process.env['TRACEPARENT'] || undefined,
     signal: stopping,
@@ -133,7 +133,7 @@ async function run(servers: Servers, environment: string, file: string): Promise
   const seconds = Math.round(elapsedMs) / 1_000;
   const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
   printResult(
-    { environment, sent, rejected, outdated: stored === null ? null : outdated, blank, bytes, seconds },
+    { environment: name, sent, rejected, outdated: stored === null ? null : outdated, blank, bytes, seconds },
     `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
   );
   const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
@@ -196,14 +196,14 @@ function reasonOf(error: unknown): string {
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
 /** `null` where MongoDB cannot be read, which a publisher does not need. */
-async function storedSequencesOf(servers: Servers, environment: string): Promise<StoredSequences | null> {
-  if (servers.config.mongodb.uri === '') return null;
+async function storedSequencesOf(environment: Environment): Promise<StoredSequences | null> {
+  if (environment.servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
     if (!isUnavailable(error) && refusalOf(error) === null && !(error instanceof StoreDataError)) throw error;
     remark(`note: events that are not newer than the stored ones are not recognized: ${asFailure(error).message}`);
     return null;
   };
-  const generation = await servers.liveGeneration(environment).catch(unknown);
+  const generation = await environment.liveGeneration().catch(unknown);
   if (generation === null) return null;
   let isKnown = true;
   return async (records) => {

@@ -33,8 +33,9 @@ export const resetCommand = () =>
 async function change(flags: { store: string; environment?: string | undefined }, quota: OwnQuota): Promise<void> {
   const { store } = flags;
   await using servers = await openServers();
-  const environment = servers.environmentOf(flags);
-  await remarkUnknownStore(servers, environment, store);
+  const chosen = servers.environmentOf(flags);
+  const { name: environment } = chosen;
+  await remarkUnknownStore(chosen, store);
   const changed = await setQuota(servers, environment, store, quota);
   if (!changed) remark(`note: it was ${inWords(quota)} already`);
   const result = { store_id: store, environment, quota: toJson(quota), changed };
@@ -52,7 +53,7 @@ export async function setQuota(
   const subject = quotaSubject(await servers.access(), environment, storeId);
   const action = quota === null ? 'quota.reset' : 'quota.set';
   const about = { action, environment, store_id: storeId, details: { ...quota } } as const;
-  const { changed } = await changeAccess(servers, about, subject, { compose: () => ({ quota }) });
+  const { changed } = await changeAccess(servers, about, subject, () => ({ quota }));
   return changed;
 }
 

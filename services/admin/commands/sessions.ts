@@ -31,7 +31,7 @@ export const listCommand = () =>
     .addOption(limitOption(100))
     .action(async (flags) => {
       await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      const { name: environment } = servers.environmentOf(flags);
       const { limit, client } = flags;
       const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
       // All sessions of a store are on one node.

@@ -5,15 +5,14 @@ import { notFound } from '#shared/errors.ts';
 import { readChange } from '#shared/events/change.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
 import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
-import { chooseEnvironments, command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
+import { command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers } from '../servers.ts';
 import { measureLag } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
@@ -24,10 +23,8 @@ export const listCommand = () =>
     .addOption(limitOption(100))
     .action(async (flags) => {
       await using servers = await openServers();
-      const environments = chooseEnvironments(servers.config, flags.environment);
-      const ofEach = environments.map((name) => storesOf(servers, name, {}, flags.limit + 1));
-      const found = (await Promise.all(ofEach)).flat();
-      const rows = found.map(({ row }) => row);
+      const ofEach = servers.environmentsOf(flags).map((environment) => storesOf(environment, {}, flags.limit + 1));
+      const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
       const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
       const name = ['NAME', 'name', 'fills'] as const;
       printRows(rows, 'no stores', ['store_id', 'environment', 'blocked', 'active_keys', quota, name], flags.limit);
@@ -37,10 +34,10 @@ export const showCommand = () =>
   storeCommand('show', 'Show the access to a store, and the number of its records').action(async (store_id, flags) => {
     await using servers = await openServers();
     const environment = servers.environmentOf(flags);
-    const [found] = await storesOf(servers, environment, { store_id }, 1);
-    if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment}`);
-    const counts = await countsOf(servers, environment, store_id);
-    const lag = await lagOf(servers, environment);
+    const [found] = await storesOf(environment, { store_id }, 1);
+    if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment.name}`);
+    const counts = await countsOf(environment, store_id);
+    const lag = await lagOf(environment);
     const { row, access } = found;
     const result = { ...row, environment_lag: lag };
     const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
@@ -48,8 +45,9 @@ export const showCommand = () =>
   });
 
 /** The stores of an environment by id: each has a record, an access status or a key. */
-async function storesOf(servers: Servers, environment: string, filter: { store_id?: string }, limit: number) {
-  const generation = await servers.liveGeneration(environment);
+async function storesOf(of: Environment, filter: { store_id?: string }, limit: number) {
+  const { name: environment, servers } = of;
+  const generation = await of.liveGeneration();
   const { stores, keys } = await servers.access();
   const first = { sort: { store_id: 1 }, limit } as const;
   const [records, access, owners] = await Promise.all([
@@ -95,8 +93,8 @@ async function storesOf(servers: Servers, environment: string, filter: { store_i
     });
 }
 
-async function countsOf(servers: Servers, environment: string, store_id: string) {
-  const generation = await servers.liveGeneration(environment);
+async function countsOf(environment: Environment, store_id: string) {
+  const generation = await environment.liveGeneration();
   const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
   const counts = kinds.map(async (collection) => {
     const count = await generation?.db.collection(collection).countDocuments({ store_id });
@@ -105,10 +103,9 @@ async function countsOf(servers: Servers, environment: string, store_id: string)
   return Object.fromEntries(await Promise.all(counts));
 }
 
-async function lagOf(servers: Servers, environment: string): Promise<number> {
-  const lags = await measureLag(servers, [environment]);
-  const topic = changesTopic(environment);
-  return lags.reduce((sum, one) => sum + (one.topic === topic ? (one.lag ?? 0) : 0), 0);
+async function lagOf(environment: Environment): Promise<number> {
+  const lags = await measureLag([environment]);
+  return lags.reduce((sum, { topic, lag }) => sum + (topic === environment.topic ? (lag ?? 0) : 0), 0);
 }
 
 function statusInWords(access: StoreAccess | null): string {
@@ -130,14 +127,14 @@ export const statusCommands = () =>
       .addOption(waitOption())
       .action(async (store_id, flags) => {
         await using servers = await openServers();
-        const environment = servers.environmentOf(flags);
+        const chosen = servers.environmentOf(flags);
+        const { name: environment } = chosen;
         // Blocking does not wait for this.
-        const looking = remarkUnknownStore(servers, environment, store_id);
+        const looking = remarkUnknownStore(chosen, store_id);
         const collections = await servers.access();
         const subject = storeSubject(collections, environment, store_id);
         const about = { action: `stores.${name}`, environment, store_id } as const;
-        const change = { compose: () => ({ status }), waitMs: flags.wait * 1_000 };
-        const changing = changeAccess(servers, about, subject, change);
+        const changing = changeAccess(servers, about, subject, () => ({ status }), flags.wait * 1_000);
         await Promise.allSettled([changing, looking]);
         const { changed } = await changing;
         if (!changed) remark(`note: it was ${status} already`);
@@ -153,8 +150,8 @@ export const exportCommand = () =>
   storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(async (storeId, flags) => {
     await using servers = await openServers();
     const environment = servers.environmentOf(flags);
-    const { events, rejected, unreadable } = await exportEvents(servers, environment, storeId);
-    remark(`${events} events of store ${storeId} in ${environment}`);
+    const { events, rejected, unreadable } = await exportEvents(environment, storeId);
+    remark(`${events} events of store ${storeId} in ${environment.name}`);
     if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
     if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
     if (rejected + unreadable > 0) markFailed();
@@ -165,10 +162,9 @@ export const exportCommand = () =>
  * models it skips dropped messages, and those before an erasure of the store.
  * @returns the numbers of events, of other messages of the store, and of unreadable record batches, whose stores are unknown.
  */
-async function exportEvents(servers: Servers, environment: string, storeId: string) {
-  const topic = changesTopic(environment);
+async function exportEvents({ servers, name, topic }: Environment, storeId: string) {
   const control = await servers.control();
-  const erased = await findErasedIn(control, environment)([storeId]);
+  const erased = await findErasedIn(control, name)([storeId]);
   const counts = { events: 0, rejected: 0, unreadable: 0 };
   const { stdout } = process;
   const reader = await servers.logReader(topic);

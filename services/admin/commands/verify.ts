@@ -1,14 +1,13 @@
 /** `verify`: compares counts, rank trees and feed positions with the records, and repairs them; with `--deep` the records with the log. */
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore, type Difference, verifyStore } from '#shared/projection/verify/store.ts';
 import { CATEGORY_PRODUCTS, type Stamp, STAMPS, type Tombstone, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
-import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { otherRelease } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
   type Content,
@@ -22,9 +21,9 @@ import {
   type Sides,
   storesIn,
 } from '../generations/records.ts';
-import { chooseEnvironments, command, environmentOption, storeOption } from '../options.ts';
+import { command, environmentOption, storeOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark, shortened, tableOf, ProgressLine, stopSignal } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers } from '../servers.ts';
 import { inSnapshot } from '../transaction.ts';
 import { createReplay, deadLetterPlaces, withPrivateDatabase } from '../generations/replay.ts';
 import type { Db } from 'mongodb';
@@ -52,17 +51,21 @@ export const verifyCommand = () =>
         if (stopping.aborted) throw commandInvalid('interrupted');
         if (!isJson()) progress.show(text);
       };
-      for (const environment of chooseEnvironments(servers.config, flags.environment)) {
-        const db = await openGeneration(servers, environment);
-        if (db === null) continue;
-        const report = (difference: Difference) => result.found.push({ environment, ...difference });
+      for (const environment of servers.environmentsOf(flags)) {
+        const { name } = environment;
+        const generation = await environment.liveGeneration();
+        if (generation === null) continue;
+        const other = otherRelease(generation.marker);
+        if (other !== null) throw new StoreDataError('generation_unsuitable', other);
+        const { db } = generation;
+        const report = (difference: Difference) => result.found.push({ environment: name, ...difference });
         for (const storeId of [...(await storesIn(db, store))].toSorted()) {
           result.stores += 1;
           const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
           let differences = await verify();
           if (differences.length > 0 && flags.repair) {
-            remark(`${environment}: ${storeId} differs in ${differences.length} places, and is repaired`);
-            await repairStore(db, storeId, findErasedIn(await servers.control(), environment));
+            remark(`${name}: ${storeId} differs in ${differences.length} places, and is repaired`);
+            await repairStore(db, storeId, findErasedIn(await servers.control(), name));
             result.repaired += 1;
             differences = await verify();
           }
@@ -70,7 +73,7 @@ export const verifyCommand = () =>
         }
         if (deep === null) continue;
         const options = { only: store, step, counts: deep, report };
-        await compareWithLog(servers, environment, db, options).finally(() => progress.clear());
+        await compareWithLog(environment, db, options).finally(() => progress.clear());
       }
       if (store !== undefined && result.stores === 0 && result.found.length === 0) {
         throw notFound(`no record of a store ${store} has arrived`);
@@ -78,18 +81,6 @@ export const verifyCommand = () =>
       show(result);
       if (result.found.length > 0) markFailed();
     });
-
-/** @returns `null` without a generation. */
-async function openGeneration(servers: Servers, environment: string): Promise<Db | null> {
-  const generation = await servers.liveGeneration(environment);
-  if (generation === null) return null;
-  const { number, projection_version: version } = generation.marker;
-  if (version === PROJECTION_VERSION) return generation.db;
-  throw new StoreDataError(
-    'generation_unsuitable',
-    `generation ${number} of ${environment} has projection version ${version}, this release verifies ${PROJECTION_VERSION}`,
-  );
-}
 
 /** The counts of all facets would fill the screen; JSON has all. */
 const MAX_SHOWN = 30;
@@ -135,20 +126,20 @@ interface CompareOptions {
  * With `--deep`: replays the log into a private database up to the checkpoints of one snapshot, and compares every record with it.
  * @throws {StoreDataError} `history_lost` where the topic has lost its beginning.
  */
-async function compareWithLog(servers: Servers, environment: string, live: Db, options: CompareOptions): Promise<void> {
+async function compareWithLog(environment: Environment, live: Db, options: CompareOptions): Promise<void> {
+  const { servers, name, topic } = environment;
   const { only, counts } = options;
-  const topic = changesTopic(environment);
   const { client } = live;
   const control = await servers.control();
   const step = (text: string) => options.step(`${topic}: ${text}`);
   // Before the log is read: later stores may come from events that are not read.
   const present = only === undefined ? await storesIn(live) : new Set([only]);
-  const prefix = `${servers.config.namePrefix}_${environment}_v`;
+  const prefix = `${servers.config.namePrefix}_${name}_v`;
   const reader = await servers.logReader(topic);
   const compare = async (db: Db) => {
     const early = await readPositions(live, topic);
     const progress = (read: number) => step(`applied ${read} of ${sumOf(early)} messages`);
-    const findErased = findErasedIn(control, environment);
+    const findErased = findErasedIn(control, name);
     const replay = createReplay({ db, control, reader, findErased, topic, only, progress });
     // Most of the log before the snapshot, which MongoDB keeps for some minutes only.
     await replay.apply(new Map(), early, await deadLetterPlaces(live, topic));
@@ -195,7 +186,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
   const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   for (const range of rangesOf(storeId)) {
-    const { collection, entity, prefix } = range;
+    const { collection, entity, owner } = range;
     // These counts were compared with the records.
     if (collection === CATEGORY_PRODUCTS) continue;
     const isTombstone = collection === TOMBSTONES;
@@ -205,7 +196,7 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
       if (spread.has(storeId) && isErasureApart(contents)) continue;
       const { id } = record;
       const words = isTombstone ? ofTombstone(contents) : await ofRecord(expected, `${entity}/${id}`, contents);
-      add(comparing, { storeId, what: `${entity} ${id.slice(prefix.length)}`, ...words });
+      add(comparing, { storeId, what: `${entity} ${id.slice(owner.length + 1)}`, ...words });
     }
   }
 }

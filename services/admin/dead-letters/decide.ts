@@ -1,15 +1,15 @@
 /** `dead-letters drop` removes letters for good; `skip` lets a partition continue behind a damaged record batch or a failing message. */
 import { inBatches } from '#shared/waiting.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { damagedBatch, type LogMessage, offsetsInWords, type UnreadableBatch } from '#shared/kafka/message.ts';
 import { decisionsIn, decisionToDrop, noteSkip, type Skipped } from '#shared/projection/dead-letters/decisions.ts';
 import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.ts';
+import { lettersIn } from '#shared/read-models/collections.ts';
 import { audited } from '../audit.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { markFailed, printResult, remark, askFor, checkCanAsk } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers, type Servers } from '../servers.ts';
 import {
   checkSelection,
   countLetters,
@@ -29,7 +29,7 @@ export const dropCommand = () =>
       checkSelection(ids, flags);
       checkCanAsk(flags, 'drop dead letters for good');
       await using servers = await openServers();
-      const sources = await deadLetterSources(servers, ids, flags.environment);
+      const sources = await deadLetterSources(servers, ids, flags);
       // Letters that come during the question are no part of the answer.
       const until = new Date();
       const selection = { ids, reason: flags.reason, until };
@@ -42,26 +42,26 @@ export const dropCommand = () =>
         await askFor(flags, `Drop ${describeCount(count)} for good?`, 'nothing was dropped');
       }
       let dropped = 0;
-      for (const source of sources) dropped += await dropLetters(servers, source, selection);
+      for (const source of sources) dropped += await dropLetters(source, selection);
       printResult({ dropped }, `dropped ${dropped}`);
     });
 
 const DROP_BATCH = 1_000;
 
 /** Drops selected letters, in other generations too. @returns how many there were in the source itself. */
-async function dropLetters(servers: Servers, source: DeadLetterSource, selection: LetterSelection): Promise<number> {
-  const others = (await otherSources(servers, source)).map(({ letters }) => letters);
+async function dropLetters(source: DeadLetterSource, selection: LetterSelection): Promise<number> {
+  const others = await otherSources(source);
   let dropped = 0;
   for await (const batch of inBatches(findSummaries(source, selection), DROP_BATCH)) {
     if (source.kind === 'changes') {
       const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
         replaceOne: { filter: { _id }, replacement, upsert: true },
       }));
-      await decisionsIn(await servers.control()).bulkWrite(decisions, { ordered: false });
+      await decisionsIn(await source.environment.servers.control()).bulkWrite(decisions, { ordered: false });
     }
     const filter = { _id: { $in: batch.map(({ _id }) => _id) } };
-    for (const letters of others) await letters.deleteMany(filter);
-    dropped += (await source.letters.deleteMany(filter)).deletedCount;
+    for (const { db } of others) await lettersIn(db).deleteMany(filter);
+    dropped += (await lettersIn(source.db).deleteMany(filter)).deletedCount;
   }
   return dropped;
 }
@@ -81,7 +81,7 @@ export const skipCommand = () =>
       const { topic, partition } = flags;
       const environment = environmentOf(servers, topic);
       const reader = await servers.logReader(topic);
-      const what = await findSkippable(servers, environment, reader, flags);
+      const what = await findSkippable(environment, reader, flags);
       const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
       if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
       const { from, reason, detail } = what;
@@ -89,7 +89,7 @@ export const skipCommand = () =>
       const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
       await askFor(flags, question, 'nothing is skipped');
       const details = { topic, partition, from, to, reason };
-      await audited(servers, { action: 'dead-letters.skip', environment, details }, async () => {
+      await audited(servers, { action: 'dead-letters.skip', environment: environment.name, details }, async () => {
         await noteSkip(await servers.control(), flags, { from, digest: what.digest, reason, detail }, to);
         return { result: undefined, details };
       });
@@ -98,10 +98,11 @@ export const skipCommand = () =>
     });
 
 /** @throws {WrongUsage} where the topic belongs to no environment. */
-function environmentOf({ config: { environments } }: Servers, topic: string): string {
-  const found = environments.find((name) => topic === changesTopic(name) || topic === accessTopic(name));
+function environmentOf(servers: Servers, topic: string): Environment {
+  const environments = servers.environmentsOf({});
+  const found = environments.find((one) => one.topics.includes(topic));
   if (found !== undefined) return found;
-  const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
+  const topics = environments.flatMap((one) => one.topics);
   throw new WrongUsage(`there is no topic "${topic}"; there are ${topics.join(', ')}`);
 }
 
@@ -118,17 +119,12 @@ type Skippable = Skipped & Pick<UnreadableBatch, 'to'>;
  * The damaged batch at an offset, or the message if a partition waits at it.
  * @throws {StoreDataError} `command_invalid` where there is neither, `history_lost` where the log has nothing.
  */
-async function findSkippable(
-  servers: Servers,
-  environment: string,
-  reader: LogReader,
-  place: Place,
-): Promise<Skippable> {
+async function findSkippable(environment: Environment, reader: LogReader, place: Place): Promise<Skippable> {
   const messages = await readAt(reader, place);
   const batch = messages.map(damagedBatch).find((found) => found !== undefined);
   if (batch !== undefined) return batch;
   const message = messages.find(({ offset }) => Number(offset) === place.offset);
-  if (message === undefined || !(await isWaitedFor(servers, environment, reader, place))) throw isIntact(place);
+  if (message === undefined || !(await isWaitedFor(environment, reader, place))) throw isIntact(place);
   const { offset, digest } = identityOf(message);
   return {
     from: offset,
@@ -144,13 +140,12 @@ const MAX_GAP = 1_000;
 
 /** Whether the message at an offset is the next one of a checkpoint, in any generation or in the control database. */
 async function isWaitedFor(
-  servers: Servers,
-  environment: string,
+  environment: Environment,
   reader: LogReader,
   { topic, partition, offset }: Place,
 ): Promise<boolean> {
-  const generations = await servers.generations(environment);
-  for (const db of [await servers.control(), ...generations.map((one) => one.db)]) {
+  const generations = await environment.generations();
+  for (const db of [await environment.servers.control(), ...generations.map((one) => one.db)]) {
     const position = (await readPositions(db, topic)).get(partition) ?? Infinity;
     if (position > offset || offset - position > MAX_GAP) continue;
     const [first] = await readAt(reader, { topic, partition, offset: position }, offset + 1);

@@ -1,21 +1,17 @@
 /** The dead letters that a command selects: by ids, by a reason, or all; read as they may be shown, and counted. */
 import { InvalidArgumentError } from 'commander';
-import type { ClientSession, Collection, Db, Filter } from 'mongodb';
-import type { Config } from '#shared/config.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import type { ClientSession, Db, Filter } from 'mongodb';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
-import { chooseEnvironments, command, environmentOption, WrongUsage } from '../options.ts';
+import { command, environmentOption, WrongUsage } from '../options.ts';
 import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import type { Servers } from '../servers.ts';
+import type { Environment, Servers } from '../servers.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
 import { inSnapshot } from '../transaction.ts';
 
 export type LetterSummary = Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>;
-
-const BYTES = { value: 0, headers: 0, kept_bytes: 0 };
 
 const LETTER_ID = /^[A-Za-z0-9._-]{1,249}\/\d{1,10}\/\d{1,15}$/;
 
@@ -63,14 +59,6 @@ export interface LetterSelection {
   until?: Date;
 }
 
-/** The environments of ids, else the chosen ones. */
-function environmentsOf(config: Config, ids: readonly string[], given?: string): string[] {
-  const chosen = chooseEnvironments(config, given);
-  if (ids.length === 0) return chosen;
-  const topics = new Set(ids.map((id) => id.slice(0, id.indexOf('/'))));
-  return chosen.filter((name) => topics.has(changesTopic(name)) || topics.has(accessTopic(name)));
-}
-
 function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): Filter<DeadLetter> {
   const { ids = [], reason, until } = selection;
   return {
@@ -87,11 +75,11 @@ export function findSummaries(
   selection: LetterSelection,
   { limit, ...options }: { limit?: number; session?: ClientSession } = {},
 ) {
-  return source.letters.aggregate<LetterSummary>(
+  return lettersIn(source.db).aggregate<LetterSummary>(
     [
       { $match: letterFilter(source, selection) },
       // Before the sorting, so that it does not load the letters' bytes.
-      { $project: BYTES },
+      { $project: { value: 0, headers: 0, kept_bytes: 0 } },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
       ...(limit === undefined ? [] : [{ $limit: limit }]),
     ],
@@ -99,54 +87,53 @@ export function findSummaries(
   );
 }
 
+/** The letters of one topic in one database. */
 export interface DeadLetterSource {
-  environment: string;
+  environment: Environment;
   kind: 'changes' | 'access';
   topic: string;
-  /** A retry changes its data. */
+  /** Holds the letters, and what a retry changes. */
   db: Db;
-  letters: Collection<DeadLetter>;
   /** Why its letters cannot be retried; `null` where they can. */
   obstacle: string | null;
 }
 
-/** The sources of the selected environments, in the order in which letters are listed and retried. */
+/** The sources of ids, else of the selected environments, in the order in which letters are listed and retried. */
 export async function deadLetterSources(
   servers: Servers,
   ids: readonly string[],
-  given?: string,
+  flags: { environment?: string | undefined } = {},
 ): Promise<DeadLetterSource[]> {
   const control = await servers.control();
+  const topics = new Set(ids.map((id) => id.slice(0, id.indexOf('/'))));
   const sources: DeadLetterSource[] = [];
-  for (const environment of environmentsOf(servers.config, ids, given)) {
-    const topic = accessTopic(environment);
-    sources.push({ environment, kind: 'access', topic, db: control, letters: lettersIn(control), obstacle: null });
-    const live = await servers.liveGeneration(environment);
+  for (const environment of servers.environmentsOf(flags)) {
+    const { topic: changes, accessTopic: topic } = environment;
+    if (ids.length > 0 && !topics.has(changes) && !topics.has(topic)) continue;
+    sources.push({ environment, kind: 'access', topic, db: control, obstacle: null });
+    const live = await environment.liveGeneration();
     if (live !== null) sources.push(changesSource(environment, live));
   }
   return sources;
 }
 
 /** The same topic's letters in generations that are not live: decisions hold there too. */
-export async function otherSources(
-  servers: Servers,
-  { kind, environment }: DeadLetterSource,
-): Promise<DeadLetterSource[]> {
+export async function otherSources({ kind, environment }: DeadLetterSource): Promise<DeadLetterSource[]> {
   if (kind === 'access') return [];
-  const generations = await servers.generations(environment);
+  const generations = await environment.generations();
   return generations.flatMap(({ state, db, marker }) => {
     const isOther = marker !== null && state !== 'live' && state !== 'dropping';
     return isOther ? [changesSource(environment, { db, marker })] : [];
   });
 }
 
-function changesSource(environment: string, { db, marker }: Generation): DeadLetterSource {
+function changesSource(environment: Environment, { db, marker }: Generation): DeadLetterSource {
   const { projection_version: version } = marker;
   const obstacle =
     version === PROJECTION_VERSION
       ? null
       : `its read models were made with projection version ${version}, this release has ${PROJECTION_VERSION}`;
-  return { environment, kind: 'changes', topic: changesTopic(environment), db, letters: lettersIn(db), obstacle };
+  return { environment, kind: 'changes', topic: environment.topic, db, obstacle };
 }
 
 /** Reads letters as they may be shown, with the erasures of the same snapshot. */
@@ -156,7 +143,7 @@ export async function readShown<L extends Letter>(
 ): Promise<L[]> {
   const db = forSnapshots(source.db);
   return inSnapshot(db.client, async (session) => {
-    const letters = await read({ ...source, db, letters: lettersIn(db) }, session);
+    const letters = await read({ ...source, db }, session);
     return withoutErasedLetters(db, letters, session);
   });
 }
@@ -187,7 +174,7 @@ export async function countLetters(sources: readonly DeadLetterSource[], selecti
   const result = { letters: 0, total: 0, byReason: {} as Record<string, number> };
   const count = { $sum: { $ifNull: ['$gathered.count', 1] } };
   for (const source of sources) {
-    const groups = source.letters.aggregate<{ _id: string; count: number; letters: number }>([
+    const groups = lettersIn(source.db).aggregate<{ _id: string; count: number; letters: number }>([
       { $match: letterFilter(source, selection) },
       { $group: { _id: '$reason', count, letters: { $sum: 1 } } },
       { $sort: { _id: 1 } },

@@ -2,11 +2,10 @@
  * `dead-letters retry` applies letters with the projector's own code, in a transaction that also removes them. Its stamps make a race with
  * a running projector a write conflict, which is retried.
  */
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import type { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
@@ -14,9 +13,9 @@ import { eraseLetters } from '#shared/projection/erasure/erase.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import type { Slice } from '#shared/projection/slice/checkpoint.ts';
-import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { isJson, markFailed, printable, printResult, remark } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openServers } from '../servers.ts';
 import { inTransaction } from '../transaction.ts';
 import {
   checkSelection,
@@ -38,8 +37,8 @@ export const retryCommand = () =>
     const all = emptyResult();
     const missing = new Set(ids);
     const selection = { ids, reason: flags.reason };
-    for (const source of await deadLetterSources(servers, ids, flags.environment)) {
-      for await (const { slice, result } of retryLetters(servers, source, selection)) {
+    for (const source of await deadLetterSources(servers, ids, flags)) {
+      for await (const { slice, result } of retryLetters(source, selection)) {
         for (const { _id } of slice) missing.delete(_id);
         all.applied += result.applied;
         all.outdated += result.outdated;
@@ -68,17 +67,8 @@ const emptyResult = () => ({
 
 type RetryResult = ReturnType<typeof emptyResult>;
 
-interface Retrying {
-  servers: Servers;
-  /** Opened for the first letter without its message. */
-  reader: LogReader | null;
-  /** By database. */
-  epochs: Map<string, Epochs>;
-}
-
 /** One slice of a source that is retried. */
 interface Attempt {
-  servers: Servers;
   source: DeadLetterSource;
   epochs: Epochs;
   /** Messages that their letters do not keep, by the letters' ids. */
@@ -88,26 +78,28 @@ interface Attempt {
 
 /** Retries what a selection has in a source, in the order of its log, slice by slice. */
 async function* retryLetters(
-  servers: Servers,
   source: DeadLetterSource,
   selection: LetterSelection,
 ): AsyncGenerator<{ slice: LetterSummary[]; result: RetryResult }> {
-  const retrying: Retrying = { servers, reader: null, epochs: new Map() };
+  const epochs: EpochsOf = new Map();
   for await (const slice of letterSlices(findSummaries(source, selection))) {
-    const result = await retrySlice(retrying, source, slice);
+    const result = await retrySlice(source, slice, epochs);
     // Also in generations that are not live, so that a flip loses nothing.
-    for (const other of await otherSources(servers, source)) {
+    for (const other of await otherSources(source)) {
       const found = findSummaries(other, { ids: slice.map(({ _id }) => _id) });
-      for await (const same of letterSlices(found)) await retrySlice(retrying, other, same);
+      for await (const same of letterSlices(found)) await retrySlice(other, same, epochs);
     }
     yield { slice, result };
   }
 }
 
+/** The epochs of this process, by database. */
+type EpochsOf = Map<string, Epochs>;
+
 async function retrySlice(
-  retrying: Retrying,
   source: DeadLetterSource,
   slice: readonly LetterSummary[],
+  epochsOf: EpochsOf,
 ): Promise<RetryResult> {
   const result = emptyResult();
   const stay = ({ _id: id, reason }: LetterSummary, detail: string) => result.stayed.push({ id, reason, detail });
@@ -116,8 +108,8 @@ async function retrySlice(
     return result;
   }
   const cut = slice.filter((letter) => letter.cut);
-  if (cut.length > 0) retrying.reader ??= await retrying.servers.logReader(source.topic);
-  const fetched = retrying.reader === null ? new Map() : await messagesOf(retrying.reader, cut);
+  const { db, topic, environment } = source;
+  const fetched = cut.length === 0 ? new Map() : await messagesOf(await environment.servers.logReader(topic), cut);
   const present = new Set(slice.map(({ _id }) => _id));
   for (const letter of cut) {
     if (fetched.has(letter._id)) continue;
@@ -126,10 +118,9 @@ async function retrySlice(
     const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
     stay(letter, `${what} Kafka does not have it any longer`);
   }
-  const { databaseName } = source.db;
-  const epochs = retrying.epochs.get(databaseName) ?? new Epochs();
-  retrying.epochs.set(databaseName, epochs);
-  await apply({ servers: retrying.servers, source, epochs, fetched, result }, [...present]);
+  const epochs = epochsOf.get(db.databaseName) ?? new Epochs();
+  epochsOf.set(db.databaseName, epochs);
+  await apply({ source, epochs, fetched, result }, [...present]);
   // Letters from inside a batch are not in the slice, and keep their order.
   const order = slice.map(({ _id }) => _id);
   const placeOf = ({ id }: { id: string }) => Math.max(0, order.indexOf(id));
@@ -152,19 +143,22 @@ async function apply(attempt: Attempt, ids: readonly string[]): Promise<void> {
 }
 
 async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<void> {
-  const { servers, source, epochs, fetched, result } = attempt;
-  const { kind, environment, db, topic, letters } = source;
+  const { source, epochs, fetched, result } = attempt;
+  const { kind, db, topic } = source;
+  const { servers, name: environment } = source.environment;
   const findErased = findErasedIn(await servers.control(), environment);
   const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
-    const found = await letters.find({ _id: { $in: [...ids] } }, options).toArray();
+    const found = await lettersIn(db)
+      .find({ _id: { $in: [...ids] } }, options)
+      .toArray();
     const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
     const [first] = found;
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
     const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
     const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
-    await confirmLetters(source, session, found, dead);
+    await confirmLetters(db, session, found, dead);
     return { found, messages, dead, changes, access };
   });
   const { found, messages, dead, changes, access } = done;
@@ -187,7 +181,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
 
 /** Removes the applied letters. The others were rewritten with their new reason: the time of death and the kept part are restored. */
 async function confirmLetters(
-  { db, letters }: DeadLetterSource,
+  db: Db,
   session: ClientSession,
   found: readonly DeadLetter[],
   dead: readonly DeadLetter[],
@@ -197,11 +191,11 @@ async function confirmLetters(
   const shown = await withoutErasedLetters(db, remaining, session);
   for (const { _id, dead_at, cut, kept_bytes, erased } of shown) {
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
-    await letters.updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
+    await lettersIn(db).updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
     if (erased === true) await eraseLetters(db, session, { _id }, 1);
   }
   const done = found.map(({ _id }) => _id).filter((id) => !stayed.has(id));
-  if (done.length > 0) await letters.deleteMany({ _id: { $in: done } }, { session });
+  if (done.length > 0) await lettersIn(db).deleteMany({ _id: { $in: done } }, { session });
 }
 
 const SLICE_LETTERS = 100;

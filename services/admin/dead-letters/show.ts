@@ -1,7 +1,7 @@
 /** `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value` or `--raw`. */
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
-import type { DeadLetter } from '#shared/read-models/collections.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { openServers, type Servers } from '../servers.ts';
 import {
   countLetters,
@@ -34,7 +34,7 @@ export const listCommand = () =>
     .addOption(limitOption(50))
     .action(async (flags) => {
       await using servers = await openServers();
-      const sources = await deadLetterSources(servers, [], flags.environment);
+      const sources = await deadLetterSources(servers, [], flags);
       const selection = { reason: flags.reason };
       const rows: Row[] = [];
       for (const source of sources) {
@@ -44,7 +44,7 @@ export const listCommand = () =>
         const found = await readShown(source, async (own, session) => {
           const summaries = await findSummaries(own, selection, { limit, session }).toArray();
           const ids = summaries.map(({ _id }) => _id);
-          const whole = own.letters.find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
+          const whole = lettersIn(own.db).find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
           for await (const letter of whole) about.set(letter._id, aboutOf(letter));
           return summaries;
         });
@@ -108,8 +108,8 @@ async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
   const topic = id.slice(0, id.indexOf('/'));
   for (const source of await deadLetterSources(servers, [id])) {
     if (source.topic !== topic) continue;
-    const [letter] = await readShown(source, ({ letters }, session) =>
-      letters.find({ _id: id }, { session }).toArray(),
+    const [letter] = await readShown(source, ({ db }, session) =>
+      lettersIn(db).find({ _id: id }, { session }).toArray(),
     );
     if (letter !== undefined) return letter;
   }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Db, Document, Filter } from 'mongodb';
-import { WITHOUT_RIGHTS } from '#shared/access/access-keys.ts';
+import { type StoreAccess, WITHOUT_RIGHTS } from '#shared/access/access-keys.ts';
 import { publishedKey, redisKeys, replaceVersioned } from '#shared/access/grants.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { accessTopic } from '#shared/events/topics.ts';
@@ -23,10 +23,7 @@ import { changeAccess, existingKey, keySubject } from '../access/change.ts';
 import { toMessage } from '../dead-letters/messages.ts';
 import type { Servers } from '../servers.ts';
 
-export interface StoreOf {
-  environment: string;
-  store_id: string;
-}
+export type StoreOf = Pick<StoreAccess, 'environment' | 'store_id'>;
 
 /** Keys that Redis scans at once. */
 const SCAN_BATCH = 1_000;
@@ -40,9 +37,10 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   const valid = await keys.find({ ...store, status: { $ne: 'revoked' } }).toArray();
   for (const { _id } of valid) {
     const about = { action: 'keys.revoke', client_id: _id, ...store } as const;
-    await changeAccess(servers, about, keySubject(collections, _id), {
-      compose: (before) => ({ ...existingKey(_id, before, true), status: 'revoked' as const }),
-    });
+    await changeAccess(servers, about, keySubject(collections, _id), (before) => ({
+      ...existingKey(_id, before, true),
+      status: 'revoked' as const,
+    }));
   }
   await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
   for (const key of await keys.find({ ...store }).toArray()) {
@@ -144,7 +142,7 @@ export async function countDocuments(db: Db, topic: string, storeId: string): Pr
   return counts;
 }
 
-/** Removes them in pieces, each followed by a rest. @returns how many there were. */
+/** Removes them in pieces, each followed by a rest, until none is left: a retry of letters may write meanwhile. */
 export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
   const remove = async (name: string, all: AsyncIterable<unknown>) => {
@@ -155,14 +153,15 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
       add(counts, name, ids.length);
     }
   };
-  for (const name of COLLECTIONS_OF_STORES) {
-    const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
-    await remove(
-      name,
-      found.map(({ _id }) => _id as unknown),
-    );
+  for (let before = -1; before < totalOf(counts);) {
+    before = totalOf(counts);
+    for (const name of COLLECTIONS_OF_STORES) {
+      const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
+      const ids = found.map(({ _id }) => _id as unknown);
+      await remove(name, ids);
+    }
+    await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
   }
-  await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
   return counts;
 }
 
@@ -178,8 +177,6 @@ function add(counts: Counts, name: string, count: number): void {
   if (count > 0) counts[name] = (counts[name] ?? 0) + count;
 }
 
-export function addUp(all: readonly Counts[]): Counts {
-  const sum: Counts = {};
-  for (const counts of all) for (const [name, count] of Object.entries(counts)) add(sum, name, count);
-  return sum;
+export function totalOf(counts: Counts): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

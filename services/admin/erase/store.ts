@@ -6,10 +6,10 @@ import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/acce
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { accessTopic } from '#shared/events/topics.ts';
 import type { Checkpoint, LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { otherRelease } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
 import { withTransactionKill } from '../transaction.ts';
 import { publishErasure } from '../access/log.ts';
@@ -17,16 +17,15 @@ import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change
 import { audited } from '../audit.ts';
 import { storeCommand } from '../options.ts';
 import { printFacts, remark } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { type Environment, openServers, type Servers } from '../servers.ts';
 import {
-  addUp,
   countAccess,
   countDocuments,
-  type Counts,
   removeAccess,
   removeDocuments,
   revokeKeys,
   type StoreOf,
+  totalOf,
 } from './holdings.ts';
 
 export const eraseCommand = () =>
@@ -35,17 +34,19 @@ export const eraseCommand = () =>
     .action(async (store_id, flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      const store = { environment, store_id };
-      await remarkUnknownStore(servers, environment, store_id);
-      const { access, generations: stored } = await countHoldings(servers, store);
-      let generations = stored;
+      const store = { environment: environment.name, store_id };
+      await remarkUnknownStore(environment, store_id);
+      let generations = [];
+      for (const { number: generation, db } of await generationsOf(environment)) {
+        generations.push({ generation, documents: await countDocuments(db, environment.topic, store_id) });
+      }
+      const access = await countAccess(servers, store);
       const erased = flags.yes === true;
       if (erased) {
         const about = { action: 'stores.erase', ...store, details: {} } as const;
         generations = await audited(servers, about, async () => {
-          const result = await eraseStore(servers, store);
-          const counts = Object.values(addUp(result.map((one) => one.documents)));
-          const documents = counts.reduce((sum, count) => sum + count, 0);
+          const result = await eraseStore(environment, store);
+          const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
           return { result, details: { documents, generations: result.length } };
         });
       }
@@ -60,30 +61,20 @@ export const eraseCommand = () =>
 /** Without ends no message of the store is applied. */
 const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequence', 0] }, 1] } };
 
-async function countHoldings(servers: Servers, store: StoreOf) {
-  const topic = changesTopic(store.environment);
-  const generations = [];
-  for (const { number, db } of await generationsOf(servers, store)) {
-    const documents = await countDocuments(db, topic, store.store_id);
-    generations.push({ generation: number, documents });
-  }
-  return { access: await countAccess(servers, store), generations };
-}
-
 /** @returns the numbers of removed documents of each generation. */
-async function eraseStore(servers: Servers, store: StoreOf) {
-  const { environment, store_id } = store;
+async function eraseStore(environment: Environment, store: StoreOf) {
+  const { servers, topic, accessTopic: access } = environment;
+  const { store_id } = store;
   // Fails here where a server is missing, before anything is changed.
   await servers.redis();
-  const [topic, access] = [changesTopic(environment), accessTopic(environment)];
   const topics = [topic, access];
   await endsOf(servers, topics);
   const control = await servers.control();
-  await generationsOf(servers, store);
+  await generationsOf(environment);
 
-  const subject = storeSubject(await servers.access(), environment, store_id);
+  const subject = storeSubject(await servers.access(), store.environment, store_id);
   const about = { action: 'stores.block', ...store } as const;
-  await changeAccess(servers, about, subject, { compose: () => ({ status: 'blocked' as const }) });
+  await changeAccess(servers, about, subject, () => ({ status: 'blocked' as const }));
   const isNoted = await note(servers, store, UNDER_WAY);
   if (!isNoted) throw new Error('the record of the store that was blocked is not there');
   await afterSlicesUnderWay(control, access);
@@ -91,17 +82,13 @@ async function eraseStore(servers: Servers, store: StoreOf) {
   await removeAccess(servers, store);
 
   const removed = [];
-  for (const { number, db } of await generationsOf(servers, store)) {
+  for (const { number: generation, db } of await generationsOf(environment)) {
     await afterSlicesUnderWay(db, topic);
-    const passes: Counts[] = [];
-    // A retry of letters may write meanwhile.
-    do passes.push(await removeDocuments(db, topic, store_id));
-    while (Object.keys(passes.at(-1) ?? {}).length > 0);
-    removed.push({ generation: number, documents: addUp(passes) });
+    removed.push({ generation, documents: await removeDocuments(db, topic, store_id) });
   }
 
   await noteEnds(servers, store, topics);
-  await publishErasure(servers, store);
+  await publishErasure(environment, store_id);
   return removed;
 }
 
@@ -164,15 +151,13 @@ async function endsOf(servers: Servers, topics: readonly string[]): Promise<Part
 }
 
 /** @throws {StoreDataError} `command_invalid` where one has another projection version: its release may not know erasures. */
-async function generationsOf(servers: Servers, { environment }: StoreOf) {
-  const known = await servers.generations(environment);
-  return known.flatMap(({ number, state, db, marker }) => {
-    if (marker === null || state === 'dropping') return [];
-    if (marker.projection_version === PROJECTION_VERSION) return [{ number, db }];
-    throw commandInvalid(
-      `generation ${number} of ${environment} has projection version ${marker.projection_version}, ` +
-        `this release has ${PROJECTION_VERSION}: drop it first, or use its release`,
-    );
+async function generationsOf(environment: Environment) {
+  const known = await environment.generations();
+  return known.filter(({ state, marker }) => {
+    if (marker === null || state === 'dropping') return false;
+    const other = otherRelease(marker);
+    if (other !== null) throw commandInvalid(`${other}: drop it first, or use its release`);
+    return true;
   });
 }
 

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import { liveOf, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { liveOf, otherRelease } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
 import type { ClientSession, Db } from 'mongodb';
-import type { Servers } from '../servers.ts';
+import type { Environment } from '../servers.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
   type Content,
@@ -22,7 +22,6 @@ import {
   type Wanted,
 } from './records.ts';
 import { inSnapshot } from '../transaction.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { hasReached, type Positions } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { tableOf } from '../output.ts';
@@ -38,27 +37,21 @@ const MAX_CANDIDATES = 5_000;
  * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
-  servers: Servers,
-  environment: string,
+  environment: Environment,
   number: number,
   progress?: (stores: number, of: number) => void,
 ) {
-  const known = await servers.generations(environment);
-  const live = liveOf(environment, known);
-  const found = known.find((generation) => generation.number === number);
-  const version = found?.marker?.projection_version;
-  if (live === null || found === undefined || version === undefined) {
-    throw notFound(`${environment} has no generation ${number}`);
+  const { name, topic } = environment;
+  const known = await environment.generations();
+  const live = liveOf(name, known);
+  const { db, marker = null } = known.find((generation) => generation.number === number) ?? {};
+  if (live === null || db === undefined || marker === null) throw notFound(`${name} has no generation ${number}`);
+  const other = otherRelease(marker);
+  if (other !== null) {
+    throw new StoreDataError('generation_unsuitable', `${other}: run the command of its release`);
   }
-  if (version !== PROJECTION_VERSION) {
-    throw new StoreDataError(
-      'generation_unsuitable',
-      `generation ${number} of ${environment} has projection version ${version}, ` +
-        `this release compares ${PROJECTION_VERSION}: run the command of its release`,
-    );
-  }
-  const rebuilt = forSnapshots(found.db);
-  const generations: Generations = { topic: changesTopic(environment), live: forSnapshots(live.db), rebuilt };
+  const rebuilt = forSnapshots(db);
+  const generations: Generations = { topic, live: forSnapshots(live.db), rebuilt };
   const counts = new Map<string, { live: number; rebuilt: number }>();
   const candidates: Candidate[] = [];
   const differences: Differences = new Map();
@@ -95,7 +88,7 @@ export async function compareWithLive(
     /** Records that the new generation has in a newer version, since the live one is not projected; or that kept changing. */
     unsettled,
     /** Whether another projection made the live one: other content is expected. */
-    other_projection: live.marker.projection_version !== version,
+    other_projection: live.marker.projection_version !== marker.projection_version,
     differences: [...differences].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, difference]) => difference),
   };
 }

@@ -24,10 +24,9 @@ import {
   without,
 } from '#shared/read-models/generation.ts';
 import { remark, describeRest, type ProgressLine } from '../output.ts';
-import { type Servers } from '../servers.ts';
+import type { Environment } from '../servers.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError } from 'mongodb';
-import { changesTopic } from '#shared/events/topics.ts';
 import { forgetDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 
@@ -42,33 +41,27 @@ const DEFAULT_SHARE = 25;
  * release builds one, `not_found` before the first projector has run.
  */
 export async function beginRebuild(
-  servers: Servers,
-  environment: string,
+  environment: Environment,
   share: number | null,
   projectionVersion = PROJECTION_VERSION,
 ): Promise<{ number: number; isResumed: boolean }> {
-  const topic = changesTopic(environment);
-  await checkTopics(await servers.kafkaOf(topic).admin(), [topic], remark);
-  checkReachesBack(environment, await servers.logBounds(topic));
-  const databases = await servers.databases(environment);
-  const { control } = databases;
-  const before = building(await servers.generations(environment));
-  if (before !== undefined) {
-    checkRelease(environment, before, projectionVersion);
-    if (share !== null)
-      await changePointer(control, environment, (pointer) => withShare(pointer, before.number, share));
-    await createMarker(databases, environment, before.number, projectionVersion);
-    return { number: before.number, isResumed: true };
-  }
-  const { last = 0 } = await changePointer(control, environment, (pointer) => {
+  const { servers, name, topic } = environment;
+  await checkTopics(await environment.kafkaAdmin(), [topic], remark);
+  checkReachesBack(topic, await environment.logBounds());
+  const databases = await servers.databases(name);
+  const before = building(await environment.generations());
+  if (before !== undefined) checkRelease(name, before, projectionVersion);
+  const pointer = await changePointer(databases.control, name, (current) => {
+    if (before !== undefined) return share === null ? current : withShare(current, before.number, share);
     // Another command began one meanwhile.
-    if (pointer.others?.some(({ state }) => state === 'building')) {
-      throw commandInvalid(`a generation of ${environment} is being built already: run it again`);
+    if (current.others?.some(({ state }) => state === 'building')) {
+      throw commandInvalid(`a generation of ${name} is being built already: run it again`);
     }
-    return withNew(pointer, share ?? DEFAULT_SHARE);
+    return withNew(current, share ?? DEFAULT_SHARE);
   });
-  await createMarker(databases, environment, last, projectionVersion);
-  return { number: last, isResumed: false };
+  const number = before?.number ?? pointer.last ?? 0;
+  await createMarker(databases, name, number, projectionVersion);
+  return { number, isResumed: before !== undefined };
 }
 
 export function building(generations: readonly KnownGeneration[]): KnownGeneration | undefined {
@@ -88,7 +81,7 @@ function dropIt(environment: string, number: number): string {
   return `or drop it with "store-data generations drop ${number} --environment ${environment}"`;
 }
 
-function checkReachesBack(environment: string, bounds: LogBounds): void {
+function checkReachesBack(topic: string, bounds: LogBounds): void {
   const lost = [...bounds]
     .filter(([, { start }]) => start > 0)
     .toSorted(([a], [b]) => a - b)
@@ -96,7 +89,7 @@ function checkReachesBack(environment: string, bounds: LogBounds): void {
   if (lost.length === 0) return;
   throw new StoreDataError(
     'topic_unsuitable',
-    `topic ${changesTopic(environment)} has lost its beginning: ${lost.join(', ')}. A rebuild would lose earlier events: ` +
+    `topic ${topic} has lost its beginning: ${lost.join(', ')}. A rebuild would lose earlier events: ` +
       'publish the present state of everything again, to a topic that keeps it, or restore the topic',
   );
 }
@@ -113,30 +106,29 @@ const UNATTENDED_MS = 5_000;
  * when the signal is aborted.
  */
 export async function catchUp(
-  servers: Servers,
-  environment: string,
+  environment: Environment,
   number: number,
   line: ProgressLine,
   signal: AbortSignal,
 ): Promise<void> {
   const targets: { at: number; target: Positions }[] = [];
-  const topic = changesTopic(environment);
+  const { name, topic } = environment;
   const began = performance.now();
   let isChecked = false;
   /** Applied before this command began. */
   let before: number | undefined;
   for (;;) {
-    const generations = await servers.generations(environment);
+    const generations = await environment.generations();
     const built = generations.find((generation) => generation.number === number);
-    const live = liveOf(environment, generations);
+    const live = liveOf(name, generations);
     if (built === undefined || built.state === 'dropping' || live === null) {
-      throw notFound(`generation ${number} of ${environment} was dropped`);
+      throw notFound(`generation ${number} of ${name} was dropped`);
     }
     // Positions first: messages that come meanwhile count as not applied.
     const positions = await readPositions(built.db, topic);
     const target = await readPositions(live.db, topic);
-    const bounds = await servers.logBounds(topic);
-    checkReachesBack(environment, bounds);
+    const bounds = await environment.logBounds();
+    checkReachesBack(topic, bounds);
 
     const now = performance.now();
     const { applied, total } = countApplied(positions, bounds);
@@ -149,7 +141,7 @@ export async function catchUp(
 
     if (!isChecked && now - began > UNATTENDED_MS) {
       isChecked = true;
-      const group = (await groupsOf(servers, environment, [number])).get(number);
+      const group = (await groupsOf(environment, [number])).get(number);
       if (!group?.members.length) {
         line.say(
           `no projector fills generation ${number}: start one of this release ` +
@@ -159,18 +151,18 @@ export async function catchUp(
     }
     if (!(await pause(POLL_MS, signal))) {
       throw commandInvalid(
-        `interrupted: projectors continue to fill generation ${number} of ${environment}. ` +
-          `Run the command again to continue, ${dropIt(environment, number)}`,
+        `interrupted: projectors continue to fill generation ${number} of ${name}. ` +
+          `Run the command again to continue, ${dropIt(name, number)}`,
       );
     }
   }
 }
 
 /** The consumer groups that project generations, by their numbers. */
-export async function groupsOf(servers: Servers, environment: string, numbers: readonly number[]) {
-  const kafka = await servers.kafkaOf(changesTopic(environment)).admin();
-  const nameOf = (number: number) => generationGroup(servers.config.namePrefix, environment, number);
-  const { groups } = await kafka.describeGroups(numbers.map(nameOf));
+export async function groupsOf(environment: Environment, numbers: readonly number[]) {
+  const { namePrefix } = environment.servers.config;
+  const nameOf = (number: number) => generationGroup(namePrefix, environment.name, number);
+  const { groups } = await (await environment.kafkaAdmin()).describeGroups(numbers.map(nameOf));
   return new Map(numbers.map((number) => [number, groups.find(({ groupId }) => groupId === nameOf(number))]));
 }
 
@@ -184,48 +176,36 @@ const PATIENCE_MS = 15_000;
  * @throws {StoreDataError} `not_found` where there is no such generation, `command_invalid` where it does not reach the live one's
  * positions in time, or another generation became live meanwhile.
  */
-export async function flip(
-  servers: Servers,
-  environment: string,
-  to: number,
-  patienceMs: number | null = PATIENCE_MS,
-): Promise<{ from: number; to: number }> {
-  const generations = await servers.generations(environment);
+export async function flip(environment: Environment, to: number, patienceMs: number | null = PATIENCE_MS) {
+  const { servers, name, topic } = environment;
+  const generations = await environment.generations();
   const next = generations.find(({ number }) => number === to);
   const live = generations.find(({ state }) => state === 'live');
   if (next === undefined || live === undefined || next.marker === null) {
-    throw notFound(`${environment} has no generation ${to}`);
+    throw notFound(`${name} has no generation ${to}`);
   }
+  const { db, marker } = next;
   const from = live.number;
-  if (to === from) throw commandInvalid(`generation ${to} of ${environment} is live already`);
-  if (patienceMs !== null) await untilReached(servers, environment, live, next, patienceMs);
+  if (to === from) throw commandInvalid(`generation ${to} of ${name} is live already`);
+  if (patienceMs !== null) {
+    const target = reachable(await readPositions(live.db, topic), await environment.logBounds());
+    for (const end = performance.now() + patienceMs; ; await sleep(REACHED_POLL_MS)) {
+      const missing = missingBetween(await readPositions(db, topic), target);
+      if (missing === 0) break;
+      if (performance.now() < end) continue;
+      throw commandInvalid(
+        `generation ${to} of ${name} lacks ${missing} messages that the live one has: ` +
+          `does a projector of its release (projection version ${marker.projection_version}) run?`,
+      );
+    }
+  }
   const control = await servers.control();
-  await forgetDropped(control, { db: next.db, since: next.marker.created_at }, changesTopic(environment));
-  await changePointer(control, environment, (pointer) => {
+  await forgetDropped(control, { db, since: marker.created_at }, topic);
+  await changePointer(control, name, (pointer) => {
     if (pointer.live === from) return withLive(pointer, to);
-    throw commandInvalid(`generation ${pointer.live} of ${environment} became live meanwhile`);
+    throw commandInvalid(`generation ${pointer.live} of ${name} became live meanwhile`);
   });
   return { from, to };
-}
-
-async function untilReached(
-  servers: Servers,
-  environment: string,
-  live: KnownGeneration,
-  next: KnownGeneration,
-  patienceMs: number,
-): Promise<void> {
-  const topic = changesTopic(environment);
-  const target = reachable(await readPositions(live.db, topic), await servers.logBounds(topic));
-  for (const end = performance.now() + patienceMs; ; await sleep(REACHED_POLL_MS)) {
-    const missing = missingBetween(await readPositions(next.db, topic), target);
-    if (missing === 0) return;
-    if (performance.now() < end) continue;
-    throw commandInvalid(
-      `generation ${next.number} of ${environment} lacks ${missing} messages that the live one has: ` +
-        `does a projector of its release (projection version ${next.marker?.projection_version}) run?`,
-    );
-  }
 }
 
 /** Projectors and query services poll twice a second, and a poll may fail. */
@@ -242,19 +222,19 @@ const DATABASE_DROP_PENDING = 215;
  * last, so that the command can be run again after a kill.
  * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` where there is none.
  */
-export async function dropGeneration(servers: Servers, environment: string, number: number): Promise<void> {
-  const control = await servers.control();
-  await changePointer(control, environment, (pointer) => withDropping(pointer, number));
+export async function dropGeneration(environment: Environment, number: number): Promise<void> {
+  const control = await environment.servers.control();
+  await changePointer(control, environment.name, (pointer) => withDropping(pointer, number));
   await sleep(HEARD_MS);
-  await untilLeft(servers, environment, number);
-  const found = (await servers.generations(environment)).find((one) => one.number === number);
+  await untilLeft(environment, number);
+  const found = (await environment.generations()).find((one) => one.number === number);
   if (found !== undefined) {
     do {
       await found.db.dropDatabase().catch(unlessBeingDropped);
       await sleep(GONE_MS);
     } while ((await found.db.listCollections({}, { nameOnly: true }).toArray()).length > 0);
   }
-  await changePointer(control, environment, (pointer) => without(pointer, number));
+  await changePointer(control, environment.name, (pointer) => without(pointer, number));
 }
 
 /** MongoDB continues a drop after the command's end, and refuses another one meanwhile. */
@@ -263,18 +243,18 @@ function unlessBeingDropped(error: unknown): void {
   if (!hasCode(error, DATABASE_DROP_PENDING)) throw error;
 }
 
-async function untilLeft(servers: Servers, environment: string, number: number): Promise<void> {
+async function untilLeft(environment: Environment, number: number): Promise<void> {
   for (const end = performance.now() + LEFT_MS; ; await sleep(LEFT_POLL_MS)) {
-    const found = (await groupsOf(servers, environment, [number])).get(number);
+    const found = (await groupsOf(environment, [number])).get(number);
     if (found === undefined || found.state === 'Dead') return;
     const { groupId, members } = found;
     if (members.length === 0) {
-      await (await servers.kafkaOf(changesTopic(environment)).admin()).deleteGroups([groupId]);
+      await (await environment.kafkaAdmin()).deleteGroups([groupId]);
       return;
     }
     if (performance.now() < end) continue;
     throw commandInvalid(
-      `generation ${number} of ${environment} is not dropped yet: ${members.length} projectors are still in its ` +
+      `generation ${number} of ${environment.name} is not dropped yet: ${members.length} projectors are still in its ` +
         `consumer group ${groupId}. Run the command again when they have left`,
     );
   }

@@ -1,7 +1,14 @@
 /** The stores and records of two generations, as a comparison reads them. */
 import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
-import { COLLECTIONS, RANK_NODES, STAMPS, CATEGORY_PRODUCTS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  COLLECTIONS,
+  idsBelow,
+  RANK_NODES,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
 import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
@@ -46,7 +53,8 @@ export interface Range {
   collection: string;
   /** The entity of its records; of counts the one they belong to. */
   entity: EntityName;
-  prefix: string;
+  /** With what its ids begin, before a slash. */
+  owner: string;
 }
 
 /** The version of a record; counts have none. */
@@ -58,22 +66,15 @@ interface Version {
 /** All that events of a store write: records, counts of products and tombstones. */
 export function rangesOf(storeId: string): Range[] {
   return [
-    ...ENTITY_NAMES.map((entity) => ({ collection: COLLECTIONS[entity], entity, prefix: `${storeId}/` })),
-    { collection: CATEGORY_PRODUCTS, entity: 'category', prefix: `${storeId}/` },
-    ...ENTITY_NAMES.map((entity) => ({
-      collection: TOMBSTONES,
-      entity,
-      prefix: `${entity}/${storeId}/`,
-    })),
+    ...ENTITY_NAMES.map((entity) => ({ collection: COLLECTIONS[entity], entity, owner: storeId })),
+    { collection: CATEGORY_PRODUCTS, entity: 'category', owner: storeId },
+    ...ENTITY_NAMES.map((entity) => ({ collection: TOMBSTONES, entity, owner: `${entity}/${storeId}` })),
   ];
 }
 
-function readVersions({ db, session }: Side, { collection, prefix }: Range): FindCursor<Version> {
-  return db.collection<Version>(collection).find(
-    // "0" follows "/": nothing of another store lies between.
-    { _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } },
-    { session, sort: { _id: 1 }, projection: { sequence: 1 }, batchSize: 10_000 },
-  );
+function readVersions({ db, session }: Side, { collection, owner }: Range): FindCursor<Version> {
+  const options = { session, sort: { _id: 1 }, projection: { sequence: 1 }, batchSize: 10_000 } as const;
+  return db.collection<Version>(collection).find({ _id: idsBelow(owner) }, options);
 }
 
 async function readRecords(

@@ -4,7 +4,6 @@
  */
 import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation.ts';
 import {
@@ -15,7 +14,7 @@ import {
   type ShardKey,
   type ShardRange,
 } from '#shared/read-models/sharding.ts';
-import type { Servers } from '../servers.ts';
+import type { Environment, Servers } from '../servers.ts';
 
 export interface ShardedCluster {
   shards: { name: string; zones: string[] }[];
@@ -171,17 +170,17 @@ interface ShardOptions {
 }
 
 /**
- * The sharded clusters of the installation, with the environments that each has. A dry run takes other servers for empty clusters.
+ * The missing commands for each sharded cluster of the installation. A dry run takes other servers for empty clusters.
  * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that a cluster does not have.
  */
-export async function clustersToShard(servers: Servers, { shards, dryRun }: ShardOptions) {
+export async function planClusters(servers: Servers, { shards, dryRun, partitions }: ShardOptions) {
   const control = await servers.control();
-  const environments = new Map<MongoClient, string[]>([[control.client, []]]);
-  for (const environment of servers.config.environments) {
-    const client = (await servers.databases(environment)).clientOf(environment);
+  const environments = new Map<MongoClient, Environment[]>([[control.client, []]]);
+  for (const environment of servers.environmentsOf({})) {
+    const client = (await servers.databases(environment.name)).clientOf(environment.name);
     environments.set(client, [...(environments.get(client) ?? []), environment]);
   }
-  const clusters = [];
+  const plans = [];
   for (const [client, own] of environments) {
     const empty = { shards: (shards ?? []).map((name) => ({ name, zones: [] })), keys: new Map(), zones: [] };
     const cluster = (await readCluster(client)) ?? (dryRun && shards !== null ? empty : null);
@@ -193,40 +192,31 @@ export async function clustersToShard(servers: Servers, { shards, dryRun }: Shar
     }
     // Another cluster has the control database.
     const databaseName = client === control.client ? control.databaseName : null;
-    clusters.push({ client, cluster, among: shards ?? known, control: databaseName, environments: own });
+    const wanted: ShardedEnvironment[] = [];
+    for (const environment of own) wanted.push(await readEnvironment(environment, partitions));
+    plans.push({ client, commands: planSharding(cluster, shards ?? known, databaseName, wanted) });
   }
-  if (clusters.length === 0) {
+  if (plans.length === 0) {
     throw new StoreDataError(
       'server_unsuitable',
       'MONGODB_URI is no router of a sharded cluster (mongos): nothing was changed. ' +
         '--dry-run with the names of the --shards shows the commands',
     );
   }
-  return clusters;
-}
-
-export async function planClusters(servers: Servers, options: ShardOptions) {
-  const plans = [];
-  for (const { client, cluster, among, control, environments } of await clustersToShard(servers, options)) {
-    const wanted: ShardedEnvironment[] = [];
-    for (const name of environments) wanted.push(await readEnvironment(servers, name, options.partitions));
-    plans.push({ client, commands: planSharding(cluster, among, control, wanted) });
-  }
   return plans;
 }
 
-async function readEnvironment(servers: Servers, environment: string, partitions: number): Promise<ShardedEnvironment> {
-  const databases = await servers.databases(environment);
-  const pointer = await pointersIn(databases.control).findOne({ _id: environment });
-  const topic = changesTopic(environment);
-  const admin = await servers.kafkaOf(topic).admin();
-  const isThere = (await admin.listTopics()).includes(topic);
+async function readEnvironment(environment: Environment, partitions: number): Promise<ShardedEnvironment> {
+  const { servers, name, topic } = environment;
+  const databases = await servers.databases(name);
+  const pointer = await pointersIn(databases.control).findOne({ _id: name });
+  const isThere = (await (await environment.kafkaAdmin()).listTopics()).includes(topic);
   return {
-    name: `${servers.config.namePrefix}.${environment}`,
-    databases: generationsOf(pointer).map((number) => databases.generation(environment, number).databaseName),
+    name: `${servers.config.namePrefix}.${name}`,
+    databases: generationsOf(pointer).map((number) => databases.generation(name, number).databaseName),
     topic,
-    partitions: isThere ? (await admin.fetchTopicOffsets(topic)).length : partitions,
-    stores: pointer === null ? new Map() : await placeStores(databases.generation(environment, pointer.live)),
+    partitions: isThere ? (await environment.logBounds()).size : partitions,
+    stores: pointer === null ? new Map() : await placeStores(databases.generation(name, pointer.live)),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's stamp. */
 import { Binary } from 'mongodb';
+import { idsBelow } from '../collections.ts';
 import type { SearchTexts } from '../search-texts.ts';
 
 export type TreeName = 'order' | 'review' | 'customer' | 'customer_created';
@@ -52,23 +53,11 @@ export function nodeId(tree: TreeName, storeId: string, level: Level, boundary: 
   return levelPrefix(tree, storeId, level) + boundary;
 }
 
-/** A range of `_id`s. Without the store's id, so that damaged nodes are found too. */
-interface Range {
-  _id: { $gte: string; $lt: string };
-}
-
-export function ofLevel(tree: TreeName, storeId: string, level: Level): Range {
-  return beginningWith(levelPrefix(tree, storeId, level));
-}
-
-export function nodesOf(tree: TreeName, storeId: string): Range {
-  return beginningWith(`${tree}/${storeId}/`);
-}
-
-/** @param prefix one that ends in a slash, which `0` follows. */
-function beginningWith(prefix: string): Range {
-  return { _id: { $gte: prefix, $lt: `${prefix.slice(0, -1)}0` } };
-}
+// Filters without the store's id, so that damaged nodes are found too.
+export const ofLevel = (tree: TreeName, storeId: string, level: Level) => ({
+  _id: idsBelow(`${tree}/${storeId}/${level}`),
+});
+export const nodesOf = (tree: TreeName, storeId: string) => ({ _id: idsBelow(`${tree}/${storeId}`) });
 
 /** For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed: damaged ones may be below 0. */
 const WIDTHS = [1, 2, 4];

@@ -108,7 +108,7 @@ describe('two releases with different projections', () => {
     const { config, environment } = installation;
     const servers = new Servers({ config, origin: 'test' });
     const building = /generation 2 of .* is being built by another release, with projection version/;
-    await expect(beginRebuild(servers, environment, null, OLD)).rejects.toThrow(building);
+    await expect(beginRebuild(servers.environmentOf({ environment }), null, OLD)).rejects.toThrow(building);
     await servers.close();
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);

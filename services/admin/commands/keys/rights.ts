@@ -169,8 +169,13 @@ export async function changeKey(
     });
   };
   try {
-    const change = { compose, waitMs: flags.wait * 1_000 };
-    const changed = await changeAccess(servers, { client_id: clientId, ...about }, subject, change);
+    const changed = await changeAccess(
+      servers,
+      { client_id: clientId, ...about },
+      subject,
+      compose,
+      flags.wait * 1_000,
+    );
     show(changed.state, changed.changed, true);
     return changed;
   } catch (error) {

@@ -35,12 +35,13 @@ export const createCommand = () =>
     .action(async (flags) => {
       const imported = await importedSecret(flags);
       await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      const chosen = servers.environmentOf(flags);
+      const { name: environment } = chosen;
       const { store: store_id, scopes } = flags;
       const clientId = flags.clientId ?? newClientId();
       const secret = imported ?? newClientSecret();
       const secret_hashes = [hashSecret(secret)];
-      await remarkUnknownStore(servers, environment, store_id);
+      await remarkUnknownStore(chosen, store_id);
       const details = { scopes, secret: imported === null ? 'made' : 'brought' };
       const about = { action: 'keys.create', environment, store_id, details } as const;
       const compose = (before: KeyState | null): KeyState => {
