@@ -1,4 +1,4 @@
-/** Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, batches. */
+/** Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, lazy values, batches. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. */
@@ -39,6 +39,12 @@ export const systemClock: Clock = {
   wall: () => Date.now(),
   sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
 };
+
+/** Makes something when it is first asked for, and only once. */
+export function lazy<T>(make: () => T): () => T {
+  let made: { it: T } | null = null;
+  return () => (made ??= { it: make() }).it;
+}
 
 /** Also where one fails: otherwise the rest would keep running unnoticed. @throws the first failure. */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {

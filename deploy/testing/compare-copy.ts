@@ -136,7 +136,10 @@ export function describeReport(
     'The last change of each of these was:',
     ...[...causes]
       .toSorted(([, a], [, b]) => b.length - a.length)
-      .map(([about, { length }]) => `  ${length} × ${about ?? 'unknown'}${explanation(about)}`),
+      .map(([about, { length }]) => {
+        const why = about === undefined ? undefined : EXPLANATIONS[about];
+        return `  ${length} × ${about ?? 'unknown'}${why === undefined ? '' : ` (${why})`}`;
+      }),
     'A client that follows /api/changes and continues from the stored `next` has all of them: docs/guides/following-changes.md.',
   ].join('\n');
 }
@@ -149,9 +152,4 @@ function section(title: string, records: readonly Api.WrongRecord[]): string[] {
   });
   const more = records.length > MAX_NAMED ? [`    and ${records.length - MAX_NAMED} more`] : [];
   return [`  ${title}:`, ...named, ...more];
-}
-
-function explanation(about: Adversity | undefined): string {
-  const text = about === undefined ? undefined : EXPLANATIONS[about];
-  return text === undefined ? '' : ` (${text})`;
 }

@@ -6,13 +6,7 @@ import { allEnded, inBatches } from '#shared/waiting.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
-import {
-  type EncodedMessage,
-  encodeEvent,
-  type EventToEncode,
-  accessTopic,
-  changesTopic,
-} from '#shared/events/topics.ts';
+import { type EncodedMessage, encodeEvent, type EventToEncode, topicsOf } from '#shared/events/topics.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -38,13 +32,13 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     await close().catch(() => undefined);
     throw error;
   }
-  const topics = { changes: changesTopic(environment), access: accessTopic(environment) };
+  const [topic, accessTopic] = topicsOf(environment);
   const databases = new Databases(config.namePrefix, mongodb);
   const places: Places = { admin, databases, environment };
   const nextSequence = risingSequence();
 
-  const send = async (topic: string, messages: EncodedMessage[]) => {
-    for await (const some of inBatches(messages, MESSAGES_TOGETHER)) await producer.send({ topic, messages: some });
+  const send = async (to: string, messages: EncodedMessage[]) => {
+    for await (const some of inBatches(messages, MESSAGES_TOGETHER)) await producer.send({ topic: to, messages: some });
     await settle(places, SETTLE_LIMIT_MS);
   };
   const setKey = async (key: Api.Key, status: 'active' | 'revoked') => {
@@ -52,15 +46,15 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     const event = { entity: 'access_key', storeId: key.storeId, subject: key.clientId, data };
     const message = encodeEvent({ ...event, sequence: nextSequence(), source: SOURCE });
     readAccessChange(asReceived(message));
-    await send(topics.access, [message]);
+    await send(accessTopic, [message]);
   };
 
   return {
     url,
     connection,
     async publish(changes) {
-      const events = changes.map((change) => asEvent(change, nextSequence));
-      await send(topics.changes, events.map(encodeChecked));
+      const events = changes.map((change) => asEvent(change, change.sequence ?? nextSequence()));
+      await send(topic, events.map(encodeChecked));
     },
     async createKey({ storeId = 's1', scopes = [...SCOPES] } = {}) {
       const key = { clientId: newClientId(), clientSecret: newClientSecret(), storeId, scopes };
@@ -70,9 +64,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     revokeKey: (key) => setKey(key, 'revoked'),
     token: (key) => requestToken(url, key),
     settled: () => settle(places, SETTLE_LIMIT_MS),
-    async stop() {
-      await close();
-    },
+    stop: async () => void (await close()),
   };
 };
 
@@ -82,8 +74,8 @@ function risingSequence(): () => number {
   return () => (last = Math.max(last + 1, Date.now() * 1_000));
 }
 
-function asEvent(change: Api.Change, nextSequence: () => number): EventToEncode {
-  const { entity, id, storeId = 's1', data, sequence = nextSequence(), time } = change;
+export function asEvent(change: Api.Change, sequence: number): EventToEncode {
+  const { entity, id, storeId = 's1', data, time } = change;
   const action = data === undefined ? 'deleted' : 'changed';
   const when = time === undefined ? {} : { time };
   return { entity, action, storeId, subject: id, sequence, data, source: SOURCE, ...when };

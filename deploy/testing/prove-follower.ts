@@ -33,7 +33,10 @@ export class FollowerNotProven extends Error implements Api.FollowerNotProven {
 
 export const proveFollower: typeof Api.proveFollower = async (options) => {
   await using cleanup = new AsyncDisposableStack();
-  const { api, crash } = await reachApi(options);
+  const { settings, log } = options;
+  // The default quota of stores: a client has to follow within it.
+  const own = { settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) };
+  const { api, crash } = options.api ? { api: options.api, crash: null } : await startWithServices(own);
   if (options.api === undefined) cleanup.defer(() => api.stop());
   const storeId = `proof-${randomBytes(4).toString('hex')}`;
   const stream = new AdversarialStream(storeId, options.seed ?? 1);
@@ -51,12 +54,6 @@ interface Proof {
   stream: AdversarialStream;
   key: Api.Key;
   kinds: readonly Api.Kind[];
-}
-
-async function reachApi({ api, settings, log }: Api.ProofOptions) {
-  if (api !== undefined) return { api, crash: null };
-  // The default quota of stores: a client has to follow within it.
-  return startWithServices({ settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) });
 }
 
 /** Publishes the stream, and disturbs the client and the API. */

@@ -1,6 +1,6 @@
 /** Applies a change by the retry of a dead letter, as after a release that could not apply it. */
 import { readConfig } from '#shared/config.ts';
-import { type EncodedMessage, encodeEvent, changesTopic } from '#shared/events/topics.ts';
+import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
@@ -8,6 +8,7 @@ import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.t
 import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { StreamChange } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
+import { asEvent } from './connect.ts';
 
 /** Above the offsets of the messages that a proof publishes. */
 const FIRST_OFFSET = 1_000_000;
@@ -41,7 +42,4 @@ export function letterOf(change: StreamChange, environment: string): DeadLetter 
   return toDeadLetter(changesTopic(environment), 0, message, rejection);
 }
 
-export function encodeChange({ entity, id, storeId, sequence, time, data }: StreamChange): EncodedMessage {
-  const action = data === undefined ? 'deleted' : 'changed';
-  return encodeEvent({ entity, action, storeId, subject: id, sequence, time, data, source: '/testing' });
-}
+export const encodeChange = (change: StreamChange) => encodeEvent(asEvent(change, change.sequence));

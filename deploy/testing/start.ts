@@ -10,7 +10,7 @@ import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { topicsOf } from '#shared/events/topics.ts';
 import { askKafka, createKafka, createTopics } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -84,7 +84,7 @@ async function makeTopics(config: Config, partitions: number, cleanup: AsyncDisp
     cleanup.defer(() => removeFromKafka(config));
     cleanup.defer(() => removeDatabases(config));
     const settings = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
-    await createTopics(admin, topicsOf(config), { partitions, config: settings });
+    await createTopics(admin, config.environments.flatMap(topicsOf), { partitions, config: settings });
   });
 }
 
@@ -92,14 +92,10 @@ function kafkaOf(config: Config) {
   return createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
 }
 
-function topicsOf({ environments }: Config): string[] {
-  return environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-}
-
 /** Removes topics and groups, since the brokers may have run before; keys in Redis expire by themselves. */
 async function removeFromKafka(config: Config): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
-    const topics = topicsOf(config);
+    const topics = config.environments.flatMap(topicsOf);
     await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
     for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
       const { groups } = await admin.listGroups();

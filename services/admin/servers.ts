@@ -17,7 +17,7 @@ import { createWriterClient } from '#shared/mongodb.ts';
 import { Databases, findGenerations, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { topicsOf } from '#shared/events/topics.ts';
 import { createRedis } from '#shared/redis.ts';
-import { withTimeLimit } from '#shared/waiting.ts';
+import { lazy, withTimeLimit } from '#shared/waiting.ts';
 import { chooseEnvironment, chooseEnvironments } from './options.ts';
 
 const CONNECT_MS = 5_000;
@@ -87,7 +87,7 @@ export class Servers {
     demandAddress('REDIS_URL', this.config.redis.url);
   }
 
-  readonly redis = once(async () => {
+  readonly redis = lazy(async () => {
     demandAddress('REDIS_URL', this.config.redis.url);
     return this.#connect('Redis', shownAddress(this.config.redis.url), async (closing) => {
       let last: Error | undefined;
@@ -113,12 +113,12 @@ export class Servers {
 
   readonly [Symbol.asyncDispose] = () => this.close();
 
-  readonly #databases = once(() => {
+  readonly #databases = lazy(() => {
     demandAddress('MONGODB_URI', this.config.mongodb.uri);
     const made = Databases.of(this.config, (one) => {
       const client = createWriterClient(one, 'admin');
       const ping = () => client.db('admin').command({ ping: 1 });
-      const reach = once(() => this.#connect('MongoDB', shownAddress(one.mongodb.uri), ping));
+      const reach = lazy(() => this.#connect('MongoDB', shownAddress(one.mongodb.uri), ping));
       this.#reached.set(client, reach);
       return client;
     });
@@ -178,12 +178,6 @@ export class Environment {
   }
 }
 
-/** Makes something when it is first asked for. */
-function once<T>(make: () => T): () => T {
-  let made: { it: T } | null = null;
-  return () => (made ??= { it: make() }).it;
-}
-
 /** The servers of this process's settings, for a command, which closes them by `await using`. */
 export async function openServers(): Promise<Servers> {
   return new Servers(await readConnection(process.env));
@@ -213,9 +207,9 @@ function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string
     });
   };
   return {
-    admin: once(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
-    producer: once(() => reach(() => createProducer(kafka))),
-    cluster: once(() => reach(() => createCluster(kafka))),
+    admin: lazy(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
+    producer: lazy(() => reach(() => createProducer(kafka))),
+    cluster: lazy(() => reach(() => createCluster(kafka))),
   };
 }
 

@@ -29,7 +29,7 @@ export interface SimulatedOrder {
   placed: Omit<OrderState, 'status' | 'status_history' | 'cancellation' | 'updated_at'>;
 }
 
-const WAYS: Readonly<Record<OrderType, readonly Status[]>> = {
+const JOURNEYS: Readonly<Record<OrderType, readonly Status[]>> = {
   delivery: ['confirmed', 'preparing', 'ready', 'dispatched', 'delivered', 'concluded'],
   takeout: ['confirmed', 'preparing', 'ready', 'concluded'],
   indoor: ['confirmed', 'preparing', 'ready', 'delivered', 'concluded'],
@@ -86,7 +86,7 @@ function orderJourney(chance: Chance, type: OrderType): SimulatedOrder['journey'
   const steps: SimulatedOrder['journey'] = [{ status: 'pending', after: 0 }];
   let after = 0;
   const cancelledAt = happens(chance, CANCELLED_PERCENT) ? chance.number.int({ max: 3 }) : -1;
-  for (const [place, status] of WAYS[type].entries()) {
+  for (const [place, status] of JOURNEYS[type].entries()) {
     const max = MAX_MINUTES[place] ?? 1;
     after += Math.round(chance.number.float({ min: max / 8, max }) * MINUTE);
     steps.push({ status: place === cancelledAt ? 'cancelled' : status, after });

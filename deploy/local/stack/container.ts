@@ -80,7 +80,8 @@ export async function startContainer(
   const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);
   const volume = `store-data-${stackName}-${part.name}`;
   const { dockerode } = engine.container;
-  const host = hostOf(engine);
+  const { host: given } = engine.info.containerRuntime;
+  const host = given === 'localhost' ? LOOPBACK : given;
   // Usually there is none.
   if (!context.keepData)
     await dockerode
@@ -121,11 +122,6 @@ export async function startContainer(
 }
 
 const LOOPBACK = '127.0.0.1';
-
-function hostOf(engine: Engine): string {
-  const { host } = engine.info.containerRuntime;
-  return host === 'localhost' ? LOOPBACK : host;
-}
 
 async function copyLog(engine: Engine, container: Container, logFile: string): Promise<void> {
   writeFileSync(logFile, '');

@@ -171,21 +171,29 @@ export async function onFreePorts<T>(
 }
 
 /** The address of a part that serves its clients. @throws when it ends before it does. */
-export async function readyOrExited(
+export function readyOrExited(
   part: PartDefinition,
   host: string,
   ports: readonly number[],
   exited: Promise<PartExit>,
 ): Promise<string> {
-  const waiting = new AbortController();
+  return unlessExited(exited, async (signal) => {
+    await Promise.all(ports.map((port) => awaitPort(host, port, signal)));
+    return part.awaitReady(host, ports, signal);
+  });
+}
+
+/** Waits for a process to serve. @param waiting is aborted when it has ended. @throws when it ends first. */
+export async function unlessExited<T>(
+  exited: Promise<PartExit>,
+  waiting: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ended = new AbortController();
   const died = exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
-  const serving = Promise.all(ports.map((port) => awaitPort(host, port, waiting.signal))).then(() =>
-    part.awaitReady(host, ports, waiting.signal),
-  );
   try {
-    return await Promise.race([serving, died]);
+    return await Promise.race([waiting(ended.signal), died]);
   } finally {
-    waiting.abort();
+    ended.abort();
   }
 }
 

@@ -21,6 +21,7 @@ import { type Guard, lastLines, type PartExit, startGuard } from './process.ts';
 import { describeExit, startProgram } from './program.ts';
 import { redisPart } from './redis/redis.ts';
 import { readAddress, shownAddress } from '#shared/address.ts';
+import { lazy } from '#shared/waiting.ts';
 
 export interface Stack {
   kafkaBrokers: string[];
@@ -62,7 +63,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const folder = dataFolderAt(options.dataFolder);
   const guard = startGuard();
   const leftovers = await takeFolder(folder, guard, keepData);
-  const engine = onlyOnce(findEngine);
+  const engine = lazy(findEngine);
   const running = new Map<PartName, RunningPart>();
   const errors = new Map<PartName, unknown>();
   const start = async (part: PartDefinition) => {
@@ -82,7 +83,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (errors.size === 0) await Promise.all(PARTS.filter((part) => !isAddress(part)).map(start));
   let stopping = false;
   let failed = errors.size > 0;
-  const stop = onlyOnce(async () => {
+  const stop = lazy(async () => {
     stopping = true;
     await Promise.allSettled([...running.values()].map((part) => part.stop()));
     // Logs of a failure are kept.
@@ -167,11 +168,6 @@ function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFo
     'Any part can also be given by its address (KAFKA_BROKERS, MONGODB_URI, REDIS_URL) or run in a container (start a Docker engine).',
     ...(existsSync(logs) ? [`Logs: ${logs}`] : []),
   ].join('\n');
-}
-
-function onlyOnce<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
 }
 
 function wordOf<T extends string>(name: string, wanted: string | undefined, words: readonly T[]): T | undefined {

@@ -6,7 +6,7 @@ import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { describeOwnSettings, readConfig } from '#shared/config.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { topicsOf } from '#shared/events/topics.ts';
 import { createQuietKafka, createTopics } from '#shared/kafka/client.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/generation.ts';
@@ -46,11 +46,10 @@ export async function bringUp(context: BringUp) {
   await admin.connect();
   cleanup.defer(() => admin.disconnect());
   screen.live(['making topics …']);
-  const topics = ENVIRONMENTS.flatMap((name) => [changesTopic(name), accessTopic(name)]);
   const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
   const [signingKeysFile] = await Promise.all([
     prepareSigningKey(options.folder, options.keepData),
-    createTopics(admin, topics, { partitions: PARTITIONS, config }),
+    createTopics(admin, ENVIRONMENTS.flatMap(topicsOf), { partitions: PARTITIONS, config }),
   ]);
 
   const simulator = await createSimulator({

@@ -3,7 +3,7 @@ import { createReadStream, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Guard, type GuardedProcess, lastLines, startGuarded } from '#local/stack/process.ts';
-import { describeExit } from '#local/stack/program.ts';
+import { describeExit, unlessExited } from '#local/stack/program.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { pause } from '#shared/waiting.ts';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
@@ -90,19 +90,16 @@ class Service {
     };
     this.#current = startGuarded(guard, command, this.#logFile);
     const held = await this.#current;
-    const waiting = new AbortController();
-    const limit = AbortSignal.timeout(READY_LIMIT_MS);
-    const signal = AbortSignal.any([waiting.signal, this.#stopping.signal, limit]);
-    const died = held.exited.then((exit) => Promise.reject(new Error(describeExit(exit))));
+    const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
     try {
-      const ready = await Promise.race([awaitReadyLine(this.#logFile, offset, signal), died]);
+      const ready = await unlessExited(held.exited, (ended) =>
+        awaitReadyLine(this.#logFile, offset, AbortSignal.any([ended, limit])),
+      );
       return { process: held, ready };
     } catch (error) {
       await held.stop(0);
       const lines = [`${name} did not start: ${reasonOf(error)}`, ...lastLines(this.#logFile)];
       throw new StackError(lines.join('\n    '), { cause: error });
-    } finally {
-      waiting.abort();
     }
   }
 
