@@ -298,14 +298,12 @@ function earliestEnds(
 ): Record<string, string> {
   return Object.fromEntries(
     hashes.flatMap((hash) => {
-      const [earliest] = [some[hash], others[hash]].filter((end) => end !== undefined).toSorted(byTime);
+      const [earliest] = [some[hash], others[hash]]
+        .filter((end) => end !== undefined)
+        .toSorted((one, other) => Date.parse(one) - Date.parse(other));
       return earliest === undefined ? [] : [[hash, earliest]];
     }),
   );
-}
-
-function byTime(one: string, other: string): number {
-  return Date.parse(one) - Date.parse(other);
 }
 
 /** A deadline stays with its secret: publishers that send the whole key again do not know it. */

@@ -107,7 +107,10 @@ export function readAccessChange(message: EventMessage): AccessChange {
   }
   if (entity === 'store_quota') {
     checkSubject(event);
-    return { kind: entity, ...about, quota: action === 'deleted' ? null : readQuota(data) };
+    if (action === 'deleted') return { kind: entity, ...about, quota: null };
+    const { requests, window_seconds: window } = checks.store_quota(data);
+    const ownWindow = typeof window === 'number' ? { window_seconds: window } : {};
+    return { kind: entity, ...about, quota: { requests, ...ownWindow } };
   }
   if (action === 'changed' && entity === 'store_erasure') {
     checkSubject(event);
@@ -125,16 +128,11 @@ function checkSubject({ entity, subject, storeId }: CloudEvent): void {
   throw invalidAttribute(`subject of ${entity} is not the storeid`);
 }
 
-function readQuota(data: unknown): NonNullable<OwnQuota> {
-  const { requests, window_seconds } = checks.store_quota(data);
-  return { requests, ...(typeof window_seconds === 'number' ? { window_seconds } : {}) };
-}
-
-type KeyData = Pick<AccessKeyChange, 'secretHashes' | 'secretExpiry' | 'scopes' | 'status'>;
-
 /** A revocation must never fail on other fields: only its status is read. */
-function readKeyData(given: unknown): KeyData {
-  if (isRevocation(given)) return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
+function readKeyData(given: unknown): Omit<AccessKeyChange, 'kind' | 'clientId' | keyof About> {
+  if (typeof given === 'object' && given !== null && 'status' in given && given.status === 'revoked') {
+    return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
+  }
   const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checks.access_key(given);
   return {
     secretHashes: [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
@@ -142,10 +140,6 @@ function readKeyData(given: unknown): KeyData {
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     status,
   };
-}
-
-function isRevocation(data: unknown): boolean {
-  return typeof data === 'object' && data !== null && 'status' in data && data.status === 'revoked';
 }
 
 /** One spelling, so that equal deadlines are equal texts. */

@@ -1,8 +1,12 @@
 /** Events for documents (`docs/events.md`, `store-data events`): what a schema says of each field, and an example of each entity. */
 import { Type, type TSchema } from 'typebox';
-import type { AccessEntity } from './access-event.ts';
-import type { EntityName } from './entities.ts';
+import { ACCESS_SCHEMAS } from './access-event.ts';
+import { entitySchemas } from './entities.ts';
 import examples from './examples.json' with { type: 'json' };
+
+/** The schemas of all events' data. */
+export const EVENT_SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
+export type EventEntity = keyof typeof EVENT_SCHEMAS;
 
 export interface FieldDescription {
   /** Its place in the data: `items[].options[].name`. */
@@ -82,7 +86,7 @@ function quoted(words: readonly unknown[]): string {
   return words.map((word) => `\`${String(word)}\``).join(' ');
 }
 
-export function exampleEvent(entity: EntityName | AccessEntity) {
+export function exampleEvent(entity: EventEntity) {
   const { subject, data } = examples[entity];
   return {
     specversion: '1.0',

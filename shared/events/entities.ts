@@ -17,7 +17,7 @@ import {
   Id,
   Quantity,
   ImageUrl,
-  knownBytes,
+  knownFields,
 } from './fields.ts';
 
 export const ORDER_TYPES = ['delivery', 'takeout', 'indoor'] as const;
@@ -229,7 +229,7 @@ export const entitySchemas = {
   /** Its bound is one of all its texts together: products and the menu repeat their groups. */
   option_group: Type.Refine(
     OptionGroupFields,
-    (group) => knownBytes(OptionGroupFields, group) <= OPTION_GROUP_BYTES,
+    (group) => Buffer.byteLength(JSON.stringify(knownFields(OptionGroupFields, group))) <= OPTION_GROUP_BYTES,
     () => `must not have more than ${OPTION_GROUP_BYTES} bytes (64 KiB) of known fields in JSON`,
   ),
 } as const;

@@ -119,7 +119,3 @@ export function* unknownFields(schema: TSchema, value: unknown, path: string): G
     }
   }
 }
-
-export function knownBytes(schema: TSchema, value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(knownFields(schema, value)));
-}

@@ -7,10 +7,6 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-function isOnCalendar(year: number, month: number, day: number): boolean {
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
-}
-
 /** `Date.UTC` reads the years 0 to 99 as 1900 to 1999, so it gets a year of the next cycle: the calendar repeats after 400 years. */
 const CYCLE_YEARS = 400;
 const CYCLE_MS = 146_097 * 86_400_000;
@@ -47,7 +43,7 @@ function readInstant(text: string): number | null {
   const zone = zoneMilliseconds(text, fractionEnd);
   // NaN fails every comparison.
   if (!(year >= 0 && hour <= 23 && minute <= 59 && second <= 60) || zone === null) return null;
-  if (!isOnCalendar(year, month, day)) return null;
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month))) return null;
 
   const leap = second === 60;
   const cycleLater = Date.UTC(year + CYCLE_YEARS, month - 1, day, hour, minute, leap ? 59 : second);

@@ -37,6 +37,7 @@ export interface CouponDocument extends ReadModelDocument {
 }
 
 export interface CustomerDocument extends ReadModelDocument {
+  /** The folded name, NUL and the id. */
   rank_key: string;
   /** The place in the order of creation. */
   created_key: string;
@@ -237,17 +238,12 @@ export const BY_ID = '_id_';
 /** Large enough that the documents of a slice come in one round trip. */
 export const ONE_BATCH = 100_000;
 
-interface OfStores {
-  store_id: ReturnType<typeof oneOf>;
-  _id: ReturnType<typeof oneOf>;
-}
-
 /** The filter of some documents by their ids. It names their stores, by which they are found on a sharded cluster. */
 export const documentsWith = (ids: readonly string[]) => ofStores(ids, 0);
 export const tombstonesWith = (ids: readonly string[]) => ofStores(ids, 1);
 
 /** @param place which part of an id names the store. */
-function ofStores(ids: readonly string[], place: 0 | 1): OfStores {
+function ofStores(ids: readonly string[], place: 0 | 1) {
   const stores = new Set(ids.map((id) => id.split('/', place + 1)[place] ?? ''));
   return { store_id: oneOf([...stores]), _id: oneOf(ids) };
 }
@@ -274,10 +270,7 @@ export function idsBelow(parts: string): { $gte: string; $lt: string } {
 
 export const idsOfStore = (storeId: string) => idsBelow(storeId);
 
-export function recordsOf(
-  entity: EntityName,
-  storeId: string,
-): { store_id: string; _id?: ReturnType<typeof idsOfStore> } {
+export function recordsOf(entity: EntityName, storeId: string) {
   // Of stores' own records there is no index by store.
   return { store_id: storeId, ...(entity === 'store' ? { _id: idsOfStore(storeId) } : {}) };
 }

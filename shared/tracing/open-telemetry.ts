@@ -166,13 +166,10 @@ function urlOf({ endpoint, tracesEndpoint }: Config['tracing']): string {
 }
 
 function samplerOf({ sampler, samplerArg }: Config['tracing']): Sampler {
-  const root = rootSampler(sampler, Number(samplerArg));
+  let root: Sampler = new TraceIdRatioBasedSampler(Number(samplerArg));
+  if (sampler.endsWith('always_on')) root = new AlwaysOnSampler();
+  if (sampler.endsWith('always_off')) root = new AlwaysOffSampler();
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
-}
-
-function rootSampler(sampler: Config['tracing']['sampler'], ratio: number): Sampler {
-  if (sampler.endsWith('always_on')) return new AlwaysOnSampler();
-  return sampler.endsWith('always_off') ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
 }
 
 /** Logs lost spans once a minute: they do not affect answers. */

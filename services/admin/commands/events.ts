@@ -1,14 +1,17 @@
 /** `events`: the fields of an entity's event, and an example that can be published as it is. */
 import { Argument } from '@commander-js/extra-typings';
-import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
-import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
-import { entitySchemas } from '#shared/events/entities.ts';
+import {
+  describeFields,
+  EVENT_SCHEMAS,
+  type EventEntity,
+  exampleEvent,
+  type FieldDescription,
+} from '#shared/events/describe-fields.ts';
 import { Address } from '#shared/events/fields.ts';
 import { command } from '../options.ts';
 import { printResult, printRows, tableOf } from '../output.ts';
 
-const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
-const NAMES = Object.keys(SCHEMAS) as (keyof typeof SCHEMAS)[];
+const NAMES = Object.keys(EVENT_SCHEMAS) as EventEntity[];
 
 export const eventsCommand = () =>
   command('events', 'Show the fields of an event, and an example')
@@ -18,13 +21,13 @@ export const eventsCommand = () =>
 function list(): void {
   const found = NAMES.map((entity) => ({
     entity,
-    required: describeFields(SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
+    required: describeFields(EVENT_SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   }));
   printRows(found, null, ['entity', ['REQUIRED', 'required', 'fills']]);
 }
 
-function show(entity: keyof typeof SCHEMAS): void {
-  const fields = describeFields(SCHEMAS[entity]);
+function show(entity: EventEntity): void {
+  const fields = describeFields(EVENT_SCHEMAS[entity]);
   const example = exampleEvent(entity);
   const described = fields.map(({ name, type, isRequired, whenAbsent }) => ({
     name,

@@ -3,8 +3,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { type TSchema, Type } from 'typebox';
 import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
-import { describeFields, type FieldDescription, exampleEvent } from '#shared/events/describe-fields.ts';
-import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
+import {
+  describeFields,
+  EVENT_SCHEMAS,
+  type EventEntity,
+  exampleEvent,
+  type FieldDescription,
+} from '#shared/events/describe-fields.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { Address, ID_PATTERN } from '#shared/events/fields.ts';
 import { RELEASE } from '#shared/read-models/generation.ts';
 import { createProgram } from '../program.ts';
@@ -56,17 +62,17 @@ export function commandHelps(command: CommandUnknownOpts, parents = ''): { name:
 export function eventsMarkdown(): string {
   return [
     '## Fields of `data` on `store-changes`',
-    ...ENTITY_NAMES.map((entity) => section(entity, entitySchemas[entity])),
+    ...ENTITY_NAMES.map(section),
     `### address\n\nOf stores, customers and deliveries.\n\n${table(describeFields(Address))}`,
     '## Fields of `data` on `store-access`',
-    ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map((name) => section(name, ACCESS_SCHEMAS[name])),
+    ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map(section),
   ].join('\n\n');
 }
 
-function section(entity: EntityName | AccessEntity, schema: Parameters<typeof describeFields>[0]): string {
+function section(entity: EventEntity): string {
   const example = exampleEvent(entity);
   const shown = JSON.stringify(entity === 'access_key' ? example : example.data, null, 2);
-  return `### ${entity}\n\n${table(describeFields(schema))}\n\n\`\`\`json\n${shown}\n\`\`\``;
+  return `### ${entity}\n\n${table(describeFields(EVENT_SCHEMAS[entity]))}\n\n\`\`\`json\n${shown}\n\`\`\``;
 }
 
 function table(fields: readonly FieldDescription[]): string {
@@ -106,10 +112,6 @@ export function asyncApiDocument(): Json {
     ...messagesOf('store_quota', 'deleted'),
     ...messagesOf('store_erasure', 'changed'),
   ];
-  const schemas = [
-    ...ENTITY_NAMES.map((entity) => [entity, entitySchemas[entity]] as const),
-    ...Object.entries(ACCESS_SCHEMAS),
-  ];
   const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
   return {
     asyncapi,
@@ -131,13 +133,13 @@ export function asyncApiDocument(): Json {
         'structured-headers': skeleton.structuredHeaders,
         'binary-headers': binaryHeaders(),
         address: jsonSchema(Address, true),
-        ...Object.fromEntries(schemas.map(([entity, schema]) => [entity, jsonSchema(schema)])),
+        ...Object.fromEntries(Object.entries(EVENT_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)])),
       },
     },
   };
 }
 
-function messagesOf(entity: EntityName | AccessEntity, action: 'changed' | 'deleted', subject = ENTITY_ID) {
+function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject = ENTITY_ID) {
   const type = `store-data.${entity}.${action}`;
   const isDeleted = action === 'deleted';
   const summary = isDeleted ? `One ${entity} is gone.` : `The whole state of one ${entity}.`;

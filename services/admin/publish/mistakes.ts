@@ -1,21 +1,16 @@
 /** All mistakes of an event, and its ignored fields, for developers of publishers. */
-import { ACCESS_SCHEMAS } from '#shared/events/access-event.ts';
-import { entitySchemas } from '#shared/events/entities.ts';
-import { exampleEvent } from '#shared/events/describe-fields.ts';
+import { EVENT_SCHEMAS, type EventEntity, exampleEvent } from '#shared/events/describe-fields.ts';
 import { isId, unknownFields } from '#shared/events/fields.ts';
 import { EventRejected, findMistakes } from '#shared/events/rejection.ts';
 import { nearestName } from '#shared/nearest.ts';
 import { shortened } from '../output.ts';
 import { readEventLine } from './publish-stream.ts';
 
-const SCHEMAS = { ...entitySchemas, ...ACCESS_SCHEMAS };
-type Entity = keyof typeof SCHEMAS;
-
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
 const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 /** Their subject is the store itself. */
-const ABOUT_THE_STORE = new Set<Entity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
+const ABOUT_THE_STORE = new Set<EventEntity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
 
 type Attributes = Record<string, unknown>;
 
@@ -37,7 +32,7 @@ export function allMistakes(message: Buffer, first: EventRejected): EventRejecte
     const { data, data_base64 } = given;
     const wrong = mistakeOf({ ...right, data, data_base64, dataschema: given['dataschema'] });
     const all =
-      wrong?.reason === 'invalid_data' && data_base64 === undefined ? findMistakes(SCHEMAS[entity], data) : [];
+      wrong?.reason === 'invalid_data' && data_base64 === undefined ? findMistakes(EVENT_SCHEMAS[entity], data) : [];
     if (all.length > 0) found.push(...all.map((detail) => new EventRejected('invalid_data', detail)));
     else if (wrong !== null && !found.some(({ detail }) => detail === wrong.detail)) found.push(wrong);
   }
@@ -63,7 +58,7 @@ export function ignoredFields(message: Buffer): string[] {
   const entity = entityOf(given);
   if (entity === null) return [];
   const sentences: string[] = [];
-  for (const { path, name, known } of unknownFields(SCHEMAS[entity], given['data'], 'data')) {
+  for (const { path, name, known } of unknownFields(EVENT_SCHEMAS[entity], given['data'], 'data')) {
     const nearest = nearestName(name.slice(0, MAX_NAME), known);
     const hint = nearest === null ? '' : `; the nearest is ${nearest}`;
     sentences.push(`${path}.${shortened(name, MAX_NAME)} is unknown and ignored${hint}`);
@@ -77,7 +72,7 @@ function attributesOf(message: Buffer): Attributes {
   return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
 }
 
-function entityOf({ type }: Attributes): Entity | null {
+function entityOf({ type }: Attributes): EventEntity | null {
   const [, name = ''] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(String(type)) ?? [];
-  return Object.hasOwn(SCHEMAS, name) ? (name as Entity) : null;
+  return Object.hasOwn(EVENT_SCHEMAS, name) ? (name as EventEntity) : null;
 }

@@ -309,17 +309,22 @@ const productProjection: Projection<'product'> = {
 
 const optionGroupProjection: Projection<'option_group'> = {
   project({ id, state }) {
-    const options = state.options.map(optionRecord).sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
-    const group = (shown: typeof options) =>
+    const options = state.options
+      .map((option) => ({
+        id: option.id,
+        ...shown(option, ['name', 'description', 'price', 'max_quantity']),
+        active: option.active ?? true,
+        position: option.position ?? 0,
+        external_code: option.external_code ?? null,
+      }))
+      .sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
+    const group = (some: typeof options) =>
       JSON.stringify({
         id,
-        name: state.name,
-        min: state.min,
-        max: state.max,
-        price_method: state.price_method ?? null,
+        ...shown(state, ['name', 'min', 'max', 'price_method']),
         position: state.position ?? 0,
         external_code: state.external_code ?? null,
-        options: shown,
+        options: some,
       });
     return {
       name_key: foldName(state.name),
@@ -328,19 +333,6 @@ const optionGroupProjection: Projection<'option_group'> = {
     };
   },
 };
-
-function optionRecord(option: EntityStates['option_group']['options'][number]) {
-  return {
-    id: option.id,
-    name: option.name,
-    description: option.description ?? null,
-    price: option.price,
-    max_quantity: option.max_quantity ?? null,
-    active: option.active ?? true,
-    position: option.position ?? 0,
-    external_code: option.external_code ?? null,
-  };
-}
 
 const projections: { [E in EntityName]: Projection<E> } = {
   store: storeProjection,
