@@ -1,6 +1,5 @@
 /** Options and arguments that several commands share, checked before anything is connected. */
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
-import type { Config } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { CLIENT_ID_PATTERN, type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { isId } from '#shared/events/fields.ts';
@@ -92,22 +91,6 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 }
 
 export const generationNumber = wholeNumber(1, 1_000_000_000);
-
-/** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
-export function chooseEnvironment({ environments }: Config, given: string | undefined): string {
-  const configured = `configured are ${environments.join(', ')}`;
-  const [only] = environments;
-  if (given !== undefined) {
-    if (environments.includes(given)) return given;
-    throw new WrongUsage(`there is no environment "${given}"; ${configured}`);
-  }
-  if (environments.length === 1 && only !== undefined) return only;
-  throw new WrongUsage(`--environment is needed, since there are several; ${configured}`);
-}
-
-export function chooseEnvironments(config: Config, given: string | undefined): string[] {
-  return given === undefined ? config.environments : [chooseEnvironment(config, given)];
-}
 
 export function shardNames(text: string): string[] {
   const names = text.split(',').map((name) => name.trim());

@@ -18,7 +18,7 @@ import { Databases, findGenerations, findLiveGeneration } from '#shared/read-mod
 import { topicsOf } from '#shared/events/topics.ts';
 import { createRedis } from '#shared/redis.ts';
 import { lazy, withTimeLimit } from '#shared/waiting.ts';
-import { chooseEnvironment, chooseEnvironments } from './options.ts';
+import { WrongUsage } from './options.ts';
 
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
@@ -40,14 +40,24 @@ export class Servers {
     this.kafkas = new PerKafka(config, (one) => kafkaServers(one, clientId, this.#connect));
   }
 
-  /** The given environment, or the only one. */
-  environmentOf({ environment }: EnvironmentFlag): Environment {
-    return new Environment(this, chooseEnvironment(this.config, environment));
+  /** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
+  environmentOf(flags: EnvironmentFlag): Environment {
+    const [only, ...more] = this.environmentsOf(flags);
+    if (only !== undefined && more.length === 0) return only;
+    throw new WrongUsage(`--environment is needed, since there are several; ${this.#configured()}`);
   }
 
-  /** The given environment, or all. */
-  environmentsOf({ environment }: EnvironmentFlag): Environment[] {
-    return chooseEnvironments(this.config, environment).map((name) => new Environment(this, name));
+  /** The given environment, or all. @throws {WrongUsage} naming the configured ones. */
+  environmentsOf({ environment: given }: EnvironmentFlag): Environment[] {
+    const { environments } = this.config;
+    if (given !== undefined && !environments.includes(given)) {
+      throw new WrongUsage(`there is no environment "${given}"; ${this.#configured()}`);
+    }
+    return (given === undefined ? environments : [given]).map((name) => new Environment(this, name));
+  }
+
+  #configured(): string {
+    return `configured are ${this.config.environments.join(', ')}`;
   }
 
   /** The databases, after MongoDB and that of an environment were reached. */

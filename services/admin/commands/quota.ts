@@ -2,15 +2,7 @@
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
 import { openServers, type Servers } from '../servers.ts';
-import {
-  chooseEnvironments,
-  command,
-  environmentOption,
-  limitOption,
-  oneEnvironmentOption,
-  storeOption,
-  wholeNumber,
-} from '../options.ts';
+import { command, environmentOption, limitOption, oneEnvironmentOption, storeOption, wholeNumber } from '../options.ts';
 import { printFacts, printRows, remark } from '../output.ts';
 
 export const setCommand = () =>
@@ -65,7 +57,7 @@ export const showCommand = () =>
     .action(async (flags) => {
       await using servers = await openServers();
       const { store: store_id, limit } = flags;
-      const environments = chooseEnvironments(servers.config, flags.environment);
+      const environments = servers.environmentsOf(flags).map(({ name }) => name);
       const { stores } = await servers.access();
       const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
       const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;

@@ -22,10 +22,6 @@ export function letterId(text: string): string {
   return text;
 }
 
-function letterIds(text: string, before: readonly string[] = []): string[] {
-  return [...new Set([...before, letterId(text)])];
-}
-
 export function letterReason(text: string): RejectionReason {
   const found = REJECTION_REASONS.find((reason) => reason === text);
   if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
@@ -35,7 +31,11 @@ export function letterReason(text: string): RejectionReason {
 /** A command for selected letters. */
 export const selectionCommand = (verb: string, description: string) =>
   command(verb, description)
-    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
+    .argument(
+      '[ids...]',
+      `letters to ${verb}: <topic>/<partition>/<offset>`,
+      (text, before: readonly string[] = []) => [...new Set([...before, letterId(text)])],
+    )
     .option('--reason <reason>', `${verb} those of one reason`, letterReason)
     .option('--all', `${verb} all`)
     .addOption(environmentOption('with --reason or --all: only those of an environment'));

@@ -111,8 +111,8 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
       // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
       else if (one.end !== 0 && one.end !== end) isWhole = false;
     }
-    const wasNoted = isWhole && (await note(servers, store, endsNoted(known), IS_CLOSING_IN_TIME));
-    if (wasNoted) return;
+    const erased = { at: '$$NOW', sequence: '$erased.sequence', ends: { $literal: known } };
+    if (isWhole && (await note(servers, store, erased, IS_CLOSING_IN_TIME))) return;
   }
   throw commandInvalid(
     `the ends of the logs cannot be stored: Kafka is slow, or store ${store.store_id} is still published. ` +
@@ -124,10 +124,6 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
 const IS_CLOSING_IN_TIME = {
   $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] },
 };
-
-function endsNoted(ends: readonly PartitionEnd[]): object {
-  return { at: '$$NOW', sequence: '$erased.sequence', ends: { $literal: ends } };
-}
 
 /** The end of each partition's log, and its last message; by `<topic>/<partition>`. */
 async function readLastMessages(servers: Servers, topics: readonly string[]) {

@@ -14,7 +14,6 @@ import {
   type DifferenceKind,
   differingFields,
   kindOf,
-  type Range,
   rangesOf,
   readContents,
   scanRange,
@@ -59,11 +58,13 @@ export async function compareWithLive(
   const stores = await storesOf(generations.live, rebuilt);
   for (const [index, storeId] of stores.entries()) {
     for (const range of rangesOf(storeId)) {
-      const { collection } = range;
+      const { collection, entity } = range;
       const scanned = await inSnapshot(rebuilt.client, async (session) => {
         const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
         const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
-        return scanRange(bothIn(generations, session), range, strideIn(range, stamp), offset);
+        const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
+        const stride = Math.max(1, Math.ceil(size / SAMPLE));
+        return scanRange(bothIn(generations, session), range, stride, offset);
       });
       const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
       count.live += scanned.expected;
@@ -101,11 +102,6 @@ interface Generations {
 
 function bothIn({ live, rebuilt }: Generations, session: ClientSession): Sides {
   return { expected: { db: live, session }, actual: { db: rebuilt, session } };
-}
-
-function strideIn({ collection, entity }: Range, stamp: Stamp | null): number {
-  const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
-  return Math.max(1, Math.ceil(size / SAMPLE));
 }
 
 async function storesOf(...generations: Db[]): Promise<string[]> {

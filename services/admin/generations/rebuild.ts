@@ -230,17 +230,15 @@ export async function dropGeneration(environment: Environment, number: number): 
   const found = (await environment.generations()).find((one) => one.number === number);
   if (found !== undefined) {
     do {
-      await found.db.dropDatabase().catch(unlessBeingDropped);
+      await found.db.dropDatabase().catch((error: unknown) => {
+        // MongoDB continues a drop after the command's end, and refuses another one meanwhile.
+        const isBeingDropped = error instanceof MongoNetworkTimeoutError || hasCode(error, DATABASE_DROP_PENDING);
+        if (!isBeingDropped) throw error;
+      });
       await sleep(GONE_MS);
     } while ((await found.db.listCollections({}, { nameOnly: true }).toArray()).length > 0);
   }
   await changePointer(control, environment.name, (pointer) => without(pointer, number));
-}
-
-/** MongoDB continues a drop after the command's end, and refuses another one meanwhile. */
-function unlessBeingDropped(error: unknown): void {
-  if (error instanceof MongoNetworkTimeoutError) return;
-  if (!hasCode(error, DATABASE_DROP_PENDING)) throw error;
 }
 
 async function untilLeft(environment: Environment, number: number): Promise<void> {

@@ -17,7 +17,6 @@ import {
 } from '../../access/change.ts';
 import { openServers, type Servers } from '../../servers.ts';
 import {
-  chooseEnvironments,
   clientId as readClientId,
   command,
   environmentOption,
@@ -37,7 +36,7 @@ export const listCommand = () =>
     .action(async (flags) => {
       await using servers = await openServers();
       const filter: Filter<AccessKey> = {
-        environment: { $in: chooseEnvironments(servers.config, flags.environment) },
+        environment: { $in: servers.environmentsOf(flags).map(({ name }) => name) },
         ...(flags.store === undefined ? {} : { store_id: flags.store }),
         ...(flags.status === undefined ? {} : { status: flags.status }),
       };
