@@ -23,11 +23,7 @@ interface Changes {
 }
 
 /** All records of a store, by kind and id, from the beginning of its change feed. */
-export async function readRecords(
-  api: Api.StoreData,
-  key: Api.Key,
-  kinds: readonly Api.Kind[],
-): Promise<Map<string, ExpectedRecord>> {
+export async function readRecords(api: Api.StoreData, key: Api.Key, kinds: readonly Api.Kind[]) {
   const token = await api.token(key);
   const records = new Map<string, ExpectedRecord>();
   const named = kinds.map((kind) => `&kinds=${kind}`).join('');
@@ -120,10 +116,7 @@ const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a dead letter that was retried': 'it was applied long after it was published',
 };
 
-export function describeReport(
-  report: Api.FollowerReport,
-  lastChange: (name: string) => Adversity | undefined,
-): string {
+export function describeReport(report: Api.FollowerReport, lastChange: (name: string) => Adversity | undefined) {
   const { missing, stale, notDeleted, records, changes } = report;
   const wrong = [...missing, ...stale, ...notDeleted];
   const causes = Map.groupBy(wrong, ({ name }) => lastChange(name));

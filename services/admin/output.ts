@@ -111,12 +111,7 @@ export function tableOf<R>(
  * @param none the text where there are no rows; `null` where there always are some.
  * @param limit how many rows are printed; a remark says when there are more.
  */
-export function printRows<R>(
-  rows: readonly R[],
-  none: string | null,
-  columns: readonly Column<R>[],
-  limit = Infinity,
-): void {
+export function printRows<R>(rows: readonly R[], none: string | null, columns: readonly Column<R>[], limit = Infinity) {
   const shown = rows.slice(0, limit);
   printResult(shown, none !== null && shown.length === 0 ? none : tableOf(shown, columns));
   if (rows.length > limit) remarkMore(limit);

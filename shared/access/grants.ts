@@ -241,11 +241,7 @@ export async function reconcileAccess(
   return found;
 }
 
-async function compareAll(
-  options: ReconcileOptions,
-  collection: Collection<AccessRecord>,
-  found: Reconciliation,
-): Promise<void> {
+async function compareAll(options: ReconcileOptions, collection: Collection<AccessRecord>, found: Reconciliation) {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
   for (;;) {
@@ -343,11 +339,7 @@ export async function findPending(
 }
 
 /** Publishes the records of one server without removing their marks: the query service does not write to MongoDB. */
-export async function publishPending(
-  master: RedisMaster,
-  prefix: string,
-  { keys, stores, sessions }: PendingAccess,
-): Promise<void> {
+export async function publishPending(master: RedisMaster, prefix: string, { keys, stores, sessions }: PendingAccess) {
   const records = [...keys, ...stores].map((record) => publishedRecord(prefix, record));
   await publishAll(
     master,

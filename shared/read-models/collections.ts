@@ -5,6 +5,7 @@
 import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
 import { hasCode } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
+import { idsBelow } from './rank-tree/keys.ts';
 import type { RankNode, Root, TreeName } from './rank-tree/nodes.ts';
 
 export interface ReadModelDocument {
@@ -260,12 +261,6 @@ export async function findTombstones(
   return tombstonesIn(db)
     .find(tombstonesWith(wanted), session === undefined ? options : { ...options, session })
     .toArray();
-}
-
-/** The ids that begin with some parts, such as `<tree>/<store id>`, and a slash. */
-export function idsBelow(parts: string): { $gte: string; $lt: string } {
-  // "0" follows "/": nothing else lies between.
-  return { $gte: `${parts}/`, $lt: `${parts}0` };
 }
 
 export const idsOfStore = (storeId: string) => idsBelow(storeId);

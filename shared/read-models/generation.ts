@@ -154,11 +154,7 @@ export function answeringGeneration(
 }
 
 /** Makes an environment's first generation if it has none; safe to call from several processes at once. */
-export async function createFirstGeneration(
-  databases: Databases,
-  environment: string,
-  projectionVersion: number,
-): Promise<void> {
+export async function createFirstGeneration(databases: Databases, environment: string, projectionVersion: number) {
   const pointers = pointersIn(databases.control);
   if ((await pointers.findOne({ _id: environment })) !== null) return;
   await createMarker(databases, environment, 1, projectionVersion);

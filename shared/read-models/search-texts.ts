@@ -1,6 +1,4 @@
 /** Folded forms in which names, documents and phones are compared, sorted and searched, and the texts of leaves that a search reads. */
-import type { CustomerDocument } from './collections.ts';
-
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
   names: string;
@@ -14,8 +12,20 @@ export function bytesOfTexts({ names, numbers }: SearchTexts): number {
 
 export const SEARCH_TEXTS = ['names', 'numbers'] as const satisfies (keyof SearchTexts)[];
 
-export function searchTexts(customer: CustomerDocument): SearchTexts {
-  const { rank_key: key, document_digits: digits, document_key: letters, phone_digits: phone } = customer;
+export interface Searched {
+  /** The folded name, NUL and the id. */
+  rank_key: string;
+  document_digits: string;
+  document_key: string;
+  phone_digits: string;
+}
+
+export function searchTexts({
+  rank_key: key,
+  document_digits: digits,
+  document_key: letters,
+  phone_digits: phone,
+}: Searched): SearchTexts {
   const name = key.slice(0, key.indexOf('\0'));
   return {
     names: name === '' ? '' : `\0${name}\0`,

@@ -10,13 +10,13 @@ import {
   COLLECTIONS,
   DEAD_LETTERS,
   ERASURES,
-  idsBelow,
   RANK_NODES,
   REWRITINGS,
   STAMPS,
   STORE_RECORDS_PENDING,
   TOMBSTONES,
 } from './collections.ts';
+import { idsBelow } from './rank-tree/keys.ts';
 import { RANK_TREES } from './rank-tree/trees.ts';
 
 /** Either needs no unique index but that of `_id`, which every key ends with. */
@@ -61,21 +61,21 @@ export const SHARDING: Record<CollectionName | 'generation', Sharding> = {
   generation: { key: { _id: 1 }, owner: null },
 };
 
-const OF_NOBODY: Sharding = { key: { _id: 1 }, owner: null };
+const UNOWNED: Sharding = { key: { _id: 1 }, owner: null };
 
 /** The control database. Nothing there belongs to a zone: it is small, and MongoDB leaves all of it on one shard. */
 export const CONTROL_SHARDING: Record<string, Sharding> = {
-  access_keys: OF_NOBODY,
-  store_access: OF_NOBODY,
-  revoked_sessions: OF_NOBODY,
+  access_keys: UNOWNED,
+  store_access: UNOWNED,
+  revoked_sessions: UNOWNED,
   // Their ids rise with the time: a range would take all writes.
   audit: { key: { _id: 'hashed' }, owner: null },
-  access_announcements: OF_NOBODY,
-  dropped_letters: OF_NOBODY,
-  skipped_batches: OF_NOBODY,
-  generations: OF_NOBODY,
-  [DEAD_LETTERS]: OF_NOBODY,
-  [CHECKPOINTS]: OF_NOBODY,
+  access_announcements: UNOWNED,
+  dropped_letters: UNOWNED,
+  skipped_batches: UNOWNED,
+  generations: UNOWNED,
+  [DEAD_LETTERS]: UNOWNED,
+  [CHECKPOINTS]: UNOWNED,
 };
 
 export interface ShardRange {

@@ -210,13 +210,7 @@ export async function locateServer(folder: string, server: WheelProgram, context
 const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
 
 /** Puts the jars of the pom's dependencies, transitive ones included, into `target`. @param java runs Maven on a machine without Java. */
-export async function fetchJars(
-  pom: string,
-  java: string,
-  target: string,
-  staging: string,
-  context: StartContext,
-): Promise<void> {
+export async function fetchJars(pom: string, java: string, target: string, staging: string, context: StartContext) {
   const maven = findOnPath('mvn', context.env);
   if (maven === undefined) {
     throw new StackError('Maven is needed for it: install maven (the command mvn)');

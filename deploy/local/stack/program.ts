@@ -171,12 +171,7 @@ export async function onFreePorts<T>(
 }
 
 /** The address of a part that serves its clients. @throws when it ends before it does. */
-export function readyOrExited(
-  part: PartDefinition,
-  host: string,
-  ports: readonly number[],
-  exited: Promise<PartExit>,
-): Promise<string> {
+export function readyOrExited(part: PartDefinition, host: string, ports: readonly number[], exited: Promise<PartExit>) {
   return unlessExited(exited, async (signal) => {
     await Promise.all(ports.map((port) => awaitPort(host, port, signal)));
     return part.awaitReady(host, ports, signal);

@@ -41,10 +41,7 @@ function unavailable(error: unknown): string {
 }
 
 /** The first missing part in words; empty when nothing is missing. */
-async function whatIsMissing(
-  { databases, environment }: Places,
-  ends: Record<'changes' | 'access', Positions>,
-): Promise<string> {
+async function whatIsMissing({ databases, environment }: Places, ends: Record<'changes' | 'access', Positions>) {
   const live = await findLiveGeneration(databases, environment);
   const { control } = databases;
   const missing =

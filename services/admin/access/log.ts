@@ -227,11 +227,7 @@ export async function publishMarked(servers: Servers, environment: string): Prom
   );
 }
 
-async function publishAccessEvents(
-  servers: Servers,
-  environment: string,
-  events: readonly AccessEvent[],
-): Promise<void> {
+async function publishAccessEvents(servers: Servers, environment: string, events: readonly AccessEvent[]) {
   if (events.length === 0) return;
   const topic = accessTopic(environment);
   const producer = await servers.kafkaOf(topic).producer();

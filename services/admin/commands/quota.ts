@@ -34,12 +34,7 @@ async function change(flags: { store: string; environment?: string | undefined }
   printFacts(result, { ...result, quota: inWords(quota) });
 }
 
-export async function setQuota(
-  servers: Servers,
-  environment: string,
-  storeId: string,
-  quota: OwnQuota,
-): Promise<boolean> {
+export async function setQuota(servers: Servers, environment: string, storeId: string, quota: OwnQuota) {
   // Without Redis the change could not be completed.
   await servers.redis();
   const subject = quotaSubject(await servers.access(), environment, storeId);

@@ -139,11 +139,7 @@ async function findSkippable(environment: Environment, reader: LogReader, place:
 const MAX_GAP = 1_000;
 
 /** Whether the message at an offset is the next one of a checkpoint, in any generation or in the control database. */
-async function isWaitedFor(
-  environment: Environment,
-  reader: LogReader,
-  { topic, partition, offset }: Place,
-): Promise<boolean> {
+async function isWaitedFor(environment: Environment, reader: LogReader, { topic, partition, offset }: Place) {
   const generations = await environment.generations();
   for (const db of [await environment.servers.control(), ...generations.map((one) => one.db)]) {
     const position = (await readPositions(db, topic)).get(partition) ?? Infinity;

@@ -22,6 +22,10 @@ export function letterId(text: string): string {
   return text;
 }
 
+function letterIds(text: string, before: readonly string[] = []): string[] {
+  return [...new Set([...before, letterId(text)])];
+}
+
 export function letterReason(text: string): RejectionReason {
   const found = REJECTION_REASONS.find((reason) => reason === text);
   if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
@@ -31,11 +35,7 @@ export function letterReason(text: string): RejectionReason {
 /** A command for selected letters. */
 export const selectionCommand = (verb: string, description: string) =>
   command(verb, description)
-    .argument(
-      '[ids...]',
-      `letters to ${verb}: <topic>/<partition>/<offset>`,
-      (text, before: readonly string[] = []) => [...new Set([...before, letterId(text)])],
-    )
+    .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
     .option('--reason <reason>', `${verb} those of one reason`, letterReason)
     .option('--all', `${verb} all`)
     .addOption(environmentOption('with --reason or --all: only those of an environment'));
@@ -151,11 +151,7 @@ export async function readShown<L extends Letter>(
 type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
 
 /** The letters, without the contents of messages that name a customer whose erasure is under way. */
-export async function withoutErasedLetters<L extends Letter>(
-  db: Db,
-  letters: readonly L[],
-  session: ClientSession,
-): Promise<L[]> {
+export async function withoutErasedLetters<L extends Letter>(db: Db, letters: readonly L[], session: ClientSession) {
   const customers = letters.flatMap((letter) => letter.customers ?? []);
   const upTo = await erasurePositions(db, session, customers);
   if (upTo.size === 0) return [...letters];

@@ -96,11 +96,7 @@ async function* retryLetters(
 /** The epochs of this process, by database. */
 type EpochsOf = Map<string, Epochs>;
 
-async function retrySlice(
-  source: DeadLetterSource,
-  slice: readonly LetterSummary[],
-  epochsOf: EpochsOf,
-): Promise<RetryResult> {
+async function retrySlice(source: DeadLetterSource, slice: readonly LetterSummary[], epochsOf: EpochsOf) {
   const result = emptyResult();
   const stay = ({ _id: id, reason }: LetterSummary, detail: string) => result.stayed.push({ id, reason, detail });
   if (source.obstacle !== null) {

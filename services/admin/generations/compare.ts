@@ -130,11 +130,7 @@ interface Seen extends Contents {
  * its contents are the same.
  * @returns how many kept changing.
  */
-async function confirm(
-  generations: Generations,
-  candidates: readonly Candidate[],
-  differences: Differences,
-): Promise<number> {
+async function confirm(generations: Generations, candidates: readonly Candidate[], differences: Differences) {
   const { topic, live, rebuilt } = generations;
   const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);

@@ -105,12 +105,7 @@ const UNATTENDED_MS = 5_000;
  * @throws {StoreDataError} `not_found` when it is dropped meanwhile, `topic_unsuitable` when the log loses messages, `command_invalid`
  * when the signal is aborted.
  */
-export async function catchUp(
-  environment: Environment,
-  number: number,
-  line: ProgressLine,
-  signal: AbortSignal,
-): Promise<void> {
+export async function catchUp(environment: Environment, number: number, line: ProgressLine, signal: AbortSignal) {
   const targets: { at: number; target: Positions }[] = [];
   const { name, topic } = environment;
   const began = performance.now();

@@ -1,16 +1,10 @@
 /** The stores and records of two generations, as a comparison reads them. */
 import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
-import {
-  CATEGORY_PRODUCTS,
-  COLLECTIONS,
-  idsBelow,
-  RANK_NODES,
-  STAMPS,
-  TOMBSTONES,
-} from '#shared/read-models/collections.ts';
+import { CATEGORY_PRODUCTS, COLLECTIONS, RANK_NODES, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
+import { idsBelow } from '#shared/read-models/rank-tree/keys.ts';
 import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { inBatches } from '#shared/waiting.ts';
@@ -77,11 +71,7 @@ function readVersions({ db, session }: Side, { collection, owner }: Range): Find
   return db.collection<Version>(collection).find({ _id: idsBelow(owner) }, options);
 }
 
-async function readRecords(
-  { db, session }: Side,
-  collection: string,
-  ids: readonly string[],
-): Promise<Map<string, Document>> {
+async function readRecords({ db, session }: Side, collection: string, ids: readonly string[]) {
   const found = await db
     .collection<{ _id: string }>(collection)
     .find({ _id: { $in: [...ids] } }, { session })

@@ -92,21 +92,14 @@ export function commandText({ database, command }: ShardCommand): string {
   return `${database} ${BSON.EJSON.stringify(command)}`;
 }
 
-function zoneCommands(
-  { shards }: ShardedCluster,
-  among: readonly string[],
-  { name, partitions }: ShardedEnvironment,
-): ShardCommand[] {
+function zoneCommands({ shards }: ShardedCluster, among: readonly string[], { name, partitions }: ShardedEnvironment) {
   const placed = new Set(shards.flatMap(({ zones }) => zones));
   return Array.from({ length: partitions }, (_, partition) => zoneOf(name, partition)).flatMap((zone, partition) =>
     placed.has(zone) ? [] : onAdmin({ addShardToZone: among[partition % among.length], zone }),
   );
 }
 
-function rangeCommands(
-  { zones }: ShardedCluster,
-  { name, databases, topic, partitions, stores }: ShardedEnvironment,
-): ShardCommand[] {
+function rangeCommands({ zones }: ShardedCluster, { name, databases, topic, partitions, stores }: ShardedEnvironment) {
   const placeOf = (namespace: string, { min, max }: ShardRange) => BSON.EJSON.stringify([namespace, min, max]);
   const present = new Map(zones.map(({ namespace, zone, ...range }) => [placeOf(namespace, range), zone]));
   const place = (updateZoneKeyRange: string, partition: number, range: ShardRange): ShardCommand[] => {

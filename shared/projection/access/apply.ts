@@ -133,11 +133,7 @@ interface PendingRecord {
 }
 
 /** Marks stores whose records change in the session's transaction; `records` are their new versions by store id. */
-export async function markStoreRecords(
-  db: Db,
-  session: ClientSession,
-  records: ReadonlyMap<string, number>,
-): Promise<void> {
+export async function markStoreRecords(db: Db, session: ClientSession, records: ReadonlyMap<string, number>) {
   if (records.size === 0) return;
   const operations = [...records].map(([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
     const _id = `${store_id}/${sequence}`;

@@ -34,12 +34,7 @@ function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
 }
 
 /** Empties letters of messages that name a customer who is deleted, or whom the slice deletes behind them. */
-async function withoutDeleted(
-  db: Db,
-  session: ClientSession,
-  letters: readonly DeadLetter[],
-  deletions: Deletions,
-): Promise<readonly DeadLetter[]> {
+async function withoutDeleted(db: Db, session: ClientSession, letters: readonly DeadLetter[], deletions: Deletions) {
   const tombstoneIds = new Set(letters.flatMap(({ customers }) => customers ?? []).map(tombstoneIdOf));
   if (tombstoneIds.size === 0) return letters;
   const found = await findTombstones(db, tombstoneIds, session);
@@ -54,11 +49,7 @@ async function withoutDeleted(
 }
 
 /** Notes the present positions of the stores: a later deletion erases letters up to its own position. */
-async function withPositions(
-  db: Db,
-  session: ClientSession,
-  letters: readonly DeadLetter[],
-): Promise<readonly DeadLetter[]> {
+async function withPositions(db: Db, session: ClientSession, letters: readonly DeadLetter[]) {
   const stores = new Set(letters.flatMap(({ customers }) => customers ?? []).map(storeOf));
   if (stores.size === 0) return letters;
   const stamps = await stampsIn(db)

@@ -34,12 +34,7 @@ interface Deleted {
 }
 
 /** Erases in the session's transaction, before the slice writes its own documents, which need no erasing. */
-export async function eraseCustomers(
-  db: Db,
-  session: ClientSession,
-  deleted: Deleted,
-  partition: number,
-): Promise<void> {
+export async function eraseCustomers(db: Db, session: ClientSession, deleted: Deleted, partition: number) {
   const { customers: erased, stamps, before } = deleted;
   if (erased.size === 0) return;
   const budget = { ...MAX_SLICE };
@@ -165,12 +160,7 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
 }
 
 /** Erases letters that pass a filter, at most so many: only place and reason stay. @returns whether others are left. */
-export async function eraseLetters(
-  db: Db,
-  session: ClientSession,
-  filter: Filter<DeadLetter>,
-  most: number,
-): Promise<boolean> {
+export async function eraseLetters(db: Db, session: ClientSession, filter: Filter<DeadLetter>, most: number) {
   const letters = lettersIn(db);
   const found = await letters
     .find(filter, { session, projection: { _id: 1 }, limit: most + 1, batchSize: most + 2 })
@@ -205,12 +195,7 @@ function queueId(storeId: string): string {
 }
 
 /** Enqueues stores, in the transaction that sets `erasing` in their stamps. */
-export async function enqueueStores(
-  db: Db,
-  session: ClientSession,
-  storeIds: readonly string[],
-  partition: number,
-): Promise<void> {
+export async function enqueueStores(db: Db, session: ClientSession, storeIds: readonly string[], partition: number) {
   if (storeIds.length === 0) return;
   const entered_at = new Date();
   const operations = storeIds.map((store_id) => ({

@@ -105,12 +105,7 @@ function lettersOf(erasures: readonly Erasure[]): Filter<DeadLetter> {
   };
 }
 
-async function noteProgress(
-  db: Db,
-  session: ClientSession,
-  erasures: readonly Erasure[],
-  reached: Reached,
-): Promise<void> {
+async function noteProgress(db: Db, session: ClientSession, erasures: readonly Erasure[], reached: Reached) {
   const operations = erasures.flatMap(({ _id }): AnyBulkWriteOperation<Erasure>[] => {
     const done = reached.get(_id);
     if (done === undefined) return [{ deleteOne: { filter: { _id } } }];

@@ -103,11 +103,7 @@ function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: 
 const MAX_REMOVED = 20;
 
 /** Changes the leaves of one node, whose counts are up to date. @returns how many leaves it has more. */
-async function changeLeaves(
-  transaction: TreeTransaction,
-  { node, end, shares }: Touched,
-  texts: TextOperations,
-): Promise<number> {
+async function changeLeaves(transaction: TreeTransaction, { node, end, shares }: Touched, texts: TextOperations) {
   const { tree } = transaction;
   const cuts: [first: number, last: number][] = [];
   for (const [index, part] of node.parts.entries()) {

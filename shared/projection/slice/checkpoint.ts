@@ -210,11 +210,7 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
-export async function readTopicCheckpoints(
-  db: Db,
-  topic: string,
-  options: FindOptions = {},
-): Promise<Map<number, Checkpoint>> {
+export async function readTopicCheckpoints(db: Db, topic: string, options: FindOptions = {}) {
   const found = await checkpointsIn(db).find({ topic }, options).toArray();
   return new Map(found.map((one) => [one.partition, one]));
 }

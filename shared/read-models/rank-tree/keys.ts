@@ -21,6 +21,12 @@ export function nameKey(folded: string, id: string): string {
   return folded + NAME_END + id;
 }
 
+/** The ids that begin with some parts, such as `<tree>/<store id>`, and a slash. */
+export function idsBelow(parts: string): { $gte: string; $lt: string } {
+  // "0" follows "/": nothing else lies between.
+  return { $gte: `${parts}/`, $lt: `${parts}0` };
+}
+
 /** A range of keys: `from` included, `to` not; `''` and `null` are open ends. */
 export interface KeyRange {
   from: string;

@@ -1,7 +1,7 @@
 /** The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's stamp. */
 import { Binary } from 'mongodb';
-import { idsBelow } from '../collections.ts';
 import type { SearchTexts } from '../search-texts.ts';
+import { idsBelow } from './keys.ts';
 
 export type TreeName = 'order' | 'review' | 'customer' | 'customer_created';
 
@@ -118,11 +118,7 @@ export function unpackCounts(packed: Packed): Counts[] {
   return parts;
 }
 
-function eachInRow(
-  { boundaries, facets, counts }: Packed,
-  row: number,
-  take: (part: number, count: number) => void,
-): void {
+function eachInRow({ boundaries, facets, counts }: Packed, row: number, take: (part: number, count: number) => void) {
   const width = counts.length / facets.length / boundaries.length;
   const bytes = Buffer.from(counts.buffer, counts.byteOffset, counts.byteLength);
   for (let part = 0; part < boundaries.length; part += 1) {
