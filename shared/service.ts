@@ -42,12 +42,7 @@ export async function runService({ service, title, endMs, start }: ServiceOption
 }
 
 /** Ends the process on signals and unhandled failures. Called first: PID 1 of a container ignores signals without a handler. */
-function endInOrder(
-  logger: Logger,
-  title: string,
-  delay: number,
-  closing: ServiceProcess['closing'],
-): ServiceProcess['ends'] {
+function endInOrder(logger: Logger, title: string, delay: number, closing: ServiceProcess['closing']) {
   let end: ReturnType<ServiceProcess['ends']> = null;
   const failed = (err: unknown) => logger.fatal({ err }, `the ${title} failed`);
   closeWithGrace(

@@ -1,6 +1,6 @@
 /**
- * What `npm version` has done besides package.json: the version everywhere else, a dated section of the changelog, and the API's document
- * that the next release is compared with.
+ * Completes `npm version`, which changes package.json alone: sets the version everywhere else, dates the changelog's section, and copies
+ * the API's document, with which the next release is compared.
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 

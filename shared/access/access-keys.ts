@@ -136,10 +136,7 @@ export function controlCollections(control: Db) {
 
 export type ControlCollections = ReturnType<typeof controlCollections>;
 
-export function collectionOf(
-  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
-  record: AccessRecord,
-): Collection<AccessRecord> {
+export function collectionOf({ keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>, record: AccessRecord) {
   return (isKey(record) ? keys : stores) as unknown as Collection<AccessRecord>;
 }
 

@@ -38,7 +38,7 @@ function erasedStores(found: readonly Found[]) {
     /** When each store was erased. */
     times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<string, Date>,
     /** Whether a message of a store is from before the end of its erasure. */
-    passesBy(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
+    skips(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
       const { ends, at } = erasure;

@@ -83,8 +83,8 @@ export function publishedState(
   };
 }
 
-export async function publishAll(holders: RedisRouter, records: readonly Published[]): Promise<void> {
-  await pipelined(holders, records, ({ redisKey }) => redisKey, setVersioned);
+export async function publishAll(redis: RedisRouter, records: readonly Published[]): Promise<void> {
+  await pipelined(redis, records, ({ redisKey }) => redisKey, setVersioned);
 }
 
 /** Publishes a record, and removes its mark in MongoDB unless a newer version came meanwhile. */
@@ -224,10 +224,7 @@ export function newReconciliation() {
  * No key keeps more rights in a Redis server than in MongoDB. Only differences are written, by version.
  * @param found is filled as the work proceeds: an interrupted reconciliation has repaired something too.
  */
-export async function reconcileAccess(
-  options: ReconcileOptions,
-  found: Reconciliation = newReconciliation(),
-): Promise<Reconciliation> {
+export async function reconcileAccess(options: ReconcileOptions, found: Reconciliation = newReconciliation()) {
   const { master, control, prefix, environments } = options;
   // First, since they are few. A command that revokes one meanwhile ends it in Redis itself.
   // Also those that have expired by this machine's clock, which may be wrong.
@@ -257,11 +254,7 @@ async function compareAll(options: ReconcileOptions, collection: Collection<Acce
 }
 
 /** By `_id` and not with a cursor, so that each batch has a time limit of its own. */
-function readBatch(
-  { environments, bounded }: ReconcileOptions,
-  collection: Collection<AccessRecord>,
-  after: string,
-): Promise<AccessRecord[]> {
+function readBatch({ environments, bounded }: ReconcileOptions, collection: Collection<AccessRecord>, after: string) {
   const filter = { _id: { $gt: after }, environment: { $in: [...environments] } };
   return bounded((signal) => collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray());
 }

@@ -14,7 +14,7 @@ export interface FieldDescription {
   /** In words: `text, at most 200 characters`. */
   type: string;
   isRequired: boolean;
-  /** What answers show where it is absent, in words; `null` where it is required. */
+  /** The value in answers where the event lacks it, in words; `null` for a required field. */
   whenAbsent: string | null;
 }
 

@@ -220,7 +220,7 @@ async function settingsOf(admin: Admin, name: string): Promise<Map<string, strin
   }
 }
 
-const MAX_LOOK_MS = 1_000;
+const MAX_CHECK_MS = 1_000;
 
 /**
  * Calls `setBack` when the wall clock goes back by more than `toleratedMs`. kafkajs measures the time since its last heartbeat by it,
@@ -228,11 +228,11 @@ const MAX_LOOK_MS = 1_000;
  */
 export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
   let ahead = Date.now() - performance.now();
-  const look = () => {
+  const check = () => {
     const now = Date.now() - performance.now();
     if (ahead - now > toleratedMs) setBack(Math.round(ahead - now));
     ahead = now;
   };
-  const looking = setInterval(look, Math.min(toleratedMs / 3, MAX_LOOK_MS)).unref();
-  return () => clearInterval(looking);
+  const checking = setInterval(check, Math.min(toleratedMs / 3, MAX_CHECK_MS)).unref();
+  return () => clearInterval(checking);
 }

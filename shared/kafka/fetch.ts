@@ -71,11 +71,7 @@ function leaveRecordSets(): void {
 }
 
 /** Decodes until the budget of an answer is spent; the next fetch brings the rest. */
-async function decodeRecordSets(
-  answer: FetchAnswer,
-  { topics }: Pick<FetchRequest, 'topics'>,
-  unpacking: Unpacking,
-): Promise<FetchAnswer> {
+async function decodeRecordSets(answer: FetchAnswer, { topics }: Pick<FetchRequest, 'topics'>, unpacking: Unpacking) {
   const asked = new Map(
     topics.flatMap(({ topic, partitions }) => partitions.map((one) => [placeOf(topic, one), one] as const)),
   );

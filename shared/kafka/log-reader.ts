@@ -12,7 +12,7 @@ const SILENCE_MS = 30_000;
 const RETRY_MS = 200;
 const FETCH = { maxWaitTime: 100, minBytes: 1, maxBytes: 4_194_304, isolationLevel: 1 };
 
-/** What every client of kafkajs has inside. It can fetch without joining a group. */
+/** The internal client of kafkajs, which fetches without joining a group. */
 export interface Cluster {
   connect: () => Promise<void>;
   disconnect: () => Promise<void>;

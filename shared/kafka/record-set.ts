@@ -4,7 +4,6 @@ import {
   batchHeader,
   BatchRejected,
   decodeBatch,
-  type DecodedBatch,
   type Decoding,
   isAbortMarker,
   isIntact,
@@ -45,7 +44,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     if (isCut && at > 0) break;
     const damaged = damageOf(set, at, header, { behind, fetchOffset });
     if (damaged !== null || header === null) {
-      if (damaged !== null) messages.push(standIn(damaged, fetchOffset));
+      if (damaged !== null) messages.push(placeholder(damaged, fetchOffset));
       behind = null;
       break;
     }
@@ -65,19 +64,14 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   return { messages: withGaps(messages, begin, behind), parts };
 }
 
-async function readBatch(
-  batch: Buffer,
-  header: BatchHeader,
-  wanted: Wanted,
-  decoding: Decoding,
-): Promise<DecodedBatch> {
+async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, decoding: Decoding) {
   try {
     return await decodeBatch(batch, header, wanted, decoding);
   } catch (error) {
     if (!(error instanceof BatchRejected)) throw error;
     const { baseOffset: from, lastOffset: to, timestamp } = header;
     const unreadable = { reason: error.reason, detail: error.message, from, to, digest: digestOf(batch) };
-    const message = { ...standIn(unreadable, wanted.fetchOffset), timestamp: timestampText(timestamp) };
+    const message = { ...placeholder(unreadable, wanted.fetchOffset), timestamp: timestampText(timestamp) };
     return { messages: [message], parts: 1, bytes: 0, isWhole: true };
   }
 }
@@ -85,7 +79,7 @@ async function readBatch(
 /** The placeholder of a batch that the broker did not send. */
 export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): LogMessage {
   const digest = digestOf(set);
-  return standIn({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
+  return placeholder({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
 }
 
 function withGaps(messages: LogMessage[], begin: number, behind: number | null): LogMessage[] {
@@ -147,7 +141,7 @@ function isCredible(
   return follows || next === null || next.baseOffset > last;
 }
 
-function standIn(unreadable: UnreadableBatch, fetchOffset: number): LogMessage {
+function placeholder(unreadable: UnreadableBatch, fetchOffset: number): LogMessage {
   const { from, to } = unreadable;
   // kafkajs drops messages below the requested offset.
   return { ...NO_MESSAGE, offset: String(Math.max(to ?? from, fetchOffset)), unreadable };

@@ -67,10 +67,10 @@ function atOnce(packed: Buffer, codec: Codec): Buffer | null {
 /** How long reading may block the event loop. */
 const MAX_TURN_MS = 10;
 
-/** What one answer may cost. Two batches of one partition are always read. */
+/** The bounds of one answer. Two batches of one partition are always read. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
-/** What decoding one answer may cost, in unpacked bytes and in time. The next fetch brings the rest. */
+/** Bounds the decoding of one answer, in unpacked bytes and in time. The next fetch brings the rest. */
 export class DecodingBudget {
   readonly #limits: typeof LIMITS;
   readonly #began = performance.now();

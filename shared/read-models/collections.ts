@@ -51,7 +51,7 @@ export interface CustomerDocument extends ReadModelDocument {
 
 export interface ReviewDocument extends ReadModelDocument {
   rank_key: string;
-  /** What the list can be filtered by, in one code (`rank-tree/keys.ts`). */
+  /** The filterable values, in one code (`rank-tree/keys.ts`). */
   facet: string;
   customer_id: string | null;
   whole: string;
@@ -250,11 +250,7 @@ function ofStores(ids: readonly string[], place: 0 | 1) {
 }
 
 /** The tombstones of some ids. */
-export async function findTombstones(
-  db: Db,
-  ids: Iterable<string>,
-  session?: ClientSession,
-): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+export async function findTombstones(db: Db, ids: Iterable<string>, session?: ClientSession) {
   const wanted = [...ids];
   if (wanted.length === 0) return [];
   const options = { projection: { sequence: 1 }, hint: BY_ID, batchSize: ONE_BATCH };

@@ -248,7 +248,7 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
   return { ...pointer, live: number, previous, others: [...others(without(pointer, number)), kept] };
 }
 
-/** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where there is none of this number. */
+/** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where no generation has this number. */
 export function withDropping(pointer: GenerationPointer, number: number): GenerationPointer {
   if (pointer.live === number) {
     throw commandInvalid(`generation ${number} of ${pointer._id} is live and cannot be dropped`);

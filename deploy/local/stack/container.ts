@@ -78,7 +78,7 @@ export async function startContainer(
   const { dockerode } = engine.container;
   const { host: given } = engine.info.containerRuntime;
   const host = given === 'localhost' ? LOOPBACK : given;
-  // Usually there is none.
+  // Usually there is no such volume.
   if (!context.keepData)
     await dockerode
       .getVolume(volume)

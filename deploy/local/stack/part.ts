@@ -184,7 +184,7 @@ function readOwner(file: string): Owner | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Owner;
   } catch {
-    // There is none, or its writer was killed.
+    // The file is missing, or its writer was killed.
     return undefined;
   }
 }

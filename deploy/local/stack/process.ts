@@ -8,7 +8,7 @@ import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 
 const GUARDIAN = join(import.meta.dirname, `guardian${PROGRAM_SUFFIX}`);
 
-/** What can be held: a process group by its leader's id, a container by its id, a file or folder by its path. */
+/** The kinds of things that a guard holds: a process group by its leader's id, a container by its id, a file or folder by its path. */
 export type HeldKind = 'process' | 'container' | 'path';
 
 /** Removes what it holds when this process ends. */

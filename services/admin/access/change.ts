@@ -165,7 +165,7 @@ export async function remarkUnknownStore(environment: Environment, storeId: stri
     const found = await stores?.findOne(own, { projection: { _id: 1 } });
     if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment.name} yet`);
   } catch (error) {
-    remark(`note: cannot look for a record of store ${storeId}: ${describeError(error)}`);
+    remark(`note: it is unknown whether a record of store ${storeId} has arrived: ${describeError(error)}`);
   }
 }
 

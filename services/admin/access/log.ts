@@ -134,11 +134,7 @@ async function numberFormerChanges({ servers, name: environment, topic }: Enviro
 
 const DAY_MS = 86_400_000;
 
-async function endsWithMessages(
-  log: LogReader,
-  topic: string,
-  { at, ends = [] }: StoreErasure,
-): Promise<PartitionEnd[]> {
+async function endsWithMessages(log: LogReader, topic: string, { at, ends = [] }: StoreErasure) {
   const bounds = await log.bounds();
   const mended: PartitionEnd[] = [];
   for (const one of ends) {

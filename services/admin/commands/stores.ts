@@ -130,12 +130,12 @@ export const statusCommands = () =>
         const chosen = servers.environmentOf(flags);
         const { name: environment } = chosen;
         // Blocking does not wait for this.
-        const looking = remarkUnknownStore(chosen, store_id);
+        const remarking = remarkUnknownStore(chosen, store_id);
         const collections = await servers.access();
         const subject = storeSubject(collections, environment, store_id);
         const about = { action: `stores.${name}`, environment, store_id } as const;
         const changing = changeAccess(servers, about, subject, () => ({ status }), flags.wait * 1_000);
-        await Promise.allSettled([changing, looking]);
+        await Promise.allSettled([changing, remarking]);
         const { changed } = await changing;
         if (!changed) remark(`note: it was ${status} already`);
         const blocked = isBlocked(await subject.read());
@@ -173,8 +173,7 @@ async function exportEvents({ servers, name, topic }: Environment, storeId: stri
       const { messages } = await leaveOutDropped(control, { topic, partition, messages: batch, next: 0 });
       counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
       const own = messages.filter(
-        (message) =>
-          message.key?.toString('utf8') === storeId && !erased.passesBy(storeId, { topic, partition }, message),
+        (message) => message.key?.toString('utf8') === storeId && !erased.skips(storeId, { topic, partition }, message),
       );
       const lines = own.filter(isEvent).map(toLine);
       counts.events += lines.length;

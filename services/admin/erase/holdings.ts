@@ -84,7 +84,7 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   await control.collection<DeadLetter>(DEAD_LETTERS).deleteMany({ _id: { $in: letters } });
 }
 
-/** What Redis has of a store besides its keys: sessions, their counts, and counts of the quota. */
+/** The data of a store in Redis besides its grants: sessions, their counts, and counts of the quota. */
 async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
   // All are on one node.

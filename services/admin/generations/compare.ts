@@ -33,7 +33,7 @@ const MAX_CANDIDATES = 5_000;
 /**
  * Compares a generation of this release with the live one: versions of all records and tombstones, the content of a sample; and the new
  * generation's counts with its records.
- * @throws {StoreDataError} `not_found` where there is none, `generation_unsuitable` when another release made it.
+ * @throws {StoreDataError} `not_found` where no generation has this number, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
   environment: Environment,

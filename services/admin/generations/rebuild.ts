@@ -215,7 +215,7 @@ const DATABASE_DROP_PENDING = 215;
 /**
  * Drops a generation that is not live: the pointer marks it, all processes leave it, and its database is dropped. The pointer forgets it
  * last, so that the command can be run again after a kill.
- * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` where there is none.
+ * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` where no generation has this number.
  */
 export async function dropGeneration(environment: Environment, number: number): Promise<void> {
   const control = await environment.servers.control();

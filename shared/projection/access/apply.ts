@@ -54,10 +54,10 @@ export async function applyAccess(
   // A message key may hold anything, also megabytes.
   const erased = await findErasedIn(control, environment)(named.filter(isId));
   for (const [at, message] of slice.messages.entries()) {
-    const isPassedBy = erased.passesBy(named[at] ?? '', slice, message);
+    const isSkipped = erased.skips(named[at] ?? '', slice, message);
     try {
       const change = readAccessChange(message);
-      const isLeftOut = isPassedBy && givesRights(change);
+      const isLeftOut = isSkipped && givesRights(change);
       const record = isLeftOut ? null : await applyChange(collections, environment, change, session);
       if (record === null) outdated += 1;
       else {
@@ -67,7 +67,7 @@ export async function applyAccess(
       }
     } catch (error) {
       if (!(error instanceof EventRejected)) throw error;
-      if (isPassedBy) outdated += 1;
+      if (isSkipped) outdated += 1;
       else deadLetters.push(toDeadLetter(slice.topic, slice.partition, message, error));
     }
   }

@@ -64,9 +64,9 @@ export async function applyChanges(
   let chains = fold(decoded.entries);
   const stored = await readStored(db, session, chains);
   const left = await withoutErasedStores(slice, decoded, stored.stamps, findErased);
-  if (left.passedBy > 0) chains = fold(left.entries);
+  if (left.skipped > 0) chains = fold(left.entries);
   const planned = plan(chains, stored);
-  planned.outdated += left.passedBy;
+  planned.outdated += left.skipped;
   // Freed early: they would survive several garbage collections until the transaction ends.
   chains.clear();
   decoded.entries.length = 0;
@@ -104,7 +104,7 @@ function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   );
 }
 
-/** What a slice writes, and how. */
+/** The writes of a slice, and their context. */
 interface Writing {
   db: Db;
   session: ClientSession;

@@ -88,18 +88,18 @@ export async function withoutErasedStores(
     const stamp = stamps.get(change.storeId);
     if (stamp === undefined || stamp.erased_at !== undefined) asked.add(change.storeId);
   }
-  if (asked.size === 0) return { entries, rejected, passedBy: 0, erasedAt: new Map<string, Date>() };
+  if (asked.size === 0) return { entries, rejected, skipped: 0, erasedAt: new Map<string, Date>() };
   const erased = await findErased(asked);
   const remains = (at: number, storeIds: readonly string[]) => {
     const message = messages[at];
-    return message === undefined || !storeIds.some((storeId) => erased.passesBy(storeId, slice, message));
+    return message === undefined || !storeIds.some((storeId) => erased.skips(storeId, slice, message));
   };
   const left = {
     entries: entries.filter(({ at, change }) => !asked.has(change.storeId) || remains(at, [change.storeId])),
     rejected: rejected.filter(({ at }) => remains(at, named.get(at) ?? [])),
   };
-  const passedBy = entries.length + rejected.length - left.entries.length - left.rejected.length;
-  return { ...left, passedBy, erasedAt: erased.times };
+  const skipped = entries.length + rejected.length - left.entries.length - left.rejected.length;
+  return { ...left, skipped, erasedAt: erased.times };
 }
 
 /** A change between reading and planning. */

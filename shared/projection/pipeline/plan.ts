@@ -158,11 +158,7 @@ function planOutcome(
   }
 }
 
-function projectEntry(
-  { change, at }: Entry,
-  effective: ReadonlyMap<string, readonly Entry[]>,
-  stored: Stored,
-): Unplaced<ReadModelDocument> {
+function projectEntry({ change, at }: Entry, effective: ReadonlyMap<string, readonly Entry[]>, stored: Stored) {
   const { storeId, customerId } = change;
   const customerKey = customerId === null ? null : tombstoneId('customer', storeId, customerId);
   return change.documentIn({

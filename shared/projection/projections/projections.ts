@@ -1,4 +1,4 @@
-/** What a projection is, the pure function from an entity's state to its read-model document; every entity's; and the whole document. */
+/** The projections: pure functions from an entity's state to its read-model document. */
 import type { ChangeTo, Change } from '../../events/change.ts';
 import type { EntityName, EntityStates } from '../../events/entities.ts';
 import { parseInstant } from '../../events/instant.ts';

@@ -58,11 +58,7 @@ export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | nu
 }
 
 /** Reads the records leaf by leaf, and compares each leaf with the one that would be made of them. */
-async function countInLeaves(
-  transaction: TreeTransaction,
-  { parts }: StoredLevel,
-  compare: Compare,
-): Promise<{ all: Counts; inLeaves: Counts[] }> {
+async function countInLeaves(transaction: TreeTransaction, { parts }: StoredLevel, compare: Compare) {
   const { tree, storeId } = transaction;
   const inLeaves: Counts[] = [];
   const texts = tree.searched && parts.length > 0 ? readTexts(transaction) : null;

@@ -87,7 +87,7 @@ export interface Packed {
   boundaries: readonly string[];
   facets: readonly string[];
   counts: Uint8Array;
-  /** What each part has of all facets, where that was added up before. */
+  /** The records of each part, of all facets, if they were added up before. */
   totals?: readonly number[];
 }
 
