@@ -11,7 +11,7 @@ import { eventually } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { withAdmin } from '#test/topics.ts';
 import { AdversarialStream, type StreamChange } from '../deploy/testing/adversarial-stream.ts';
-import { encodeChange, letterOf } from '../deploy/testing/retried-letter.ts';
+import { encodeChange, letterOf } from '../deploy/testing/prove-follower.ts';
 import { runCommand } from './services/admin/run-command.ts';
 
 type Fields = Record<string, unknown>;

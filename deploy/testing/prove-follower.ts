@@ -4,13 +4,20 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { readConfig } from '#shared/config.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
-import { AdversarialStream } from './adversarial-stream.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import { changesTopic, encodeEvent } from '#shared/events/topics.ts';
+import { createWriterClient } from '#shared/mongodb.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
+import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
+import { AdversarialStream, type StreamChange } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import { type ClientProcess, startClient } from './client-process.ts';
+import { asEvent } from './connect.ts';
 import { compareCopy, describeReport, isRight, readRecords } from './compare-copy.ts';
 import { measureSlowness } from './slowness.ts';
-import { retryAsLetter } from './retried-letter.ts';
 import { startWithServices, type WithServices } from './start.ts';
 
 const ADMIN = join(import.meta.dirname, '../../services/admin/main.ts');
@@ -100,12 +107,43 @@ async function rollBack({ api }: Proof): Promise<void> {
 async function retryLetters({ api, stream }: Proof): Promise<void> {
   for (let index = 0; index < RETRIED_LETTERS; index += 1) {
     const change = stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried');
-    await retryAsLetter(api.connection, change, (id) => operate(api, 'dead-letters', 'retry', id));
+    await retryAsLetter(api, change);
     stream.note(change);
     // Later rebuilds read the log, not the letters.
     await api.publish([change]);
   }
 }
+
+/** Above the offsets of the messages that a proof publishes. */
+const FIRST_OFFSET = 1_000_000;
+
+/** Stores the change as a dead letter, and retries it, as after a release that could not apply it. */
+async function retryAsLetter(api: Api.StoreData, change: StreamChange): Promise<void> {
+  const { environment, settings } = api.connection;
+  const config = readConfig({ ...process.env, ...settings });
+  await using mongodb = createWriterClient(config, 'store-data-testing');
+  const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
+  if (live === null) throw new Error(`${environment} has no generation`);
+  const letter = letterOf(change, environment);
+  await lettersIn(live.db).insertOne(letter);
+  await operate(api, 'dead-letters', 'retry', letter._id);
+}
+
+export function letterOf(change: StreamChange, environment: string): DeadLetter {
+  const { key, value, headers } = encodeChange(change);
+  const message = {
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    headers,
+    timestamp: String(change.time.getTime()),
+    attributes: 0,
+    offset: String(FIRST_OFFSET + change.sequence),
+  };
+  const rejection = new EventRejected('projection_failed', 'a mistake of an earlier release');
+  return toDeadLetter(changesTopic(environment), 0, message, rejection);
+}
+
+export const encodeChange = (change: StreamChange) => encodeEvent(asEvent(change, change.sequence));
 
 function operate({ connection }: Api.StoreData, ...args: string[]) {
   return run(process.execPath, [ADMIN, ...args], { env: { ...process.env, ...connection.settings } });

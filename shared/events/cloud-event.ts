@@ -17,6 +17,11 @@ export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
 /** A larger message is poison, whatever it holds. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
 
+/** The attributes that we read; `data` holds the state. */
+export const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(
+  ' ',
+);
+
 const TYPE_PREFIX = 'store-data.';
 
 export type EventMessage = Pick<LogMessage, 'key' | 'value' | 'headers' | 'unreadable'>;
@@ -216,6 +221,11 @@ function readType(type: string): { entity: string; action: 'changed' | 'deleted'
     if (entity !== '' && (action === 'changed' || action === 'deleted')) return { entity, action };
   }
   throw new EventRejected('unknown_type', 'type is not store-data.<entity>.changed or store-data.<entity>.deleted');
+}
+
+/** The entity that a type names, however wrong the rest of its event is; `null` for another text. */
+export function entityInType(type: unknown): string | null {
+  return /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(String(type))?.[1] ?? null;
 }
 
 function readSequence(value: unknown): number {

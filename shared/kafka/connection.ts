@@ -189,10 +189,7 @@ function saslOf(mechanism: NonNullable<Sasl['mechanism']>, sasl: Sasl): SASLOpti
 }
 
 /** A token by the client credentials grant (RFC 6749 section 4.4); kafkajs asks for one with each connection. */
-async function fetchToken(
-  { tokenUrl, scope }: Sasl,
-  { username, password }: { username: string; password: string },
-): Promise<{ value: string }> {
+async function fetchToken({ tokenUrl, scope }: Sasl, { username, password }: { username: string; password: string }) {
   const form = new URLSearchParams({
     grant_type: 'client_credentials',
     ...(scope === null ? {} : { scope }),

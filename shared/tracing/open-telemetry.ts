@@ -196,16 +196,13 @@ type Command = (
   ...others: unknown[]
 ) => Promise<unknown>;
 
-interface Driver {
-  Connection: { prototype: { command: Command } };
-}
-
 let isWatched = false;
 
 export function traceCommands(): void {
   if (isWatched) return;
   isWatched = true;
-  const { prototype } = (createRequire(import.meta.url)('mongodb/lib/cmap/connection') as Driver).Connection;
+  const driver: unknown = createRequire(import.meta.url)('mongodb/lib/cmap/connection');
+  const { prototype } = (driver as { Connection: { prototype: { command: Command } } }).Connection;
   const { command: send } = prototype;
   prototype.command = function (namespace, command, ...others) {
     const parent = activeSpan();

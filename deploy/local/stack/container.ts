@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ContainerRuntimeClient } from 'testcontainers';
 import { withTimeLimit } from '#shared/waiting.ts';
-import { reasonOf, type ImageVariable, type PartDefinition, type RunningPart, type StartContext } from './part.ts';
+import { reasonOf, type ImageVariable, type PartDefinition, type StartContext } from './part.ts';
 import { onFreePorts, readyOrExited } from './program.ts';
 
 export type Engine = ContainerRuntimeClient;
@@ -65,12 +65,7 @@ const GRACE_SECONDS = 20;
  * Starts it on a free port, the same inside and outside, since Kafka and replica sets announce their own address. Not by GenericContainer,
  * which publishes ports on every interface: these servers have no passwords. The guardian removes the container, so Ryuk is not needed.
  */
-export async function startContainer(
-  part: PartDefinition,
-  engine: Engine,
-  image: string,
-  context: StartContext,
-): Promise<Omit<RunningPart, 'source'>> {
+export async function startContainer(part: PartDefinition, engine: Engine, image: string, context: StartContext) {
   const logFile = context.folder.logFile(part.name);
   // Kept data lies in a named volume: in a bind mount its files would belong to the container's users.
   const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);

@@ -11,7 +11,6 @@ import {
   StackError,
   type LocatedProgram,
   type PartDefinition,
-  type RunningPart,
   type StartContext,
 } from './part.ts';
 import { lastLines, type PartExit, startGuarded } from './process.ts';
@@ -104,11 +103,7 @@ const PORT_TAKEN =
   /address already in use|port is already allocated|failed to bind|could not create server tcp listening socket/i;
 
 /** Starts it on free ports: one server, or all of a cluster. */
-export function startProgram(
-  part: PartDefinition,
-  program: LocatedProgram,
-  context: StartContext,
-): Promise<Omit<RunningPart, 'source'>> {
+export function startProgram(part: PartDefinition, program: LocatedProgram, context: StartContext) {
   const logFile = context.folder.logFile(part.name);
   return onFreePorts(part, context, async (folder, ports) => {
     // Each attempt begins with an empty log.

@@ -150,7 +150,12 @@ export async function changeKeys(file: string, change: (keys: SigningJwk[]) => P
   const draft = join(dirname(target), `.${basename(target)}.new`);
   await readKeys(target);
   await using handle = await open(draft, 'wx', OWNER_ONLY).catch((error: unknown) => {
-    throw unwritable(draft, error);
+    throw commandInvalid(
+      hasCode(error, 'EEXIST')
+        ? `another command is changing the signing keys; if none is, one was killed: remove ${draft}`
+        : 'the folder of the signing keys cannot be written, like that of a mounted secret: change their source (docs/deploying.md)',
+      error,
+    );
   });
   try {
     const keys = await change(await readKeys(target));
@@ -175,15 +180,6 @@ async function keepOwner(target: string, draft: string): Promise<void> {
   } catch (error) {
     throw commandInvalid(`${target} belongs to user ${old.uid}: run this command as that user`, error);
   }
-}
-
-function unwritable(draft: string, error: unknown): StoreDataError {
-  return commandInvalid(
-    hasCode(error, 'EEXIST')
-      ? `another command is changing the signing keys; if none is, one was killed: remove ${draft}`
-      : 'the folder of the signing keys cannot be written, like that of a mounted secret: change their source (docs/deploying.md)',
-    error,
-  );
 }
 
 /** The largest difference between the services' clocks. */
@@ -222,7 +218,7 @@ export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
   try {
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    await writeFile(file, text, { mode: OWNER_ONLY, flag: 'wx' });
     return true;
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;

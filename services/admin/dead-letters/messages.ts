@@ -1,5 +1,6 @@
 /** The message of a dead letter, from Kafka where the letter does not keep all of it, and the parts that may be shown. */
 import { StoreDataError } from '#shared/errors.ts';
+import { ATTRIBUTES } from '#shared/events/cloud-event.ts';
 import { type LogMessage, valuesOf } from '#shared/kafka/message.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
@@ -58,8 +59,6 @@ function parts(letters: readonly PlaceOfLetter[]): { from: number; to: number }[
   return found;
 }
 
-/** Without the data, which holds personal data. */
-const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;

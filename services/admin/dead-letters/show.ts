@@ -1,5 +1,6 @@
 /** `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value` or `--raw`. */
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
+import { entityInType } from '#shared/events/cloud-event.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { openServers, type Servers } from '../servers.ts';
@@ -83,9 +84,8 @@ interface About {
 }
 
 function aboutOf(letter: DeadLetter): About {
-  const { type = '', subject = null } = describeLetter(letter).attributes;
-  const [, entity = null] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(type) ?? [];
-  return { entity, subject };
+  const { type, subject = null } = describeLetter(letter).attributes;
+  return { entity: entityInType(type), subject };
 }
 
 const MAX_PREVIEW = 4_096;

@@ -1,4 +1,5 @@
 /** All mistakes of an event, and its ignored fields, for developers of publishers. */
+import { ATTRIBUTES, entityInType } from '#shared/events/cloud-event.ts';
 import { EVENT_SCHEMAS, type EventEntity, exampleEvent } from '#shared/events/describe-fields.ts';
 import { isId, unknownFields } from '#shared/events/fields.ts';
 import { EventRejected, findMistakes } from '#shared/events/rejection.ts';
@@ -8,7 +9,6 @@ import { readEventLine } from './publish-stream.ts';
 
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
-const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 /** Their subject is the store itself. */
 const ABOUT_THE_STORE = new Set<EventEntity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
 
@@ -73,6 +73,6 @@ function attributesOf(message: Buffer): Attributes {
 }
 
 function entityOf({ type }: Attributes): EventEntity | null {
-  const [, name = ''] = /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(String(type)) ?? [];
+  const name = entityInType(type) ?? '';
   return Object.hasOwn(EVENT_SCHEMAS, name) ? (name as EventEntity) : null;
 }

@@ -41,11 +41,7 @@ export class Epochs {
   }
 
   /** The fields of a stamp after new positions, and the position given last. */
-  fieldsAfter(
-    storeId: string,
-    stamp: Stamp | undefined,
-    { position, positions }: TakenPositions,
-  ): { fields: Record<string, unknown>; given: Given } {
+  fieldsAfter(storeId: string, stamp: Stamp | undefined, { position, positions }: TakenPositions) {
     const given = this.#given.get(storeId);
     const isOurs =
       given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
