@@ -2,8 +2,7 @@
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
-import { type Checkpoint, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { runInTransaction, checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 
 const CONFLICTS_MS = 20_000;
@@ -55,7 +54,7 @@ export async function withTransactionKill<T>(db: Db, topic: string, write: () =>
     );
   } catch (error) {
     if (error !== hangs) throw error;
-    const held = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
+    const held = await checkpointsIn(db).find({ topic }).toArray();
     const sessions = held.map(({ session }) => session).filter((session) => session !== undefined);
     if (sessions.length > 0) await db.client.db('admin').command({ killSessions: sessions });
   }

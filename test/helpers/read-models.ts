@@ -11,9 +11,9 @@ import {
   createReadModels,
   DEAD_LETTERS,
   ERASURES,
-  type Stamp,
   STAMPS,
   TOMBSTONES,
+  stampsIn,
 } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import { eventually, type Installation } from './installation.ts';
@@ -49,7 +49,7 @@ export async function emptyReadModels({ mongodb, config }: Installation): Promis
  */
 export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
-  const stamps = await db.collection<Stamp>(STAMPS).find().toArray();
+  const stamps = await stampsIn(db).find().toArray();
   const offsets = new Map(stamps.map(({ _id, timezone_offset }) => [_id, timezone_offset ?? DEFAULT_OFFSET]));
   for (const name of [...Object.values(COLLECTIONS), CATEGORY_PRODUCTS, TOMBSTONES, STAMPS]) {
     const documents = await db

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
-import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
@@ -206,7 +206,7 @@ class Episode {
 
   async #compareDeadLetters(): Promise<void> {
     const db = await readModels(this.#installation);
-    const letters = await db.collection<DeadLetter>(DEAD_LETTERS).find().toArray();
+    const letters = await lettersIn(db).find().toArray();
     const batches = letters.filter(({ reason }) => reason === 'unreadable');
     deepStrictEqual(
       batches.map(({ partition, offset }) => `${partition}/${offset}`).toSorted(),

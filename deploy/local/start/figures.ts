@@ -1,6 +1,6 @@
 /** The changing lines of the screen, from the services' metrics and MongoDB. */
 import { ORDER_STATUSES } from '#shared/events/entities.ts';
-import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
+import { stampsIn } from '#shared/read-models/collections.ts';
 import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
@@ -81,7 +81,7 @@ async function countOrders(databases: Databases, environments: readonly string[]
   const counts = new Map<OrderStatus, number>();
   for (const environment of environments) {
     const generation = await findLiveGeneration(databases, environment);
-    const stamps = generation?.db.collection<Stamp>(STAMPS);
+    const stamps = generation && stampsIn(generation.db);
     const found = (await stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray()) ?? [];
     for (const [facet, count] of found.flatMap(({ ranks }) => Object.entries(ranks?.order?.counts ?? {}))) {
       const status = statusOfFacet(facet);

@@ -17,8 +17,7 @@ import {
 } from '#shared/access/access-keys.ts';
 import { judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
@@ -152,7 +151,7 @@ async function replayAccess({ servers, accessTopic: topic }: Environment) {
   const control = await servers.control();
   // Fails before anything is removed where Kafka cannot be reached.
   await servers.logBounds(topic);
-  const checkpoints = control.collection<Checkpoint>(CHECKPOINTS);
+  const checkpoints = checkpointsIn(control);
   const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
   return { partitions: removed.deletedCount };
 }

@@ -5,7 +5,7 @@ import { sumOf } from '#shared/kafka/positions.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore, type Difference, verifyStore } from '#shared/projection/verify/store.ts';
-import { CATEGORY_PRODUCTS, type Stamp, STAMPS, type Tombstone, TOMBSTONES } from '#shared/read-models/collections.ts';
+import { CATEGORY_PRODUCTS, TOMBSTONES, stampsIn, tombstonesIn } from '#shared/read-models/collections.ts';
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
 import { otherRelease } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -152,7 +152,7 @@ async function compareWithLog(environment: Environment, live: Db, options: Compa
       counts.messages += sumOf(to);
       await client.withSession(async (own) => {
         const comparing = { expected: { db, session: own }, actual, spread: replay.spread, ...options };
-        const known = new Set<string>(await db.collection<Stamp>(STAMPS).distinct('_id'));
+        const known = new Set<string>(await stampsIn(db).distinct('_id'));
         for (const storeId of known) {
           step(`compares the records of ${storeId}`);
           await compareStore(comparing, storeId);
@@ -183,7 +183,7 @@ interface Comparing extends CompareOptions, Sides {
 async function compareStore(comparing: Comparing, storeId: string): Promise<void> {
   const { expected, spread, counts } = comparing;
   const { db, session } = expected;
-  const stamp = await db.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+  const stamp = await stampsIn(db).findOne({ _id: storeId }, { session });
   const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
   for (const range of rangesOf(storeId)) {
     const { collection, entity, owner } = range;
@@ -213,7 +213,7 @@ async function ofRecord({ db, session }: Side, tombstone: string, contents: Cont
     const fields = new Set(differingFields(one, other).map((field) => field.split('.')[0]));
     return { stored: `other ${[...fields].join(', ')}`, counted: `${version(one)} as projected` };
   }
-  const found = await db.collection<Tombstone>(TOMBSTONES).findOne({ _id: tombstone }, { session });
+  const found = await tombstonesIn(db).findOne({ _id: tombstone }, { session });
   return { stored: 'a document', counted: found ? `deleted in version ${found.sequence}` : 'no event' };
 }
 

@@ -10,13 +10,7 @@ import { publishedKey, redisKeys, replaceVersioned } from '#shared/access/grants
 import { inBatches } from '#shared/waiting.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
-import {
-  type CollectionName,
-  DEAD_LETTERS,
-  type DeadLetter,
-  INDEXES,
-  STAMPS,
-} from '#shared/read-models/collections.ts';
+import { type CollectionName, DEAD_LETTERS, INDEXES, STAMPS, lettersIn } from '#shared/read-models/collections.ts';
 import { rangesOfStore, SHARDING } from '#shared/read-models/sharding.ts';
 import { execute, nodeFor } from '#shared/redis-masters.ts';
 import { changeAccess, existingKey, keySubject } from '../access/change.ts';
@@ -81,7 +75,7 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
     ],
   });
   const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
-  await control.collection<DeadLetter>(DEAD_LETTERS).deleteMany({ _id: { $in: letters } });
+  await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
 
 /** The data of a store in Redis besides its grants: sessions, their counts, and counts of the quota. */
@@ -167,7 +161,7 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
 
 /** The letters whose key, or whose message, names the store. */
 async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerator<string> {
-  const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+  const letters = lettersIn(db);
   for await (const letter of letters.find({ topic }, { batchSize: LETTERS_BATCH })) {
     if (storesNamedBy(toMessage(letter)).includes(storeId)) yield letter._id;
   }

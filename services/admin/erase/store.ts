@@ -7,8 +7,7 @@ import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.
 import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import type { Checkpoint, LastMessage } from '#shared/projection/slice/checkpoint.ts';
-import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { type LastMessage, checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { otherRelease } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
 import { withTransactionKill } from '../transaction.ts';
@@ -192,6 +191,6 @@ async function note(
 
 /** Waits for slices that began before the erasure was stored: each writes its checkpoint first, so this write waits for its end. */
 async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
-  const checkpoints = db.collection<Checkpoint>(CHECKPOINTS);
+  const checkpoints = checkpointsIn(db);
   await withTransactionKill(db, topic, () => checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }));
 }

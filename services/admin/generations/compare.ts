@@ -1,7 +1,7 @@
 /** Compares a rebuilt generation with the live one while projectors write. Events that only one of them has applied are no differences. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
-import { COLLECTIONS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, stampsIn } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { liveOf, otherRelease } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
@@ -60,7 +60,7 @@ export async function compareWithLive(
     for (const range of rangesOf(storeId)) {
       const { collection, entity } = range;
       const scanned = await inSnapshot(rebuilt.client, async (session) => {
-        const stamp = await rebuilt.collection<Stamp>(STAMPS).findOne({ _id: storeId }, { session });
+        const stamp = await stampsIn(rebuilt).findOne({ _id: storeId }, { session });
         const offset = stamp?.timezone_offset ?? DEFAULT_OFFSET;
         const size = COLLECTIONS[entity] === collection ? (stamp?.counts?.[entity] ?? 0) : 0;
         const stride = Math.max(1, Math.ceil(size / SAMPLE));
@@ -105,7 +105,7 @@ function bothIn({ live, rebuilt }: Generations, session: ClientSession): Sides {
 }
 
 async function storesOf(...generations: Db[]): Promise<string[]> {
-  const ids = await Promise.all(generations.map((db) => db.collection<Stamp>(STAMPS).distinct('_id')));
+  const ids = await Promise.all(generations.map((db) => stampsIn(db).distinct('_id')));
   return [...new Set(ids.flat())].toSorted();
 }
 

@@ -10,7 +10,7 @@ import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type Slice, sliceLength } from '#shared/projection/slice/checkpoint.ts';
-import { createReadModels, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { createReadModels, lettersIn } from '#shared/read-models/collections.ts';
 import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
@@ -152,6 +152,6 @@ export function createReplay({ db, control, reader, findErased, topic, only, pro
 /** The messages with a dead letter of their own, as `<partition>/<offset>`. */
 export async function deadLetterPlaces(db: Db, topic: string, session?: ClientSession): Promise<Set<string>> {
   const options = { batchSize: 10_000, projection: { partition: 1, offset: 1 }, ...(session && { session }) };
-  const letters = db.collection<DeadLetter>(DEAD_LETTERS).find({ topic, gathered: { $exists: false } }, options);
+  const letters = lettersIn(db).find({ topic, gathered: { $exists: false } }, options);
   return new Set(await letters.map(({ partition, offset }) => `${partition}/${offset}`).toArray());
 }

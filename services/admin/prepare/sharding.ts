@@ -4,7 +4,7 @@
  */
 import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
-import { type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { stampsIn } from '#shared/read-models/collections.ts';
 import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation.ts';
 import {
   CONTROL_SHARDING,
@@ -224,6 +224,6 @@ function generationsOf(pointer: GenerationPointer | null): number[] {
 async function placeStores(db: Db): Promise<Map<string, number>> {
   const options = { projection: { slice_partition: 1 }, sort: { _id: 1 } } as const;
   const known = { slice_partition: { $exists: true } };
-  const stamps = await db.collection<Stamp>(STAMPS).find(known, options).toArray();
+  const stamps = await stampsIn(db).find(known, options).toArray();
   return new Map(stamps.map(({ _id, slice_partition = 0 }) => [_id, slice_partition]));
 }

@@ -125,7 +125,7 @@ export interface Claim {
   lastMessage: LastMessage | null;
 }
 
-const checkpointsIn = (db: Db): Collection<Checkpoint> => db.collection(CHECKPOINTS);
+export const checkpointsIn = (db: Db): Collection<Checkpoint> => db.collection(CHECKPOINTS);
 
 export function checkpointId(topic: string, partition: number): string {
   return `${topic}/${partition}`;

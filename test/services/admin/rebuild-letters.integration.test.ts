@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector } from '#projector/projector.ts';
-import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
+import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { CHECKPOINTS, COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, lettersIn } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
@@ -38,8 +38,8 @@ describe('what was decided about dead letters', () => {
     const refused = toDeadLetter(topic, 0, message, rejection);
     for (const number of generations) {
       const db = generationDb(installation, number);
-      await db.collection<DeadLetter>(DEAD_LETTERS).insertOne({ ...refused });
-      await db.collection<Checkpoint>(CHECKPOINTS).updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
+      await lettersIn(db).insertOne({ ...refused });
+      await checkpointsIn(db).updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
     }
     await start();
   }
@@ -48,7 +48,7 @@ describe('what was decided about dead letters', () => {
     expect([code, stderr]).toEqual([0, '']);
   };
   const offsetsIn = async (number: number) => {
-    const letters = generationDb(installation, number).collection<DeadLetter>(DEAD_LETTERS);
+    const letters = lettersIn(generationDb(installation, number));
     const found = await letters.find().toArray();
     return found.map(({ offset }) => offset).toSorted((a, b) => a - b);
   };

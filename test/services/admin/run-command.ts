@@ -18,6 +18,13 @@ export interface CommandResult {
   stderr: string;
 }
 
+/** The JSON of `verify`. */
+export interface VerifyAnswer {
+  stores: number;
+  repaired: number;
+  differences: { store: string; what: string; stored: string; counted: string }[];
+}
+
 export interface RunningCommand {
   process: ChildProcessWithoutNullStreams;
   result: Promise<CommandResult>;

@@ -8,15 +8,12 @@ import {
   type CategoryProducts,
   CHECKPOINTS,
   COLLECTIONS,
-  DEAD_LETTERS,
-  type DeadLetter,
   type OrderDocument,
   type ProductDocument,
   type ReadModelDocument,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
-  TOMBSTONES,
+  stampsIn,
+  tombstonesIn,
+  lettersIn,
 } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
@@ -24,12 +21,10 @@ import { applyAll, startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand, type VerifyAnswer } from './run-command.ts';
 
-interface Answer {
-  stores: number;
+interface Answer extends VerifyAnswer {
   deep: { records: number; messages: number; differences: number };
-  differences: { store: string; what: string; stored: string; counted: string }[];
 }
 
 describe('verify --deep', () => {
@@ -113,7 +108,7 @@ describe('verify --deep', () => {
 
   it('knows of messages that were no events when they came, until they are retried, and of those that were dropped', async () => {
     const topic = changesTopic(installation.environment);
-    const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+    const letters = lettersIn(db);
     const [letter] = await letters.find({}).toArray();
     if (letter === null || letter === undefined) throw new Error('there is one of the poison');
     // As if this release understood what an older one did not: an event of today that has a letter instead of a document.
@@ -164,10 +159,14 @@ describe('verify --deep', () => {
         { $set: { summary: { $replaceOne: { input: '$summary', find: '39.90', replacement: '39.00' } } } },
       ]);
     await db.collection<CategoryProducts>(CATEGORY_PRODUCTS).updateOne({ _id: 's9/k1' }, { $inc: { products: 1 } });
-    await db
-      .collection<Tombstone>(TOMBSTONES)
-      .insertOne({ _id: 'order/s9/o2', store_id: 's9', entity: 'order', sequence: 9, feed_position: 1 });
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's9' }, { $set: { timezone_offset: '+01:00' } });
+    await tombstonesIn(db).insertOne({
+      _id: 'order/s9/o2',
+      store_id: 's9',
+      entity: 'order',
+      sequence: 9,
+      feed_position: 1,
+    });
+    await stampsIn(db).updateOne({ _id: 's9' }, { $set: { timezone_offset: '+01:00' } });
     await db.collection<ReadModelDocument>(COLLECTIONS.store).insertOne({
       _id: 's0/s0',
       store_id: 's0',

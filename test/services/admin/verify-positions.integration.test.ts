@@ -6,22 +6,15 @@ import {
   ERASURES,
   type OrderDocument,
   type ReadModelDocument,
-  type Stamp,
-  STAMPS,
-  type Tombstone,
-  TOMBSTONES,
+  stampsIn,
+  tombstonesIn,
 } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { readModels } from '#test/read-models.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand, type VerifyAnswer } from './run-command.ts';
 
-interface Answer {
-  stores: number;
-  repaired: number;
-  differences: { store: string; what: string; stored: string; counted: string }[];
-}
 interface Changes {
   results: { id: string; deleted: boolean; record: { customer: { name: string | null } } | null }[];
   next: string;
@@ -61,7 +54,7 @@ const positionOf = async (id: string) => (await records('order').findOne({ _id: 
 const verify = async (storeId: string, ...flags: string[]) => {
   const args = ['verify', '--json', '-s', storeId, ...flags];
   const { code, stdout } = await runCommand(service.installation.env, args);
-  return { code, ...(JSON.parse(stdout) as Answer) };
+  return { code, ...(JSON.parse(stdout) as VerifyAnswer) };
 };
 const told = ({ results }: Changes) => results.map(({ id }) => id).toSorted();
 
@@ -75,7 +68,7 @@ it('names each kind of damage, and gives earlier followers the damaged records a
   expect(await verify('s1')).toMatchObject({ code: 0, differences: [] });
   const [nextOrders, nextCustomers] = [await end('order', token), await end('customer', token)];
 
-  const stamps = db.collection<Stamp>(STAMPS);
+  const stamps = stampsIn(db);
   const before = await stamps.findOne({ _id: 's1' });
   await place('store', 's1/s1', 0);
   await place('order', 's1/o2', 0);
@@ -85,7 +78,7 @@ it('names each kind of damage, and gives earlier followers the damaged records a
   // One that another kind of records has, and one of two orders.
   await place('customer', 's1/c1', await positionOf('s1/o6'));
   await place('order', 's1/o7', await positionOf('s1/o8'));
-  const tombstones = db.collection<Tombstone>(TOMBSTONES);
+  const tombstones = tombstonesIn(db);
   await tombstones.updateOne({ _id: 'order/s1/o0' }, { $set: { feed_position: 0 } });
 
   const found = await verify('s1');
@@ -130,7 +123,7 @@ it('shows nothing of a customer whose erasure is under way', async () => {
   await db
     .collection(ERASURES)
     .insertOne({ _id: 's4/c1' as never, store_id: 's4', position, partition: 0, began_at: new Date() });
-  await db.collection<Stamp>(STAMPS).updateOne({ _id: 's4' }, { $set: { erasing: true } });
+  await stampsIn(db).updateOne({ _id: 's4' }, { $set: { erasing: true } });
   await place('order', 's4/o1', 0);
   await place('order', 's4/o2', position);
   await verify('s4', '--repair');

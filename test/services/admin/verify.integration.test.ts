@@ -1,26 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  CATEGORY_PRODUCTS,
-  type CategoryProducts,
-  RANK_NODES,
-  type Stamp,
-  STAMPS,
-} from '#shared/read-models/collections.ts';
+import { CATEGORY_PRODUCTS, type CategoryProducts, RANK_NODES, stampsIn } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { miscount } from '#test/miscount.ts';
 import { applyAll } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
-import { expectRefused, runCommand, runJson } from './run-command.ts';
+import { expectRefused, runCommand, runJson, type VerifyAnswer } from './run-command.ts';
 
 const ORDERS = 1_200;
-
-interface Answer {
-  stores: number;
-  repaired: number;
-  differences: { store: string; what: string; stored: string; counted: string }[];
-}
 
 describe('verify', () => {
   const installation = useInstallation();
@@ -39,11 +27,11 @@ describe('verify', () => {
     const nodes = db.collection<RankNode>(RANK_NODES);
     expect((await nodes.findOne({ _id: 'order/s1/0/' }))?.boundaries.length).toBeGreaterThan(1);
     await miscount(nodes, /^order\/s1\/0\//);
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's2' }, { $inc: { 'counts.order': -1 } });
+    await stampsIn(db).updateOne({ _id: 's2' }, { $inc: { 'counts.order': -1 } });
 
     const failed = await runCommand(installation.env, ['verify', '--json']);
     expect(failed.code).toBe(1);
-    const { differences } = JSON.parse(failed.stdout) as Answer;
+    const { differences } = JSON.parse(failed.stdout) as VerifyAnswer;
     expect(differences.map(({ store, what }) => `${store}: ${what}`)).toEqual([
       's1: order tree: total of leaf 0',
       's1: order tree: counts of leaf 0',
@@ -52,9 +40,9 @@ describe('verify', () => {
     const table = await runCommand(installation.env, ['verify', '--store', 's2']);
     expect(table).toMatchObject({ code: 1, stdout: expect.stringMatching(/s2 +number of orders +199 +200/) });
 
-    const repaired = await runJson<Answer>(installation.env, 'verify --repair');
+    const repaired = await runJson<VerifyAnswer>(installation.env, 'verify --repair');
     expect(repaired).toMatchObject({ stores: 2, repaired: 2, differences: [] });
-    expect(await runJson<Answer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
+    expect(await runJson<VerifyAnswer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
   });
 
   it('mends the numbers of products of a category', async () => {
@@ -68,7 +56,7 @@ describe('verify', () => {
     await installation.publish([product('p1', 'k1'), product('p2', 'k1'), product('p3', null)]);
     await applyAll(installation);
     const db = await readModels(installation);
-    const stamp = () => db.collection<Stamp>(STAMPS).findOne({ _id: 's3' });
+    const stamp = () => stampsIn(db).findOne({ _id: 's3' });
     const before = await stamp();
     const counts = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
     await counts.updateOne({ _id: 's3/k1' }, { $inc: { products: 1 } });
@@ -76,13 +64,13 @@ describe('verify', () => {
     await counts.insertOne({ _id: 's3/k2', store_id: 's3', products: 4 });
 
     const { stdout } = await runCommand(installation.env, ['verify', '--json', '--store', 's3']);
-    const { differences } = JSON.parse(stdout) as Answer;
+    const { differences } = JSON.parse(stdout) as VerifyAnswer;
     expect(differences.map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`).toSorted()).toEqual([
       'number of products of category k1: 3, not 2',
       'number of products of category k2: 4, not 0',
       'number of products without a category: 0, not 1',
     ]);
-    const repaired = await runJson<Answer>(installation.env, 'verify --repair --store s3');
+    const repaired = await runJson<VerifyAnswer>(installation.env, 'verify --repair --store s3');
     expect(repaired).toMatchObject({ repaired: 1, differences: [] });
     const right = await counts.find({ store_id: 's3' }).sort({ _id: 1 }).toArray();
     expect(right.map(({ _id, products }) => [_id, products])).toEqual([

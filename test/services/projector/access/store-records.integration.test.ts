@@ -4,11 +4,10 @@ import { adoptStoreRecords, markStoreRecords } from '#shared/projection/access/a
 import { controlCollections } from '#shared/access/access-keys.ts';
 import {
   COLLECTIONS,
-  type Stamp,
-  STAMPS,
   STORE_RECORDS_PENDING,
   type StoreDocument,
   TOMBSTONES,
+  stampsIn,
 } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -75,7 +74,7 @@ it('is in the way of no slice that is under way', async () => {
   const session = installation.mongodb.startSession();
   try {
     session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
-    const stamps = db.collection<Stamp>(STAMPS);
+    const stamps = stampsIn(db);
     // It has begun to read before the mark is taken away, and writes afterwards.
     await stamps.findOne({ _id: 's4' }, { session });
     await adopt();

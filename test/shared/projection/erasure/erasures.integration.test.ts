@@ -4,17 +4,8 @@
  */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BSON, type Db } from 'mongodb';
-import {
-  COLLECTIONS,
-  DEAD_LETTERS,
-  type DeadLetter,
-  ERASURES,
-  type OrderDocument,
-  REWRITINGS,
-  type Stamp,
-  STAMPS,
-} from '#shared/read-models/collections.ts';
-import type { Erasure } from '#shared/read-models/erasures.ts';
+import { COLLECTIONS, type OrderDocument, REWRITINGS, stampsIn, lettersIn } from '#shared/read-models/collections.ts';
+import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually, type Installation } from '#test/installation.ts';
@@ -128,9 +119,9 @@ describe('a deleted customer whom very much names', () => {
     }
     return found.toSorted();
   };
-  const erasures = () => db.collection<Erasure>(ERASURES).find().toArray();
+  const erasures = () => erasuresIn(db).find().toArray();
   const stamp = async () => {
-    const found = await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+    const found = await stampsIn(db).findOne({ _id: 's1' });
     if (found === null) throw new Error('the store has no stamp');
     return found;
   };
@@ -177,7 +168,7 @@ describe('a deleted customer whom very much names', () => {
   });
 
   it('is found by no command meanwhile', async () => {
-    const letters = db.collection<DeadLetter>(DEAD_LETTERS);
+    const letters = lettersIn(db);
     const id = (await letters.findOne({ erased: { $exists: false } }))?._id ?? '';
     const { stdout } = await runCommand(installation.env, `dead-letters show ${id} --value --json`);
     expect(JSON.parse(stdout)).toMatchObject({ erased: true, key: null, value_base64: null });
@@ -225,7 +216,7 @@ describe('a deleted customer whom very much names', () => {
     db = await readModels(installation);
     expect(db.databaseName).not.toBe(former.databaseName);
     expect(await erasures()).toHaveLength(1);
-    expect(await former.collection(ERASURES).countDocuments()).toBe(1);
+    expect(await erasuresIn(former).countDocuments()).toBe(1);
     await eventually('the query service has followed', async () => {
       const { told } = await follow(cursor);
       return told.size > ORDERS;

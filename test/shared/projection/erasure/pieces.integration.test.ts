@@ -6,15 +6,13 @@ import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.
 import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import {
   COLLECTIONS,
-  DEAD_LETTERS,
   type DeadLetter,
-  ERASURES,
   type OrderDocument,
   REWRITINGS,
-  type Stamp,
-  STAMPS,
+  stampsIn,
+  lettersIn,
 } from '#shared/read-models/collections.ts';
-import type { Erasure } from '#shared/read-models/erasures.ts';
+import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -51,14 +49,14 @@ describe('erasing', () => {
   const orders = () => db.collection<OrderDocument>(COLLECTIONS.order);
   const named = () => orders().countDocuments({ whole: /Maria/ });
   const stamp = async () => {
-    const found = await db.collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+    const found = await stampsIn(db).findOne({ _id: 's1' });
     if (found === null) throw new Error('no stamp');
     return found;
   };
   const sorted = { sort: { _id: 1 } } as const;
-  const erasures = () => db.collection<Erasure>(ERASURES).find({}, sorted).toArray();
+  const erasures = () => erasuresIn(db).find({}, sorted).toArray();
   const inQueue = () => db.collection(REWRITINGS).find().toArray();
-  const letters = () => db.collection<DeadLetter>(DEAD_LETTERS).find({}, sorted).toArray();
+  const letters = () => lettersIn(db).find({}, sorted).toArray();
   const verify = () => installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
 
   const expectNoneUnderWay = async () => {
@@ -137,7 +135,7 @@ describe('erasing', () => {
     await apply(...many(600, (index) => order(`o${index}`, 'c1')));
     await apply(deleted('c1'));
     expect(await verify()).toEqual([]);
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $unset: { erasing: '' } });
+    await stampsIn(db).updateOne({ _id: 's1' }, { $unset: { erasing: '' } });
     await db.collection(REWRITINGS).deleteMany({});
     expect((await verify()).map(({ what, stored, counted }) => [what, stored, counted])).toEqual([
       ['erasures under way, by the stamp', 'none', 'some'],
@@ -147,7 +145,7 @@ describe('erasing', () => {
     expect(await verify()).toEqual([]);
     expect(await stamp()).toMatchObject({ erasing: true });
     while (!(await piece()).isLast);
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { erasing: true } });
+    await stampsIn(db).updateOne({ _id: 's1' }, { $set: { erasing: true } });
     expect(await verify()).toHaveLength(1);
     await repairStore(db, 's1', findErased);
     expect(await stamp()).not.toHaveProperty('erasing');

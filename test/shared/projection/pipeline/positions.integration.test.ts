@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { COLLECTIONS, type ReadModelDocument, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type ReadModelDocument, stampsIn } from '#shared/read-models/collections.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { anOrder } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
@@ -26,7 +26,7 @@ const CASES: Record<string, { steps: string[]; begin: number[] }> = {
 
 it.each(Object.entries(CASES))('positions are given under an epoch that %s', async (_, { steps, begin }) => {
   const db = await emptyReadModels(installation);
-  const stamps = db.collection<Stamp>(STAMPS);
+  const stamps = stampsIn(db);
   const stamp = async () => {
     const found = await stamps.findOne({ _id: 's1' });
     if (found === null) throw new Error('no stamp');

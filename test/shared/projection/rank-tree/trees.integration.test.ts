@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
-import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { RANK_NODES, stampsIn } from '#shared/read-models/collections.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { aCustomer } from '#test/changes.ts';
@@ -47,7 +47,7 @@ describe('rank trees', () => {
 
   /** Once snapshots show what was committed last: they come a moment later. */
   async function verify(db: Db) {
-    const stamps = db.collection<Stamp>(STAMPS);
+    const stamps = stampsIn(db);
     await eventually('the snapshot is the newest', async () => {
       const [shown, committed] = await Promise.all([
         stamps.find({}, { readConcern: 'snapshot' }).toArray(),
@@ -112,7 +112,7 @@ describe('rank trees', () => {
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
     expect(await verify(db)).not.toEqual([]);
     // As another process would leave it: what this one remembers is of no use.
-    await db.collection<Stamp>(STAMPS).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
+    await stampsIn(db).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
     await apply(db, [people]);
     expect(await verify(db)).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { repairStore, type Difference, verifyStore } from '#shared/projection/ve
 import { verifyTree } from '#shared/projection/verify/tree.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import { RANK_NODES, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { RANK_NODES, STAMPS, stampsIn } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
@@ -146,7 +146,7 @@ const verified = (): Promise<Difference[]> => inSnapshot((session) => verifyStor
 const inTrees = (): Promise<number> =>
   inSnapshot(async (session) => {
     const read = forSnapshots(db);
-    const stamp = await read.collection<Stamp>(STAMPS).findOne({ _id: 's1' }, { session });
+    const stamp = await stampsIn(read).findOne({ _id: 's1' }, { session });
     let differences = 0;
     for (const tree of [RANK_TREES.order, RANK_TREES.customer]) {
       await verifyTree({ db: read, session, tree, storeId: 's1' }, stamp, (_what, stored, counted) => {
@@ -174,7 +174,7 @@ const DAMAGED = [
 ] as const;
 
 it('every damage of a node, a text or a stamp is found, and mended by a repair', { timeout: 600_000 }, async () => {
-  const { store, order, customer } = (await db.collection<Stamp>(STAMPS).findOne()) ?? {};
+  const { store, order, customer } = (await stampsIn(db).findOne()) ?? {};
   await repairStore(db, 's1', findErased);
   // As low as they can be: a repair takes them to where they never were.
   const others = Object.fromEntries(
