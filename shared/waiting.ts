@@ -2,7 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. */
-export function withTimeLimit<T>(milliseconds: number, late: () => Error, work: (signal: AbortSignal) => Promise<T>) {
+export function withTimeLimit<T>(
+  milliseconds: number,
+  late: () => Error,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const controller = new AbortController();
   // Not by the signal alone: not all work listens to it.

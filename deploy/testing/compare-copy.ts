@@ -23,7 +23,11 @@ interface Changes {
 }
 
 /** All records of a store, by kind and id, from the beginning of its change feed. */
-export async function readRecords(api: Api.StoreData, key: Api.Key, kinds: readonly Api.Kind[]) {
+export async function readRecords(
+  api: Api.StoreData,
+  key: Api.Key,
+  kinds: readonly Api.Kind[],
+): Promise<Map<string, ExpectedRecord>> {
   const token = await api.token(key);
   const records = new Map<string, ExpectedRecord>();
   const named = kinds.map((kind) => `&kinds=${kind}`).join('');
@@ -116,7 +120,10 @@ const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a dead letter that was retried': 'it was applied long after it was published',
 };
 
-export function describeReport(report: Api.FollowerReport, lastChange: (name: string) => Adversity | undefined) {
+export function describeReport(
+  report: Api.FollowerReport,
+  lastChange: (name: string) => Adversity | undefined,
+): string {
   const { missing, stale, notDeleted, records, changes } = report;
   const wrong = [...missing, ...stale, ...notDeleted];
   const causes = Map.groupBy(wrong, ({ name }) => lastChange(name));

@@ -8,7 +8,10 @@ import { withTimeLimit } from '#shared/waiting.ts';
 const CONFLICTS_MS = 20_000;
 
 /** Runs `work` in transactions until one is committed, for at most 20 s. */
-export function inTransaction<R extends object>(mongodb: MongoClient, work: (session: ClientSession) => Promise<R>) {
+export function inTransaction<R extends object>(
+  mongodb: MongoClient,
+  work: (session: ClientSession) => Promise<R>,
+): Promise<R> {
   const pauseMs = (attempt: number) => Math.min(20 * 2 ** attempt, 1_000) * Math.random();
   return tryAgain(CONFLICTS_MS, pauseMs, () =>
     mongodb.withSession((session) => runInTransaction(session, () => work(session))),

@@ -136,7 +136,10 @@ export function controlCollections(control: Db) {
 
 export type ControlCollections = ReturnType<typeof controlCollections>;
 
-export function collectionOf({ keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>, record: AccessRecord) {
+export function collectionOf(
+  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  record: AccessRecord,
+): Collection<AccessRecord> {
   return (isKey(record) ? keys : stores) as unknown as Collection<AccessRecord>;
 }
 

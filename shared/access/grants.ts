@@ -224,7 +224,10 @@ export function newReconciliation() {
  * No key keeps more rights in a Redis server than in MongoDB. Only differences are written, by version.
  * @param found is filled as the work proceeds: an interrupted reconciliation has repaired something too.
  */
-export async function reconcileAccess(options: ReconcileOptions, found: Reconciliation = newReconciliation()) {
+export async function reconcileAccess(
+  options: ReconcileOptions,
+  found: Reconciliation = newReconciliation(),
+): Promise<Reconciliation> {
   const { master, control, prefix, environments } = options;
   // First, since they are few. A command that revokes one meanwhile ends it in Redis itself.
   // Also those that have expired by this machine's clock, which may be wrong.

@@ -123,7 +123,12 @@ export interface Decoding {
 }
 
 /** Checks all records, so that every reader gets the same result. @throws {BatchRejected} if the batch is poison. */
-export async function decodeBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, { unpacking, budget }: Decoding) {
+export async function decodeBatch(
+  batch: Buffer,
+  header: BatchHeader,
+  wanted: Wanted,
+  { unpacking, budget }: Decoding,
+): Promise<DecodedBatch> {
   const decode = async (unpacked: Unpacked) => {
     // A cached one was counted before.
     if (!unpacked.isChecked) budget.spend(unpacked.records.length);

@@ -250,7 +250,11 @@ function ofStores(ids: readonly string[], place: 0 | 1) {
 }
 
 /** The tombstones of some ids. */
-export async function findTombstones(db: Db, ids: Iterable<string>, session?: ClientSession) {
+export async function findTombstones(
+  db: Db,
+  ids: Iterable<string>,
+  session?: ClientSession,
+): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
   const wanted = [...ids];
   if (wanted.length === 0) return [];
   const options = { projection: { sequence: 1 }, hint: BY_ID, batchSize: ONE_BATCH };

@@ -29,7 +29,11 @@ const PULL_LIMIT_MS = 10 * 60_000;
 const REPORT_MS = 10_000;
 
 /** Pulls a missing image. @returns why that failed; undefined where the image exists. */
-export async function missingImage(engine: Engine, image: string, log: (line: string) => void) {
+export async function missingImage(
+  engine: Engine,
+  image: string,
+  log: (line: string) => void,
+): Promise<string | undefined> {
   const { ImageName } = await import('testcontainers');
   const name = ImageName.fromString(image);
   if (await engine.image.exists(name)) return undefined;

@@ -166,7 +166,12 @@ export async function onFreePorts<T>(
 }
 
 /** The address of a part that serves its clients. @throws when it ends before it does. */
-export function readyOrExited(part: PartDefinition, host: string, ports: readonly number[], exited: Promise<PartExit>) {
+export function readyOrExited(
+  part: PartDefinition,
+  host: string,
+  ports: readonly number[],
+  exited: Promise<PartExit>,
+): Promise<string> {
   return unlessExited(exited, async (signal) => {
     await Promise.all(ports.map((port) => awaitPort(host, port, signal)));
     return part.awaitReady(host, ports, signal);

@@ -34,7 +34,12 @@ async function change(flags: { store: string; environment?: string | undefined }
   printFacts(result, { ...result, quota: inWords(quota) });
 }
 
-export async function setQuota(servers: Servers, environment: string, storeId: string, quota: OwnQuota) {
+export async function setQuota(
+  servers: Servers,
+  environment: string,
+  storeId: string,
+  quota: OwnQuota,
+): Promise<boolean> {
   // Without Redis the change could not be completed.
   await servers.redis();
   const subject = quotaSubject(await servers.access(), environment, storeId);

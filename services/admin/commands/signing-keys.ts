@@ -144,7 +144,10 @@ export async function readKeys(file: string): Promise<SigningJwk[]> {
  * @param change makes the new keys; where it throws, the file stays as it was.
  * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
  */
-export async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<SigningJwk[]>) {
+export async function changeKeys(
+  file: string,
+  change: (keys: SigningJwk[]) => Promise<SigningJwk[]>,
+): Promise<SigningJwk[]> {
   // A link stays a link.
   const target = await realpath(file).catch(() => file);
   const draft = join(dirname(target), `.${basename(target)}.new`);

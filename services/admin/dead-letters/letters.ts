@@ -151,7 +151,11 @@ export async function readShown<L extends Letter>(
 type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
 
 /** The letters, without the contents of messages that name a customer whose erasure is under way. */
-export async function withoutErasedLetters<L extends Letter>(db: Db, letters: readonly L[], session: ClientSession) {
+export async function withoutErasedLetters<L extends Letter>(
+  db: Db,
+  letters: readonly L[],
+  session: ClientSession,
+): Promise<L[]> {
   const customers = letters.flatMap((letter) => letter.customers ?? []);
   const upTo = await erasurePositions(db, session, customers);
   if (upTo.size === 0) return [...letters];

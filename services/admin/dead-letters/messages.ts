@@ -23,7 +23,10 @@ type PlaceOfLetter = Pick<DeadLetter, '_id' | 'partition' | 'offset' | 'publishe
  * @param letters in the order of their offsets.
  * @throws {StoreDataError} `environment_unavailable`.
  */
-export async function messagesOf(reader: LogReader, letters: readonly PlaceOfLetter[]) {
+export async function messagesOf(
+  reader: LogReader,
+  letters: readonly PlaceOfLetter[],
+): Promise<Map<string, LogMessage[]>> {
   const found = new Map<string, LogMessage[]>();
   for (const part of parts(letters)) {
     try {

@@ -29,7 +29,11 @@ interface Marker {
  * Runs work with a private database, which is dropped at the end; after a kill the next command drops it.
  * @throws {StoreDataError} `environment_unavailable` where another command dropped it, because this process was frozen.
  */
-export async function withPrivateDatabase<T>(client: MongoClient, prefix: string, work: (db: Db) => Promise<T>) {
+export async function withPrivateDatabase<T>(
+  client: MongoClient,
+  prefix: string,
+  work: (db: Db) => Promise<T>,
+): Promise<T> {
   await dropAbandoned(client, prefix);
   const db = client.db(`${prefix}${Date.now().toString(36)}`);
   const markers = markersIn(db);

@@ -72,7 +72,10 @@ function tombstoneIdOf(customer: string): string {
   return tombstoneId('customer', storeId, id);
 }
 
-export async function takeCensus(collection: Collection<DeadLetter>, topic: string) {
+export async function takeCensus(
+  collection: Collection<DeadLetter>,
+  topic: string,
+): Promise<{ letters: number; bytes: number; oldest: Date | null }> {
   const counts = { letters: { $sum: 1 }, bytes: { $sum: '$kept_bytes' }, oldest: { $min: '$dead_at' } };
   const stages = [
     { $match: { topic } },

@@ -160,7 +160,12 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
 }
 
 /** Erases letters that pass a filter, at most so many: only place and reason stay. @returns whether others are left. */
-export async function eraseLetters(db: Db, session: ClientSession, filter: Filter<DeadLetter>, most: number) {
+export async function eraseLetters(
+  db: Db,
+  session: ClientSession,
+  filter: Filter<DeadLetter>,
+  most: number,
+): Promise<boolean> {
   const letters = lettersIn(db);
   const found = await letters
     .find(filter, { session, projection: { _id: 1 }, limit: most + 1, batchSize: most + 2 })

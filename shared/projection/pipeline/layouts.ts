@@ -43,7 +43,11 @@ export function noteLayout(changes: LayoutChanges, storeId: string, before: Plac
 }
 
 /** Writes them in the session's transaction. @returns the versions of the layouts that changed, by store id. */
-export async function writeLayouts(db: Db, session: ClientSession, changes: LayoutChanges) {
+export async function writeLayouts(
+  db: Db,
+  session: ClientSession,
+  changes: LayoutChanges,
+): Promise<Map<string, string>> {
   const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
   const moved = [...changes].flatMap(([store_id, products]) =>
     [...products].flatMap(([_id, by]) => (by === 0 ? [] : { _id, store_id, by })),

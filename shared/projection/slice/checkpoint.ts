@@ -210,7 +210,11 @@ function fenced(id: string): StoreDataError {
   return new StoreDataError('fenced', `${id} has another owner`);
 }
 
-export async function readTopicCheckpoints(db: Db, topic: string, options: FindOptions = {}) {
+export async function readTopicCheckpoints(
+  db: Db,
+  topic: string,
+  options: FindOptions = {},
+): Promise<Map<number, Checkpoint>> {
   const found = await checkpointsIn(db).find({ topic }, options).toArray();
   return new Map(found.map((one) => [one.partition, one]));
 }

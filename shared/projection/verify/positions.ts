@@ -36,7 +36,11 @@ const IS_POSITION = {
   ],
 };
 
-export async function findDamagedPositions(db: Db, session: ClientSession, storeId: string) {
+export async function findDamagedPositions(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<DamagedPosition[]> {
   const positionsOf = (filter: Document) => [{ $match: filter }, { $project: { _id: 0, feed_position: 1 } }];
   const damaged = await db
     .collection(TOMBSTONES)

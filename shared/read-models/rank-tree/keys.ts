@@ -115,7 +115,11 @@ export function statusOfFacet(facet: string): (typeof ORDER_STATUSES)[number] | 
 }
 
 /** An empty list lets all through; `null` when everything passes. @param namesCustomer whether only orders that name a customer count. */
-export function orderFacets(statuses: readonly string[], types: readonly string[], namesCustomer: boolean) {
+export function orderFacets(
+  statuses: readonly string[],
+  types: readonly string[],
+  namesCustomer: boolean,
+): string[] | null {
   if (statuses.length === 0 && types.length === 0 && !namesCustomer) return null;
   const codes: string[] = [];
   for (const status of statuses.length === 0 ? ORDER_STATUSES : new Set(statuses)) {
