@@ -1,4 +1,4 @@
-/** Runs every `check:…` script of package.json side by side, and shows what each of them said as a whole. Fails when one does. */
+/** Runs all `check:…` scripts of package.json in parallel and prints the output of each in one piece. Fails if one fails. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -9,11 +9,11 @@ async function run(name: string): Promise<boolean> {
   const child = spawn('/bin/sh', ['-c', `exec 2>&1; ${scripts[name]}`], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [said, code] = await Promise.all([
+  const [output, code] = await Promise.all([
     text(child.stdout),
     new Promise<number | null>((resolve, reject) => child.on('error', reject).on('exit', resolve)),
   ]);
-  process.stdout.write(`${name}: ${code === 0 ? 'all is right' : 'failed'}\n${said}`);
+  process.stdout.write(`${name}: ${code === 0 ? 'passed' : 'failed'}\n${output}`);
   return code === 0;
 }
 

@@ -1,4 +1,4 @@
-/** Clients that people use get tokens and read data with them, unchanged, however they encode credentials in Basic. */
+/** Popular OAuth clients, unmodified, get tokens and read data, however they encode credentials in Basic. */
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
@@ -8,15 +8,15 @@ import { type NpmClient, runNpmClient } from './npm.ts';
 import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
 import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
 
-/** Fetching may take this long on a slow line. */
+/** A download over a slow connection takes up to this long. */
 const FETCH_LIMIT_MS = 240_000;
 
 const service = useQueryService();
 let task: Task;
-/** The credentials that the token endpoint was sent, as they were inside Basic. */
+/** The credentials that the token endpoint received, decoded from Basic. */
 let sent: string[] = [];
 
-// They are fetched side by side, and while everything else starts.
+// The downloads run in parallel, while the service starts.
 const folderOf = (language: string) => join(import.meta.dirname, language);
 const python = settled(preparePython(folderOf('python'), 'oauth-clients'));
 const go = settled(prepareGo(folderOf('go')));
@@ -53,7 +53,7 @@ async function doTask(program: Program): Promise<Result[]> {
   return (await runProgram(program, task)) as Result[];
 }
 
-/** Fails unless every key got its data with one token request, the imported one's credentials encoded as given. */
+/** Asserts one token request per key, a list per key, and the encoding of the imported key's credentials. */
 function expectAll(results: Result[], imported: string): void {
   expect(results).toEqual(KEYS.map(({ client_id }) => ({ client_id, status: 200, count: 1 })));
   expect(sent).toHaveLength(KEYS.length);
@@ -62,11 +62,11 @@ function expectAll(results: Result[], imported: string): void {
 
 const AS_SENT = `${IMPORTED.client_id}:${IMPORTED.client_secret}`;
 const QUERY_ESCAPED = 'loja-1_a.b~c%2Bd%25e+f:p-_.~%2B%25%3A+q%2Fr%3D%26%3F';
-/** As the standard has it (RFC 6749 appendix B): everything but letters, digits, `*`, `-`, `.` and `_`. */
+/** RFC 6749 appendix B encodes everything but letters, digits, `*`, `-`, `.` and `_`. */
 const FORM_ENCODED = 'loja-1_a.b%7Ec%2Bd%25e+f:p-_.%7E%2B%25%3A+q%2Fr%3D%26%3F';
 const ALL_ENCODED = 'loja%2D1%5Fa%2Eb%7Ec%2Bd%25e+f:p%2D%5F%2E%7E%2B%25%3A+q%2Fr%3D%26%3F';
 
-describe('a client of npm', () => {
+describe('a client from npm', () => {
   it.for<[NpmClient, string]>([
     ['oauth4webapi', ALL_ENCODED],
     ['openid-client', ALL_ENCODED],
@@ -77,7 +77,7 @@ describe('a client of npm', () => {
   });
 });
 
-describe('a client of another language', { timeout: FETCH_LIMIT_MS }, () => {
+describe('a client in another language', { timeout: FETCH_LIMIT_MS }, () => {
   it.for(['Authlib', 'requests-oauthlib'])('%s', async (name, context) => {
     const program = await prepared(python, context);
     expectAll(await doTask(program('clients.py', name)), AS_SENT);

@@ -1,4 +1,4 @@
-/** What the CloudEvents SDKs make of an event, call by call, against the table in docs/events.md. */
+/** The messages that CloudEvents SDKs produce, call by call, compared with the table in docs/events.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
@@ -8,7 +8,7 @@ import { sentByJavaScript } from './cloudevents/npm.ts';
 import type { Sent } from './cloudevents/sent.ts';
 import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
 
-/** Fetching and compiling may take this long on a slow line. */
+/** Downloading and compiling take up to this long over a slow connection. */
 const FETCH_LIMIT_MS = 240_000;
 
 const folderOf = (name: string) => join(import.meta.dirname, 'cloudevents', name);
@@ -32,7 +32,7 @@ const programs = {
 const bySdk = { 'JavaScript 10': settled(Promise.resolve(sentByJavaScript())), ...programs };
 type Sdk = keyof typeof bySdk;
 
-/** The programs run side by side. */
+/** The programs run in parallel. */
 function sentBy(program: Promise<Program>): Promise<PromiseSettledResult<Sent[]>> {
   return settled(program.then(async (ready) => (await runProgram(ready)) as Sent[]));
 }
@@ -43,7 +43,7 @@ interface Row {
   accepted: string;
 }
 
-/** What the table says of each variant of a call; `plain` is the call as it stands. */
+/** The rows of the table, one for each variant of a call; `plain` is the call without options. */
 function documentedRows(): Row[] {
   const text = readFileSync(join(import.meta.dirname, '../../docs/events.md'), 'utf8');
   const section = text.split('\n## ').find((part) => part.startsWith('SDKs\n')) ?? '';
@@ -65,7 +65,7 @@ const callOf = (call: string, variant: string) => (variant === 'plain' ? call : 
 
 const rows = documentedRows();
 
-/** What the projector says of a message, in the words of the table. */
+/** Whether the projector accepts a message, in the words of the table. */
 function verdict({ headers, key, value }: Sent): string {
   try {
     const change = readChange({
@@ -88,7 +88,7 @@ function ofSdk(sdk: Sdk, context: TestContext): Promise<Sent[]> {
 describe.for(Object.keys(bySdk) as Sdk[])('%s', { timeout: FETCH_LIMIT_MS }, (sdk) => {
   const documented = rows.filter((row) => row.sdk === sdk);
 
-  it('is in the table with each call that was tried', async (context) => {
+  it('has a row in the table for each tested call', async (context) => {
     const calls = (await ofSdk(sdk, context)).map(({ call }) => call);
     expect(documented.map(({ call }) => call).toSorted()).toEqual(calls.toSorted());
   });

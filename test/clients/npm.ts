@@ -1,10 +1,9 @@
-/** The OAuth clients of npm, as their documentation has them. */
+/** OAuth clients from npm, used as their documentation shows. */
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { ClientCredentials } from 'simple-oauth2';
 import type { ClientKey, Result, Task } from './task.ts';
 
-/** Does a task for one of its keys. */
 type Client = (task: Task, key: ClientKey) => Promise<Response>;
 
 async function oauth4webapi(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {
@@ -30,7 +29,7 @@ async function openidClient(task: Task, { client_id, client_secret }: ClientKey)
   return openid.fetchProtectedResource(config, access_token, new URL(task.data_url), 'GET');
 }
 
-/** Its two ways to encode credentials: after the standard, and as they are. */
+/** `strict` encodes credentials as RFC 6749 says, `loose` sends them unchanged. */
 function simpleOauth2(credentialsEncodingMode: 'strict' | 'loose'): Client {
   return async (task, { client_id: id, client_secret: secret }) => {
     const { origin: tokenHost, pathname: tokenPath } = new URL(task.token_url);
@@ -53,7 +52,7 @@ const CLIENTS = {
 
 export type NpmClient = keyof typeof CLIENTS;
 
-/** Lets a client do a task. Rejects with the client's own error. */
+/** Runs a task with a client. Rejects with the client's own error. */
 export async function runNpmClient(name: NpmClient, task: Task): Promise<Result[]> {
   const results: Result[] = [];
   for (const key of task.keys) {

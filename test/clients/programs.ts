@@ -1,4 +1,4 @@
-/** Clients of other languages, as programs: what they need is fetched once and kept in the cache. */
+/** Clients in other languages, run as programs. Their dependencies are downloaded once and cached. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import { installPythonPackages } from '#test/python-packages.ts';
 
 const run = promisify(execFile);
 
-/** How a program is run. It prints JSON. */
+/** The command of a program that prints JSON. */
 export interface Program {
   file: string;
   args: string[];
@@ -26,7 +26,7 @@ function requireProgram(name: string): string {
   return file;
 }
 
-/** A Python script. Rejects with the reason when Python or the packages that its folder pins are not to be had. */
+/** Prepares a Python script. Rejects with the reason if Python or the pinned packages are unavailable. */
 export async function preparePython(folder: string, name: string): Promise<(...args: string[]) => Program> {
   const file = requireProgram('python3');
   const requirements = join(folder, 'requirements.txt');
@@ -35,14 +35,14 @@ export async function preparePython(folder: string, name: string): Promise<(...a
   return (...args) => ({ file, args, cwd: folder, env });
 }
 
-/** A Go program. Rejects with the reason when Go or a module is not to be had. */
+/** Prepares a Go program. Rejects with the reason if Go or a module is unavailable. */
 export async function prepareGo(folder: string): Promise<Program> {
   const file = requireProgram('go');
   await run(file, ['mod', 'download'], { cwd: folder });
   return { file, args: ['run', '-mod=readonly', '.'], cwd: folder, env: process.env };
 }
 
-/** A Java program of one file. Rejects with the reason when Java, Maven or its jars are not to be had. */
+/** Prepares a Java program of one file. Rejects with the reason if Java, Maven or a jar is unavailable. */
 export async function prepareJava(
   folder: string,
   source: string,
@@ -57,13 +57,13 @@ export async function prepareJava(
   return { file, args: [...args, source], cwd: folder, env: process.env };
 }
 
-/** What a preparation came to; the test that needs it awaits it. */
+/** Keeps a rejection from counting as unhandled until the test that needs the result awaits it. */
 export async function settled<T>(preparation: Promise<T>): Promise<PromiseSettledResult<T>> {
   const [outcome] = await Promise.allSettled([preparation]);
   return outcome;
 }
 
-/** What was prepared. Where a machine lacks what it takes, the test is skipped and says why. */
+/** Unwraps a preparation. Skips the test with the reason if this machine lacks a prerequisite. */
 export async function prepared<T>(
   preparation: Promise<PromiseSettledResult<T>>,
   { task, skip }: TestContext,
@@ -72,11 +72,10 @@ export async function prepared<T>(
   if (outcome.status === 'fulfilled') return outcome.value;
   const reason = String(outcome.reason);
   if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
-  process.stderr.write(`not tested, the client ${task.name}: ${reason}\n`);
+  process.stderr.write(`skipped, client ${task.name}: ${reason}\n`);
   return skip(reason);
 }
 
-/** What a program prints, which is JSON. */
 export async function runProgram({ file, args, cwd, env }: Program, input?: unknown): Promise<unknown> {
   const running = run(file, args, { cwd, env });
   running.child.stdin?.end(JSON.stringify(input));

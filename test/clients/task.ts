@@ -1,4 +1,4 @@
-/** What every client is to do: get a token with each of some keys, and read a list with it. */
+/** The task of every client: get a token with each key, and read a list with it. */
 import { newClientId, newClientSecret } from '#shared/access/secrets.ts';
 
 export interface ClientKey {
@@ -6,25 +6,25 @@ export interface ClientKey {
   client_secret: string;
 }
 
-/** As the programs read it, in JSON. */
+/** The programs read it as JSON. */
 export interface Task {
   token_url: string;
   data_url: string;
   keys: readonly ClientKey[];
 }
 
-/** As the programs print it, in JSON: what the list answered. */
+/** The answer to the list request. The programs print it as JSON. */
 export interface Result {
   client_id: string;
   status: number;
-  /** How many orders there are. */
+  /** The number of orders. */
   count: number;
 }
 
-/** An imported key: of all that a `client_id` may hold, what clients encode in different ways. */
+/** An imported key with all allowed characters that clients encode differently. */
 export const IMPORTED: ClientKey = { client_id: 'loja-1_a.b~c+d%e f', client_secret: 'p-_.~+%: q/r=&?' };
 
-/** One key as we make them, and imported ones, of which one looks as if it were encoded already. */
+/** A generated key and imported ones; one of them looks as if it were already encoded. */
 export const KEYS: readonly ClientKey[] = [
   { client_id: newClientId(), client_secret: newClientSecret() },
   IMPORTED,

@@ -1,4 +1,4 @@
-/** The image and the Compose file for real, where a Docker engine with Compose is: from an event to an answer, by three query services. */
+/** The image and the Compose file on a Docker engine, if there is one: from an event to an answer by three query services. */
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
@@ -7,7 +7,7 @@ import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
 
 const MINUTE = 60_000;
 const reason = await whyNoCompose();
-if (reason !== undefined) process.stderr.write(`not tested, the image and the Compose file: ${reason}\n`);
+if (reason !== undefined) process.stderr.write(`skipped, the image and the Compose file: ${reason}\n`);
 
 interface Credentials {
   client_id: string;
@@ -50,12 +50,12 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     return { status: response.status, ids: results.map(({ id }) => id) };
   }
 
-  it('answers with what was published to Kafka', async () => {
+  it('answers with events that were published to Kafka', async () => {
     await installed.admin('publish - --environment production', orderMessage('o1').value);
     await eventually('the order is in the list', async () => (await readOrders()).ids.includes('o1'));
   });
 
-  it('has three query services behind one address, and continues without one of them', async () => {
+  it('balances requests over three query services, and loses none when one stops', async () => {
     const instances = await installed.containers('query');
     expect(instances).toHaveLength(3);
     const answered = async (id: string) => {
@@ -73,7 +73,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     expect(await readOrders()).toMatchObject({ status: 200 });
   });
 
-  it('keeps its tokens when Redis restarts', async () => {
+  it('accepts tokens from before a restart of Redis', async () => {
     await installed.compose(['restart', 'redis']);
     await eventually('requests are answered again', async () => {
       const { status } = await readOrders();
@@ -82,7 +82,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     });
   });
 
-  it('signs with a key that the command line has added', async () => {
+  it('signs tokens with a key that the command line added', async () => {
     const rotate = 'signing-keys rotate --activate-after 3s --json';
     const [added] = JSON.parse(await installed.admin(rotate)) as { kid: string }[];
     expect(decodeProtectedHeader(token).kid).not.toBe(added?.kid);
@@ -90,7 +90,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     await eventually('tokens are signed with the new key', isSignedByIt);
   });
 
-  it('bounds the memory, the processor time and the processes of every container', async () => {
+  it('limits memory, processor time and processes of every container', async () => {
     for (const id of await installed.containers()) {
       const [{ Name, HostConfig }] = JSON.parse(await installed.docker(['inspect', id])) as [Inspected];
       const { Memory, NanoCpus, PidsLimit } = HostConfig;
@@ -99,7 +99,7 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     }
   });
 
-  it('runs an image that says what it is, and how it is', async () => {
+  it('runs a labelled image as a user without privileges, with a health check', async () => {
     const [{ Config }] = JSON.parse(await installed.docker(['image', 'inspect', installed.image])) as [Inspected];
     expect(Config.User).toBe('65532:65532');
     expect(Config.Labels).toMatchObject({

@@ -1,4 +1,4 @@
-/** The Compose file brought up under a name and on a port of its own, with an image that is built for it. */
+/** Brings up the Compose file under its own project name and port, with a freshly built image. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { copyFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -14,19 +14,18 @@ const MAX_OUTPUT_BYTES = 100 * 1_048_576;
 
 export interface Installed {
   url: string;
-  /** The name of the image that was built. */
   image: string;
   docker: (args: string[]) => Promise<string>;
-  /** `docker compose` on this installation. */
+  /** Runs `docker compose` on this installation. */
   compose: (args: string[], input?: string) => Promise<string>;
-  /** A command of the command line, its words separated by spaces, in a container of its own. */
+  /** Runs a command of the command line, words separated by spaces, in a new container. */
   admin: (command: string, input?: string) => Promise<string>;
-  /** The ids of the containers that run, of one service or of all. */
+  /** Ids of the running containers of one service, or of all. */
   containers: (service?: string) => Promise<string[]>;
   remove: () => Promise<void>;
 }
 
-/** Why the Compose file cannot be run here; undefined where it can. */
+/** The reason why this machine cannot run the Compose file; undefined if it can. */
 export async function whyNoCompose(): Promise<string | undefined> {
   const answer = await findEngine();
   if ('absent' in answer) return answer.absent;
@@ -42,7 +41,7 @@ export async function whyNoCompose(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Builds the image and starts everything, three query services too. */
+/** Builds the image and starts the stack with three query services. */
 export async function installWithCompose(): Promise<Installed> {
   const answer = await findEngine();
   if ('absent' in answer) throw new Error(answer.absent);
@@ -85,7 +84,7 @@ export async function installWithCompose(): Promise<Installed> {
 
 const standInName = (name: string) => `${name}-base`;
 
-/** Where no image can be pulled, one is made that does for the proxy and for building. */
+/** Builds a substitute for the proxy and build images if no image can be pulled. */
 async function standIns(engine: Engine, name: string): Promise<NodeJS.ProcessEnv> {
   const missing = await missingImage(engine, imageOf('PROXY_IMAGE', process.env), () => undefined);
   if (missing === undefined) return {};

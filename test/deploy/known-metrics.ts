@@ -1,8 +1,8 @@
-/** What can be asked for in Prometheus: every metric that the services have, by the names under which it is queried. */
+/** Every metric of the services, by the names under which Prometheus stores it. */
 import { createMetrics as createProjectorMetrics } from '#projector/metrics.ts';
 import { createMetrics as createQueryMetrics } from '#query/metrics.ts';
 
-/** The labels of each metric, without those that Prometheus adds; a histogram under the three names that it is queried by. */
+/** The labels of each metric, without those that Prometheus adds; a histogram has three names. */
 export function knownMetrics(): Map<string, Set<string>> {
   const known = new Map<string, Set<string>>();
   for (const { registry } of [createProjectorMetrics(), createQueryMetrics()]) {

@@ -1,4 +1,4 @@
-/** A release: one version everywhere, and the scripts of its workflow. */
+/** A release has the same version in every file; and the scripts of its workflow. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import project from '../../package.json' with { type: 'json' };
 const text = (path: string, folder = '.') => readFileSync(join(folder, path), 'utf8');
 const json = (path: string, folder?: string) => JSON.parse(text(path, folder)) as { info: { version: string } };
 
-/** The versions that files name, in a folder that has them. */
+/** The versions in the files of a folder. */
 function versions(folder?: string): Set<unknown> {
   const chart = parse(text('deploy/helm/store-data/Chart.yaml', folder)) as Record<string, unknown>;
   return new Set([
@@ -21,7 +21,7 @@ function versions(folder?: string): Set<unknown> {
   ]);
 }
 
-it('has one version everywhere', () => {
+it('has the same version in every file', () => {
   const lock = JSON.parse(text('package-lock.json')) as { version: string };
   const documents = ['openapi', 'asyncapi'].map((name) => json(`docs/${name}.json`).info.version);
   expect(new Set([...versions(), lock.version, ...documents])).toEqual(new Set([project.version]));
@@ -61,17 +61,17 @@ describe('the scripts of a release', () => {
     expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
   });
 
-  it('refuse a release of which the changelog says nothing', () => {
+  it('refuse a release without a changelog section', () => {
     expect(run('version.ts').stderr).toContain('the changelog says nothing under Unreleased');
   });
 
-  it('give the release the section of its version, and refuse another tag', () => {
+  it('print the changelog section of the version, and refuse another tag', () => {
     expect(run('notes.ts', 'v9.8.7').stdout).toBe('- What is new\n');
     expect(run('notes.ts', 'v9.8.8').stderr).toContain('the tag is v9.8.8, and package.json has 9.8.7');
   });
 });
 
-it('pins every action of the workflows by its digest', () => {
+it('workflows pin every action by its digest', () => {
   const used = globSync('.github/workflows/*').flatMap((path) =>
     [...text(path).matchAll(/uses: (.*)$/gm)].map(([, action = '']) => action),
   );

@@ -1,4 +1,4 @@
-/** A service is started in one way, whether by npm, by the image or by Compose. */
+/** npm, the image and Compose start a service in the same way. */
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) a
   services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
 };
 
-/** The arguments of Node that npm starts a service with, as the image has them: its files are JavaScript, and it gives every command some. */
+/** The Node arguments of an npm script, adapted to the image: its files are JavaScript, and it sets some arguments for every command. */
 async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
   const { flags = [], file } = await serviceProgram(name);
   const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
@@ -24,8 +24,8 @@ async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
   return [...flags.filter((flag) => flag !== ofImage), relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js')];
 }
 
-describe('the flags of Node', () => {
-  it.each(['query', 'projector'] as const)('of %s are those of npm in Compose', async (name) => {
+describe('the Node flags', () => {
+  it.each(['query', 'projector'] as const)('of %s are the same in npm and in Compose', async (name) => {
     expect(services[name]?.command).toEqual(await startedByNpm(name));
   });
 
@@ -36,7 +36,7 @@ describe('the flags of Node', () => {
 });
 
 describe('the variables of the C library', () => {
-  it.each(['query', 'projector'] as const)('of %s are the image’s, which Compose leaves', async (name) => {
+  it.each(['query', 'projector'] as const)('of %s come from the image alone', async (name) => {
     const { variables = {} } = await serviceProgram(name);
     expect(variables).toEqual({ MALLOC_ARENA_MAX: expect.stringMatching(/^\d+$/) });
     for (const [variable, value] of Object.entries(variables)) {
@@ -50,29 +50,29 @@ describe('the image', () => {
   const [, base] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? [];
   const [, version] = /^ARG VERSION=(\S+)$/m.exec(dockerfile) ?? [];
 
-  it('is built on the base that the list of images names', () => {
+  it('is built on the base image in the list of images', () => {
     expect(base).toBe(imageOf('NODE_IMAGE', {}));
   });
 
-  it('says the version of the package', async () => {
+  it('is labelled with the version of the package', async () => {
     expect(JSON.parse(await read('package.json'))).toMatchObject({ version });
   });
 });
 
 describe('an image of a server', () => {
-  it('is the one that the environment names, and else one of a fixed version', () => {
+  it('is the one that the environment names, otherwise one of a fixed version', () => {
     expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: 'mirror/redis:7' })).toBe('mirror/redis:7');
     expect(imageOf('REDIS_IMAGE', { REDIS_IMAGE: '' })).toMatch(/^redis:\d/);
   });
 
-  it('is of one digest, which no tag that moves can change', async () => {
+  it('is pinned by its digest', async () => {
     const images = Object.entries(parseEnv(await read('deploy/.env')));
     expect(images.length).toBeGreaterThan(6);
     for (const [name, image] of images)
       expect([name, image]).toEqual([name, expect.stringMatching(/:[^:@]+@sha256:[0-9a-f]{64}$/)]);
   });
 
-  it('is named in Compose by a variable, never by a name of its own', () => {
+  it('is named in Compose only by a variable', () => {
     const images = Object.entries(services).map(([name, { image }]) => [name, image]);
     expect(images).toEqual(
       images.map(([name]) => [name, expect.stringMatching(/^\$\{[A-Z_]+_IMAGE:(\?|-store-data)\}$/)]),
@@ -81,7 +81,7 @@ describe('an image of a server', () => {
 });
 
 describe('Prometheus of the Compose file', () => {
-  it('reads the alerts, and calls its jobs as they do', async () => {
+  it('reads the alerts, and uses their job names', async () => {
     const { rule_files: files, scrape_configs: jobs } = parse(await read('deploy/prometheus/prometheus.yaml')) as {
       rule_files: string[];
       scrape_configs: { job_name: string; dns_sd_configs: { names: string[] }[] }[];

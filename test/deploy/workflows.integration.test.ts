@@ -1,4 +1,4 @@
-/** The workflows of GitHub, as actionlint reads them. */
+/** The GitHub workflows, checked by actionlint. */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { findOnPath } from '#local/stack/program.ts';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
 const run = promisify(execFile);
 
-it('have no mistake that actionlint finds', { timeout: 240_000 }, async ({ skip }) => {
+it('actionlint finds no mistake', { timeout: 240_000 }, async ({ skip }) => {
   const go = findOnPath('go', process.env);
   if (go === undefined) {
     skip('go is not installed, which fetches actionlint');

@@ -1,4 +1,4 @@
-/** What documents say of one another and of the code is true. */
+/** Documents refer to existing files, headings, scripts, rules and decisions. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,22 +14,22 @@ const records = names.map((name) => ({
 }));
 
 describe('decision records', () => {
-  it('have numbers of their own', () => {
+  it('have unique numbers', () => {
     expect(names.length).toBeGreaterThan(20);
     expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
   });
 
-  it.each(records)('$name has a title of its number', ({ name, title }) => {
+  it.each(records)('$name has a title with its number', ({ name, title }) => {
     expect(title).toMatch(new RegExp(`^${name.slice(0, 4)} \\S`));
   });
 
-  it('are all in the table of docs/decisions/README.md, with their titles', () => {
+  it('are all listed in docs/decisions/README.md with their titles', () => {
     const table = readFileSync(join(FOLDER, 'README.md'), 'utf8');
     const rows = [...table.matchAll(/^\| \[(\d{4})\]\((.+?)\) *\| (.+?) *\|$/gm)];
     expect(rows.map(([, number, name, title]) => ({ name, title: `${number} ${title}` }))).toEqual(records);
   });
 
-  it('are named by code with a number that there is', () => {
+  it('exist for every number that code names', () => {
     const numbers = new Set(names.map((name) => name.slice(0, 4)));
     const named = projectFiles(['.ts']).flatMap((path) => [
       ...readFileSync(path, 'utf8').matchAll(/\bdecision (\d{4})\b/g),
@@ -39,7 +39,7 @@ describe('decision records', () => {
   });
 });
 
-/** A heading as GitHub makes an anchor of it. */
+/** The anchor that GitHub makes of a heading. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -53,17 +53,17 @@ function hasAnchor(path: string, anchor: string): boolean {
   return [...headings].some(([, heading = '']) => anchorOf(heading) === anchor);
 }
 
-/** Records of what was, which name files of their time. */
+/** Historical records may name files that are gone. */
 const isHistory = (path: string) => path.startsWith('docs/decisions/0') || path === 'CHANGELOG.md';
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names files that are there', (path) => {
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names only existing files', (path) => {
   const named = readFileSync(path, 'utf8').matchAll(/`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g);
-  // `courier` is the entity that docs/add-an-entity.md makes up.
+  // docs/add-an-entity.md invents the entity `courier`.
   const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
   expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
 });
 
-it.each(projectFiles(['.md']))('%s has a head above every row of a table', (path) => {
+it.each(projectFiles(['.md']))('%s has a header in every table', (path) => {
   const lines = readFileSync(path, 'utf8')
     .replaceAll(/^```[\s\S]*?^```$/gm, '')
     .split('\n');
@@ -73,7 +73,7 @@ it.each(projectFiles(['.md']))('%s has a head above every row of a table', (path
   expect(headless).toEqual([]);
 });
 
-it.each(projectFiles(['.md']))('%s links to files and headings that are there', (path) => {
+it.each(projectFiles(['.md']))('%s links only to existing files and headings', (path) => {
   const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
     ([, file = '', anchor]) => {
@@ -84,13 +84,13 @@ it.each(projectFiles(['.md']))('%s links to files and headings that are there', 
   expect(dead.map(([link]) => link)).toEqual([]);
 });
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names npm scripts that are there', (path) => {
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names only existing npm scripts', (path) => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
   const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
   expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
 });
 
-it('docs/README.md leads to every document', () => {
+it('docs/README.md links to every document', () => {
   const index = readFileSync('docs/README.md', 'utf8');
   const documents = projectFiles(['.md', '.json']).filter((path) => /^docs\/[\w-]+\.(?:md|json)$/.test(path));
   const names = documents.map((path) => path.slice('docs/'.length)).filter((name) => name !== 'README.md');
@@ -109,12 +109,12 @@ it('the guide to errors has a section for each code of data endpoints, and names
 });
 
 const readme = readFileSync('README.md', 'utf8');
-/** What is measured, and what was measured once. */
+/** Present and historical measurements. */
 const benchmarks = ['docs/benchmarks.md', 'docs/decisions/0033-rank-trees.md']
   .map((path) => readFileSync(path, 'utf8'))
   .join('\n');
 
-/** The cells of the table below a heading, row by row. */
+/** The rows of the table below a heading, as cells. */
 function tableBelow(heading: string): string[][] {
   const section = readme.slice(readme.indexOf(`## ${heading}\n`)).split('\n## ')[0] ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('| '));
@@ -127,13 +127,13 @@ function tableBelow(heading: string): string[][] {
 }
 
 describe('the README', () => {
-  it('has no figure of speed that the benchmarks do not have', () => {
+  it('has only figures of speed that the benchmarks have', () => {
     const rows = tableBelow('Why');
     expect(rows.length).toBeGreaterThan(3);
     const lines = benchmarks.split('\n').map((line) => line.replaceAll(/[\s*]+/g, ' '));
     for (const [work = '', here = '', usual = ''] of rows) {
       const figures = [here, usual].map((cell) => cell.match(/[\d,.]*\d/g) ?? []);
-      // A comparison of pieces has one line of the benchmarks for each side, all others have one for both.
+      // A comparison of parts takes one benchmark line per side, any other one line for both.
       const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
       for (const side of sides) {
         const isThere = (line: string) => side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
@@ -153,7 +153,7 @@ describe('the README', () => {
       expect({ promise, proof }).toEqual({ promise, proof: expect.stringMatching(/^\[.+\]\(.+\)$/) });
   });
 
-  it('fits one look: shorter than four screens of 50 lines', () => {
+  it('is shorter than four screens of 50 lines', () => {
     expect(readme.split('\n').length).toBeLessThan(200);
   });
 });
@@ -168,7 +168,7 @@ const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, 
 ]);
 
 describe('docs/rules.md', () => {
-  it('gives each number once, in order', () => {
+  it('numbers the rules in order, each number once', () => {
     const inOrder = defined.toSorted((a, b) => {
       const [chapterA = 0, ruleA = 0] = a.slice(1).split('.').map(Number);
       const [chapterB = 0, ruleB = 0] = b.slice(1).split('.').map(Number);
@@ -178,19 +178,19 @@ describe('docs/rules.md', () => {
     expect(new Set(defined).size).toBe(defined.length);
   });
 
-  it('is all that is cited as a rule', () => {
+  it('is the only document that is cited for rules', () => {
     const OTHERS = /\b(?:SPEC|CONTRACT)(?:\.md)? (?:section|§)/;
     expect(texts.filter(([, text]) => OTHERS.test(text)).map(([path]) => path)).toEqual([]);
   });
 
-  it('has every rule that is cited anywhere', () => {
+  it('has every cited rule', () => {
     const cited = texts.flatMap(([path, text]) => [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })));
     expect(cited.filter(({ path }) => path !== RULES).length).toBeGreaterThan(60);
     expect(cited.filter(({ rule }) => !defined.includes(rule))).toEqual([]);
   });
 });
 
-/** Licences under which a package may be part of the product. */
+/** Licences that the product may include. */
 const ALLOWED = new Set([
   '0BSD',
   'Apache-2.0',
@@ -207,7 +207,7 @@ interface Lockfile {
   packages: Record<string, { license?: string; dev?: boolean }>;
 }
 
-it('what the product is made of has licences that allow it', async () => {
+it('every package of the product has an allowed licence', async () => {
   const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8')) as Lockfile;
   const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
   expect(shipped.length).toBeGreaterThan(30);

@@ -1,4 +1,4 @@
-/** What is written in docs/ by the code is what the code says now. */
+/** The generated parts of docs/ match the code. */
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { format, resolveConfig } from 'prettier';
@@ -42,7 +42,7 @@ const document = JSON.parse(JSON.stringify(asyncApiDocument())) as {
 const messages = Object.values(document.components.messages);
 const isBinary = ({ name }: Message) => name.endsWith('.binary');
 
-/** The example as a message of Kafka. */
+/** The example as a Kafka message. */
 function kafkaMessage({ headers, payload }: Example): EventMessage {
   const storeId = headers['ce_storeid'] ?? payload?.storeid ?? '';
   const value = payload === null ? null : Buffer.from(JSON.stringify(payload));
@@ -50,7 +50,7 @@ function kafkaMessage({ headers, payload }: Example): EventMessage {
 }
 
 describe('docs/asyncapi.json', () => {
-  it('says what the schemas say: npm run documents writes it again', () => {
+  it('matches the schemas: npm run documents updates it', () => {
     expect(JSON.parse(readFileSync('docs/asyncapi.json', 'utf8'))).toEqual(document);
   });
 
@@ -60,7 +60,7 @@ describe('docs/asyncapi.json', () => {
     expect(names).toEqual(structured.flatMap((name) => [name, `${name}.binary`]));
   });
 
-  it.each(messages)('has examples of $name that its schemas and the projector take', (message) => {
+  it.each(messages)('has examples of $name that its schemas and the projector accept', (message) => {
     const { components } = document;
     expect(message.examples).toHaveLength(1);
     for (const example of message.examples) {
@@ -82,11 +82,11 @@ describe('docs/asyncapi.json', () => {
 });
 
 describe('docs/cli.md', () => {
-  it('says what the commands say: npm run documents writes it again', async () => {
+  it('matches the commands: npm run documents updates it', async () => {
     await expectUpToDate('docs/cli.md', 'commands', cliMarkdown());
   });
 
-  it.each(commandHelps(createProgram()))('has a help of $name that fits 80 columns', ({ help }) => {
+  it.each(commandHelps(createProgram()))('has a help text of $name that fits 80 columns', ({ help }) => {
     expect(help).toMatch(/^Usage: store-data/);
     expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe('docs/cli.md', () => {
 
 const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 
-/** Names of all fields of a value, as `describeFields` spells them. */
+/** The names of all fields of a value, in the notation of `describeFields`. */
 function fieldsOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
   if (typeof value !== 'object' || value === null) return [];
@@ -102,11 +102,11 @@ function fieldsOf(value: unknown, path = ''): string[] {
 }
 
 describe('docs/events.md', () => {
-  it('says what the schemas say: npm run documents writes it again', async () => {
+  it('matches the schemas: npm run documents updates it', async () => {
     await expectUpToDate('docs/events.md', 'fields', eventsMarkdown());
   });
 
-  it.each(ENTITY_NAMES)('has an example of %s that the projector takes, with every field', (entity) => {
+  it.each(ENTITY_NAMES)('has an example of %s with every field that the projector accepts', (entity) => {
     const event = exampleEvent(entity);
     expect(readChange(message(event))).toMatchObject({ entity, id: event.subject, storeId: 's1' });
     const shown = fieldsOf(event.data);
@@ -115,7 +115,7 @@ describe('docs/events.md', () => {
     expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
   });
 
-  it('requires what rule R12.3 requires, and nothing else', () => {
+  it('requires exactly the fields of rule R12.3', () => {
     const required = ENTITY_NAMES.map((entity) => [
       entity,
       describeFields(entitySchemas[entity])
@@ -146,7 +146,7 @@ describe('docs/events.md', () => {
     });
   });
 
-  it.each(['access_key', 'store_access'] as const)('has an example of %s that is taken, with every field', (kind) => {
+  it.each(['access_key', 'store_access'] as const)('has a valid example of %s with every field', (kind) => {
     const event = exampleEvent(kind);
     expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
     expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(Object.keys(event.data));
@@ -158,7 +158,7 @@ type Json = Record<string, unknown>;
 const TIME = '2026-11-20T21:52:40.120Z';
 const LOCAL_TIME = '2026-11-20T18:52:40';
 
-/** The value without what stands at `items[].options[].name`, in each entry of its lists. */
+/** The value without the field at a path such as `items[].options[].name`, removed from every list entry. */
 function without(value: unknown, [step = '', ...rest]: string[]): unknown {
   if (Array.isArray(value)) return value.map((entry) => without(entry, [step, ...rest]));
   if (typeof value !== 'object' || value === null) return value;
@@ -166,7 +166,7 @@ function without(value: unknown, [step = '', ...rest]: string[]): unknown {
   return rest.length === 0 || inner === undefined ? others : { ...others, [step]: without(inner, rest) };
 }
 
-/** All that answers show of a state. */
+/** Every field of a state that answers show. */
 function shown(entity: EntityName, data: Json): Json {
   const event = { ...exampleEvent(entity), time: TIME, data };
   const change = readChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
@@ -179,7 +179,7 @@ function shown(entity: EntityName, data: Json): Json {
   return Object.assign({}, ...bodies) as Json;
 }
 
-/** What stands at `items[].options[].name` in a record's first entries; `undefined` where it has none. */
+/** The field at `items[].options[].name` in the first list entries of a record; `undefined` if absent. */
 function valueAt(record: unknown, name: string): unknown {
   let value = record;
   for (const step of name.split('.')) {
@@ -191,9 +191,9 @@ function valueAt(record: unknown, name: string): unknown {
 }
 
 describe('docs/events.md', () => {
-  it.each(ENTITY_NAMES)('says what answers show where a field of %s is absent', (entity) => {
+  it.each(ENTITY_NAMES)('gives the value that answers show for each absent field of %s', (entity) => {
     const compared = describeFields(entitySchemas[entity]).filter(({ name, whenAbsent }) => {
-      // A product's groups are joined when it is read.
+      // The query service joins a product's groups on reading.
       if (whenAbsent === null || name === 'option_group_ids') return false;
       const data = without(exampleEvent(entity).data, name.replaceAll('[]', '').split('.')) as Json;
       const value = valueAt(shown(entity, data), name);
@@ -206,7 +206,7 @@ describe('docs/events.md', () => {
   });
 });
 
-/** A line of the document for each metric of ours; those of Node have names and documents of their own. */
+/** A line for each metric of the product. Node's metrics are documented elsewhere. */
 async function linesOf(registry: Registry): Promise<string[]> {
   const metrics = await registry.getMetricsAsJSON();
   return metrics
@@ -216,7 +216,7 @@ async function linesOf(registry: Registry): Promise<string[]> {
 
 const squeezed = (line: string) => line.replaceAll(/ +/g, ' ').trim();
 
-it('docs/metrics.md has a line for every metric of both services, and none for others', async () => {
+it('docs/metrics.md has exactly the metrics of both services', async () => {
   const document = await readFile('docs/metrics.md', 'utf8');
   const told = document
     .split('\n')
@@ -226,7 +226,7 @@ it('docs/metrics.md has a line for every metric of both services, and none for o
   expect(told.toSorted()).toEqual([...made].toSorted());
 });
 
-it('docs/caches.md names every file of the services that makes a cache', () => {
+it('docs/caches.md names every file that makes a cache', () => {
   const table = readFileSync('docs/caches.md', 'utf8');
   const making = projectFiles(['.ts']).filter(
     (path) => /^(?:services|shared)\//.test(path) && readFileSync(path, 'utf8').includes('new LRUCache'),
@@ -235,7 +235,7 @@ it('docs/caches.md names every file of the services that makes a cache', () => {
   expect(making.filter((path) => !table.includes(`\`${path}\``))).toEqual([]);
 });
 
-/** Expects that `npm run documents` would change nothing in the document's part of that name. */
+/** Asserts that `npm run documents` would not change that part of the document. */
 export async function expectUpToDate(path: string, name: string, markdown: string): Promise<void> {
   const committed = await readFile(path, 'utf8');
   const options = { ...(await resolveConfig(path)), filepath: path };

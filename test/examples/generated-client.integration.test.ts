@@ -11,13 +11,13 @@ import { installPythonPackages } from '#test/python-packages.ts';
 const run = promisify(execFile);
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/generated-client');
 
-it('a client in TypeScript is generated and checks strictly', async () => {
+it('generates a TypeScript client that passes strict type checks', async () => {
   const cwd = join(EXAMPLE, 'typescript');
   await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
   await run('npm', ['run', 'check'], { cwd });
 });
 
-it('a client in Python is generated without a warning, with a class for each error', async () => {
+it('generates a Python client without warnings, with a class for each error', async () => {
   const requirements = join(EXAMPLE, 'python/requirements.txt');
   const packages = await installPythonPackages(
     { name: 'openapi-python-client', requirements },

@@ -1,4 +1,4 @@
-/** How one followed orders before there was a feed: by the greatest `updated_at`, again and again. It loses orders. */
+/** Polls orders by the greatest `updated_at`, as clients did before the change feed. This client loses orders. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 

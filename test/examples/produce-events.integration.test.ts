@@ -1,4 +1,4 @@
-/** The example producers, each run as its README says, and what they published read through the API. */
+/** Runs each example producer as its README says, and reads its events through the API. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ import { prepared, prepareJava, preparePython, type Program, settled } from '../
 const run = promisify(execFile);
 const folderOf = (language: string) => join(import.meta.dirname, '../../docs/examples/produce-events', language);
 
-/** Fetching may take this long on a slow line. */
+/** A download over a slow connection takes up to this long. */
 const FETCH_LIMIT_MS = 240_000;
 
-/** They are prepared side by side. */
+/** The preparations run in parallel. */
 const PROGRAMS = {
   TypeScript: settled(typescript()),
   Python: settled(preparePython(folderOf('python'), 'produce-events').then((script) => script('produce_events.py'))),
@@ -44,7 +44,7 @@ interface Changes {
   next: string;
 }
 
-/** How many messages each partition has got. */
+/** The number of messages in each partition. */
 async function messages(): Promise<number[]> {
   const { kafka, environment } = service.installation;
   const ends = await endsOf(kafka, changesTopic(environment));
@@ -52,7 +52,7 @@ async function messages(): Promise<number[]> {
 }
 
 it.for(Object.keys(PROGRAMS) as Language[])(
-  '%s: what it publishes is answered, and lies with everything else of its store',
+  '%s: the API answers its events, and they lie in the partition of their store',
   { timeout: FETCH_LIMIT_MS },
   async (language, context) => {
     const { file, args, cwd, env } = await prepared(PROGRAMS[language], context);
@@ -75,7 +75,7 @@ it.for(Object.keys(PROGRAMS) as Language[])(
       ENVIRONMENT: installation.environment,
       STORE_ID: store,
     };
-    // What a client says of a broker that was slow to answer is on standard error.
+    // Clients write warnings about a slow broker to standard error.
     const { stdout } = await run(file, args, { cwd, env: { ...env, ...settings } });
     expect(stdout).toBe('5 events are in Kafka\n');
     const six = before.map((count, index) => (index === partition ? count + 6 : count));
@@ -90,7 +90,7 @@ it.for(Object.keys(PROGRAMS) as Language[])(
   },
 );
 
-it('the client for Java is as old as the broker that the stack starts', async () => {
+it('the Java client has the version of the stack’s broker', async () => {
   const versions = ['docs/examples/produce-events/java/pom.xml', 'deploy/local/stack/kafka/pom.xml'].map(
     async (pom) => /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(pom, 'utf8'))?.[1],
   );

@@ -12,17 +12,16 @@ const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const python = settled(preparePython(join(import.meta.dirname, '../clients/python'), 'oauth-clients'));
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
-/** Declares the tests for so many changes. */
 export function describeProof(changes: number): void {
-  /** With a machine that does other things too, and `npm ci` on a slow line. */
+  /** For a busy machine, and `npm ci` over a slow connection. */
   const LIMIT_MS = 300_000 + changes * 20;
-  // Else it would start containers of its own where those of all tests are containers.
+  // Otherwise it would start containers if the test servers are containers.
   beforeAll(() => void vi.stubEnv('STACK_SOURCE', ''));
   afterAll(() => void vi.unstubAllEnvs());
 
   describe.concurrent('a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes', () => {
-    it('is passed by the example in TypeScript', { timeout: LIMIT_MS }, async () => {
-      // As its README says.
+    it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
+      // The commands of its README.
       const cwd = join(EXAMPLE, 'typescript');
       await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
       await run('npm', ['run', 'check'], { cwd });
@@ -30,7 +29,7 @@ export function describeProof(changes: number): void {
       expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
-    it('is passed by the example in Python', { timeout: LIMIT_MS }, async (context) => {
+    it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
       const { file, env } = (await prepared(python, context))();
       const command = [file, join(EXAMPLE, 'python', 'follow_orders.py')];
       const { PYTHONPATH = '' } = env;
@@ -38,7 +37,7 @@ export function describeProof(changes: number): void {
       expect(await proveFollower({ command, env: packages, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
-    it('says what a client lacks that asks by updated_from, and why', { timeout: LIMIT_MS }, async () => {
+    it('says what a client that polls by updated_from misses, and why', { timeout: LIMIT_MS }, async () => {
       const command = [process.execPath, new URL('./poll-updated-from.ts', import.meta.url).pathname];
       const proof = proveFollower({ command, kinds: ['order'], changes: 1_000, patienceSeconds: 5 });
       const { name, message, report } = await proof.then(

@@ -1,6 +1,6 @@
 /**
- * `npm run test:fuzz`: schemathesis against the whole system, with all its checks: no 5xx, no answer outside of its schema, no wrong
- * status, header or content type, nothing invalid accepted, nothing valid refused, no data without a token.
+ * `npm run test:fuzz`: schemathesis with all its checks against the whole system: no 5xx, no answer that breaks its schema, no wrong
+ * status, header or content type, no invalid request accepted, no valid one refused, no data without a token.
  */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -18,7 +18,7 @@ import { wholeNumber } from '#test/options.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 
 const KEPT = join(import.meta.dirname, '../../.local/fuzz');
-/** Answers are to be right here; other tests check that they come in time. */
+/** Long limits: other tests check response times. */
 const PATIENCE = {
   MONGODB_READ_TIMEOUT_MS: '60000',
   REDIS_COMMAND_TIMEOUT_MS: '10000',
@@ -26,9 +26,9 @@ const PATIENCE = {
 };
 
 const { seed, seconds } = new Command('npm run test:fuzz --')
-  .description('Starts the whole system and lets schemathesis ask it whatever the OpenAPI document allows, and more.')
+  .description('Starts the whole system and lets schemathesis send valid and invalid requests.')
   .option('--seed <n>', 'repeats a run', wholeNumber(0, 2 ** 32 - 1), randomInt(2 ** 32))
-  .option('--seconds <n>', 'how long to ask', wholeNumber(1, 86_400), 120)
+  .option('--seconds <n>', 'how long to send requests', wholeNumber(1, 86_400), 120)
   .parse()
   .opts<{ seed: number; seconds: number }>();
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -49,11 +49,11 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Answers the exit code. */
+/** @returns the exit code. */
 async function ask({ query_url: url, keys: [key] }: StackFile): Promise<number> {
   if (key === undefined) throw new Error('the system has no key');
   const token = await createApiClient(url).token(key.client_id, key.client_secret);
-  say(`asking for about ${seconds} s with seed ${seed}`);
+  say(`sending requests for about ${seconds} s with seed ${seed}`);
   const child = spawn(
     'python3',
     [
@@ -91,8 +91,8 @@ interface Linking {
 }
 
 /**
- * Values of parameters with which something is found: the id of the first record of every list whose answer links to other operations, by
- * the parameter that takes it, and a cursor from the middle of every change feed, by its path, so that no request waits.
+ * Parameter values that match records: by parameter, the id of the first record of every list that links to other operations; by
+ * path, a cursor from the middle of every change feed, so that no request waits.
  */
 async function knownValues(url: string, token: string): Promise<Record<string, string>> {
   const ids: Record<string, string> = {};
@@ -111,11 +111,11 @@ async function knownValues(url: string, token: string): Promise<Record<string, s
   return { FUZZ_IDS: JSON.stringify(ids), FUZZ_CURSORS: JSON.stringify(cursors) };
 }
 
-/** Keeps what helps to find the cause of a failure. */
+/** Keeps the log for finding the cause of a failure. */
 async function keepLog(): Promise<void> {
   await mkdir(KEPT, { recursive: true });
   const log = join(KEPT, `seed-${seed}.query.log`);
   await copyFile(join(folder, 'logs', 'query.log'), log);
-  say(`\nTo repeat it: npm run test:fuzz -- --seed ${seed} --seconds ${seconds}`);
-  say(`What the query service logged: ${log}`);
+  say(`\nTo repeat: npm run test:fuzz -- --seed ${seed} --seconds ${seconds}`);
+  say(`Log of the query service: ${log}`);
 }

@@ -1,4 +1,4 @@
-/** The npm package as other projects have it: packed, installed alone, and used by three runners of tests. */
+/** The npm package as other projects use it: packed, installed alone, and loaded by three test runners. */
 import { execFile, spawnSync } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
@@ -11,9 +11,9 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const JEST = 'jest@30.5.2';
-/** Installing asks a registry, and may take this long on a slow line. */
+/** An installation from a registry over a slow connection takes up to this long. */
 const INSTALL_LIMIT_MS = 240_000;
-/** What this run of tests says of itself is not for another. */
+/** Variables of this test run that a nested one must not inherit. */
 const env = { ...process.env, VITEST: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
 
 interface Packed {
@@ -44,17 +44,17 @@ beforeAll(async () => {
   }
 }, INSTALL_LIMIT_MS);
 
-/** Where no registry answers, what needs the installed package is skipped and says why. */
+/** Without a registry, tests of the installed package are skipped with the reason. */
 function needsInstallation({ skip }: TestContext): void {
   if (installed.status === 'fulfilled') return;
   const reason = String(installed.reason);
   if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason)) throw installed.reason;
-  process.stderr.write(`not tested, the installed package: ${reason}\n`);
+  process.stderr.write(`skipped, the installed package: ${reason}\n`);
   skip(reason);
 }
 
 describe('the tarball', () => {
-  it('has at most 150 entries, each program with its source map, and no TypeScript but declarations', () => {
+  it('has at most 150 entries, a source map for each program, and no TypeScript except declarations', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths.length).toBeLessThanOrEqual(150);
     expect(paths.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([]);
@@ -65,7 +65,7 @@ describe('the tarball', () => {
     expect(bundled.filter((path) => !paths.includes(`${path}.map`))).toEqual([]);
   });
 
-  it('imports only what it declares', async () => {
+  it('imports only declared dependencies', async () => {
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
     const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
     const programs = packed.files.filter(({ path }) => /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path));
@@ -79,7 +79,7 @@ describe('the tarball', () => {
   });
 });
 
-it('would be published as it is', async () => {
+it('passes a dry run of npm publish', async () => {
   const { stdout } = await run('npm', ['publish', '--dry-run', '--json', join(folder, packed.filename)], {
     cwd: folder,
   });
@@ -130,7 +130,7 @@ describe('the installed package', () => {
     expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
   });
 
-  it('starts an API under vitest, for a whole project', async (context) => {
+  it('starts an API under vitest for a whole project', async (context) => {
     needsInstallation(context);
     await run(TSC, ['--noEmit'], { cwd: project() });
     const vitest = join(project(), 'node_modules/vitest/vitest.mjs');
@@ -139,7 +139,7 @@ describe('the installed package', () => {
     expect(JSON.parse(stdout)).toMatchObject({ numPassedTests: 3, numFailedTests: 0, success: true });
   });
 
-  it('has the command line, which finds files from where it is called', async (context) => {
+  it('has the command line, which resolves paths from the current folder', async (context) => {
     needsInstallation(context);
     await writeFile(join(project(), 'events.ndjson'), 'no event\n');
     const args = ['publish', 'events.ndjson', '--check', '--environment', 'production'];
@@ -150,7 +150,7 @@ describe('the installed package', () => {
     expect(`${status} ${stdout}${stderr}`).toMatch(/line 1/);
   });
 
-  it('says in one line which Node it needs', async (context) => {
+  it('names the required Node version in one line', async (context) => {
     needsInstallation(context);
     const versions = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
     const old = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`];

@@ -1,4 +1,4 @@
-/** Processes of the release before and of this one run at the same time on the same servers, as in every upgrade and every way back. */
+/** Processes of the previous release and of this one run on the same servers, as in every upgrade and rollback. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -10,7 +10,7 @@ import { done, RELEASES, type Running, startRelease, whyNoReleaseBefore } from '
 import { words } from '#test/words.ts';
 
 const ENTITIES = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
-/** Entries of the feeds say their kind since; upgrade.integration.test.ts follows them through all releases. */
+/** Feed entries have had a kind since then; upgrade.integration.test.ts follows feeds through all releases. */
 const PATHS = words(
   '/api/store/info/ /api/order/list /api/order/list?status=pending&page=1',
   '/api/order/details/?order_id= /api/customer/list /api/review/list /api/product/list',
@@ -21,7 +21,7 @@ const absent = whyNoReleaseBefore();
 
 type Release = keyof typeof RELEASES;
 
-describe.skipIf(absent !== undefined)('the release before and this one on the same servers', () => {
+describe.skipIf(absent !== undefined)('the previous release and this one on the same servers', () => {
   let installation: Installation;
   const running: ServiceProcess[] = [];
   const apis = {} as Record<Release, ApiClient>;
@@ -48,7 +48,7 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     await installation.publish(events);
     await caughtUp(installation);
   };
-  /** Answers to the same requests, by both. */
+  /** The answers of both releases to the same requests. */
   const answersOf = async (release: Release, token: string) =>
     Promise.all(
       PATHS.map(async (path) => {
@@ -76,17 +76,17 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     await installation?.close();
   });
 
-  it('answer alike from what the release before projected, and from what this one projected after it', async () => {
+  it('give the same answers from read models of the previous release, and of this one after it', async () => {
     const { client_id: clientId, client_secret: secret } = await createKey('before');
     await publish();
     const token = await apis.before.token(clientId, secret);
     await expectSameAnswers(token);
-    // As in a rolling update: the new one is there before the old one goes.
+    // As in a rolling update, the new one starts before the old one stops.
     const projector = await start('this', 'projector');
     await stop(projectorBefore);
     await publish();
     await expectSameAnswers(token);
-    // And back.
+    // The rollback.
     projectorBefore = await start('before', 'projector');
     await stop(projector);
     await publish();
@@ -113,7 +113,7 @@ describe.skipIf(absent !== undefined)('the release before and this one on the sa
     expect((await apis.this.askToken(clientId, secret)).status).toBe(401);
   });
 
-  it('a dead letter of the release before is seen and dropped by this one', async () => {
+  it('this one shows and drops a dead letter of the previous release', async () => {
     const { environment } = installation;
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
     await caughtUp(installation);

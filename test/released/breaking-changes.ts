@@ -1,6 +1,6 @@
 /**
- * What of one OpenAPI document another one breaks. Tools for that don't know the schemas of OpenAPI 3.1 (`anyOf` with `null`, lists of
- * types), so that they find nothing in them or too much.
+ * Breaking changes between two OpenAPI documents. Existing tools do not support the schemas of OpenAPI 3.1 (`anyOf` with `null`, lists
+ * of types), and report too few or too many changes.
  */
 type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 type JsonObject = { readonly [name: string]: Json | undefined };
@@ -10,7 +10,7 @@ interface Side {
   value: Json | undefined;
 }
 
-/** One line for each change that a client of `released` would notice to its loss. */
+/** @returns a line for each change that breaks a client of `released`. */
 export function breakingChanges(released: object, present: object): string[] {
   const before = sideOf(released as JsonObject);
   const after = sideOf(present as JsonObject);
@@ -82,17 +82,17 @@ function changedContent(where: string, before: Side, after: Side, compare: typeo
   });
 }
 
-/** Everything that is answered now could be answered before. */
+/** The old response schema must allow every new response. */
 function isAnswer(before: Side, after: Side, where: string): string[] {
   return beyond(after, before, where, 'may now be');
 }
 
-/** Everything that could be sent before can be sent now. */
+/** The new request schema must allow every old request. */
 function isRequest(before: Side, after: Side, where: string): string[] {
   return beyond(before, after, where, 'can no longer be');
 }
 
-/** Where the inner schema allows what the outer one does not. Fields that only the inner one has are no matter. */
+/** The values that the inner schema allows and the outer one forbids. Additional fields of the inner one are fine. */
 function beyond(inner: Side, outer: Side, where: string, words: string): string[] {
   const alternatives = listOf(at(inner, 'anyOf'));
   if (alternatives.length > 0) return alternatives.flatMap((one) => beyond(one, outer, where, words));
@@ -165,7 +165,7 @@ function sideOf(document: JsonObject): Side {
   return { document, value: document };
 }
 
-/** What lies under some names, references followed. */
+/** The value at a path, with references resolved. */
 function at({ document, value }: Side, ...names: string[]): Side {
   let found: Json | undefined = value;
   for (const name of names) found = resolved(document, isObject(found) ? found[name] : undefined);
@@ -187,7 +187,7 @@ function objectOf({ value }: Side): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The members of a list; one value is a list of one. */
+/** A list unchanged, or a single value as a list. */
 function listOf({ document, value }: Side): Side[] {
   if (value === undefined) return [];
   const list = Array.isArray(value) ? (value as readonly Json[]) : [value];

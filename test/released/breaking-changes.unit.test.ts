@@ -26,7 +26,7 @@ interface Document {
   };
 }
 
-/** Fails where the document lacks what is to be changed. */
+/** Throws if the document lacks the value to change. */
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the document has no such thing');
   return value;
@@ -36,13 +36,13 @@ const orders = ({ paths }: Document) => found(paths['/api/order/list']?.['get'])
 const pageSize = (document: Document) =>
   found(orders(document).parameters.find(({ name }) => name === 'page_size')).schema;
 
-it('the API breaks nothing that a release has but what the changelog says (CONTRIBUTING.md)', async () => {
+it('the API breaks nothing of a release except what the changelog says (CONTRIBUTING.md)', async () => {
   const released = JSON.parse(await text('docs/openapi.released.json')) as object;
   const [, unreleased = ''] = (await text('CHANGELOG.md')).split(/^## /m);
   expect(breakingChanges(released, openApi).filter((change) => !unreleased.includes(change))).toEqual([]);
 });
 
-describe('a change that breaks clients is found', () => {
+describe('a breaking change is found', () => {
   it.each<[string, (document: Document) => unknown, RegExp]>([
     ['a path', ({ paths }) => delete paths['/api/menu/'], /^GET \/api\/menu\/: is gone$/],
     ['a status', (d) => delete orders(d).responses['503'], /list: 503 is no longer documented$/],
@@ -117,7 +117,7 @@ describe('a change that breaks clients is found', () => {
   });
 });
 
-describe('no change that breaks clients', () => {
+describe('not a breaking change', () => {
   it.each<[string, (document: Document) => unknown]>([
     ['a new path', (d) => (d.paths['/api/new'] = found(d.paths['/api/menu/']))],
     ['a new parameter', (d) => orders(d).parameters.push({ name: 'x', in: 'query', schema: { type: 'string' } })],

@@ -1,4 +1,4 @@
-/** The release before this one, as the history of the repository has it. */
+/** The previous release, from the history of the repository. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,22 +6,22 @@ import { cacheFolder } from '#local/stack/fetch.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 
-/** Its last commit. */
+/** The last commit of the release. */
 export const RELEASE_BEFORE = 'c04d304';
 
-/** Why it is not to be had; undefined where it is. */
+/** The reason why it is unavailable; undefined if it is available. */
 export function whyNoReleaseBefore(): string | undefined {
   try {
     execFileSync('git', ['cat-file', '-e', `${RELEASE_BEFORE}^{commit}`], { stdio: 'ignore' });
     return undefined;
   } catch {
     const reason = `this clone's history does not reach ${RELEASE_BEFORE}`;
-    process.stderr.write(`not tested, the release before together with this one: ${reason}\n`);
+    process.stderr.write(`skipped, the previous release together with this one: ${reason}\n`);
     return reason;
   }
 }
 
-/** Where it lies: in the cache, with the packages of its own lockfile, since this release may have dropped some of them. */
+/** Its folder in the cache, with the packages of its own lockfile, since this release may have dropped some. */
 function releaseBefore(): string {
   const cache = cacheFolder(process.env);
   const folder = join(cache, `release-${RELEASE_BEFORE}`);
@@ -32,7 +32,7 @@ function releaseBefore(): string {
     extractInto(staging);
     renameSync(staging, folder);
   } catch (error) {
-    // Another process may have been quicker.
+    // Another process may have made the folder meanwhile.
     if (!existsSync(folder)) throw error;
   } finally {
     rmSync(staging, { recursive: true, force: true });
@@ -47,10 +47,10 @@ function extractInto(folder: string): void {
   execFileSync('npm', options, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** The folders of the release before, and of this one. */
+/** The folders of the previous release and of this one. */
 export const RELEASES = { before: releaseBefore, this: () => process.cwd() };
 
-/** Runs a command of a release. @returns what it printed. @throws with what it said where it failed. */
+/** Runs a command of a release. @returns its output. @throws with its error output if it fails. */
 export async function done(folder: string, env: Record<string, string>, words: string): Promise<string> {
   const program = join(folder, 'services/admin/main.ts');
   const { code, stdout, stderr } = await runProcess(env, words, { program });
@@ -58,14 +58,14 @@ export async function done(folder: string, env: Record<string, string>, words: s
   return stdout;
 }
 
-/** A service of a release that listens. */
+/** A listening service of a release. */
 export interface Running {
   process: ServiceProcess;
   url: string;
   operations: string;
 }
 
-/** Starts a service from a release's folder, and waits until it listens. @param started gets the process at once. */
+/** Starts a service from a release's folder, and waits until it listens. @param started gets the process immediately. */
 export async function startRelease(
   folder: string,
   name: 'projector' | 'query',

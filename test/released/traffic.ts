@@ -1,4 +1,4 @@
-/** What clients do during an upgrade: one asks without a pause, one follows the changes of orders and waits for them. */
+/** Clients during an upgrade: one sends requests without pause, one follows the changes of orders and waits for them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PAUSE_MS = 20;
@@ -15,9 +15,9 @@ interface Changes {
 }
 
 export class Traffic {
-  /** What was not answered 200, and where. */
+  /** Answers other than 200, and the service that gave them. */
   readonly failures: string[] = [];
-  /** What the follower believes to be there. */
+  /** The follower's copy. */
   readonly copy = new Map<string, Record<string, unknown>>();
   #urls: string[];
   readonly #key: Key;
@@ -30,12 +30,12 @@ export class Traffic {
     this.#running = Promise.all([this.#ask(), this.#follow()]);
   }
 
-  /** From now on a service gets requests. */
+  /** Adds a service, which then gets requests. */
   send(url: string): void {
     this.#urls.unshift(url);
   }
 
-  /** From now on it gets none; those under way are its own to answer. */
+  /** Removes a service, which still answers requests in flight. */
   leave(url: string): void {
     this.#urls = this.#urls.filter((one) => one !== url);
   }
@@ -69,7 +69,7 @@ export class Traffic {
     }
   }
 
-  /** A new one for each request of the first: a key of one release gets tokens at the other. */
+  /** A new token for each first request: a key of one release gets tokens at the other. */
   async #token(): Promise<string> {
     const { client_id, client_secret } = this.#key;
     const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;

@@ -1,4 +1,4 @@
-/** docs/upgrading.md, step by step, on what the release before stored: no request fails, and no follower misses anything. */
+/** docs/upgrading.md, step by step, on data of the previous release: no request fails, and no follower misses a change. */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,17 +16,17 @@ type Name = 'projector' | 'query';
 
 const absent = whyNoReleaseBefore();
 
-// Each step begins where the one before ended, so that none can be tried again.
+// Each step continues from the previous one, so that none can be retried.
 describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   const folder = useFolder();
   let installation: Installation;
   let key: { client_id: string; client_secret: string };
   let traffic: Traffic;
-  /** Of each the one that was started last. */
+  /** The last started process of each service. */
   const running = {} as Record<`${Release} ${Name}`, Running>;
   const started: ServiceProcess[] = [];
 
-  /** The release after this one is this one with a raised version of its documents. */
+  /** The next release is this one with a higher projection version. */
   function makeNextRelease(): void {
     for (const path of ['services', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
       cpSync(path, join(folder, path), { recursive: true });
@@ -40,7 +40,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   const folders = { ...RELEASES, next: () => folder };
   const run = (release: Release, words: string) => done(folders[release](), installation.env, words);
 
-  /** Starts a service and awaits that it listens. */
+  /** Starts a service and waits until it listens. */
   async function start(release: Release, name: Name, settings: Record<string, string> = {}): Promise<Running> {
     const service = await startRelease(folders[release](), name, { ...installation.env, ...settings }, started);
     running[`${release} ${name}`] = service;
@@ -53,7 +53,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
   };
   const ready = (service: Running) => eventually('it is ready', async () => (await readiness(service)).status === 200);
 
-  /** As a proxy does: what is ready gets requests, and what is to end gets none any more. */
+  /** Like a proxy: only ready services get requests, and a stopping one gets no more. */
   async function startReady(release: Release, name: Name, settings?: Record<string, string>): Promise<void> {
     const service = await start(release, name, settings);
     await ready(service);
@@ -65,14 +65,14 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     if (name === 'query') traffic.leave(url);
     stopped.kill('SIGTERM');
     const { code } = await stopped.ended;
-    // The query service before waits in vain for a client to leave whose request was under way, and ends without it.
+    // The previous query service waits in vain for the client of a request in flight, and exits anyway.
     expect(`${release} ${name}` === 'before query' ? [0, 1] : [0], JSON.stringify(stopped.lines.slice(-20))).toContain(
       code,
     );
   }
 
   let sequence = 100;
-  /** Changes an order, makes another and deletes the one before, and awaits that the follower heard of it. */
+  /** Changes an order, creates another and deletes the previous one, and waits until the follower got the changes. */
   async function change(): Promise<void> {
     sequence += 1;
     const order = { entity: 'order', storeId: 's1', sequence } as const;
@@ -122,7 +122,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     await change();
   });
 
-  it('goes back, query services first, and on again in that order', async () => {
+  it('rolls back, query services first, and upgrades again in that order', async () => {
     for (const [from, to] of [
       ['this', 'before'],
       ['before', 'this'],
@@ -136,7 +136,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     }
   });
 
-  it('refuses in a sentence to take the place of what projects the answers, where the projection is another', async () => {
+  it('refuses in one sentence to replace the live projector if the projection differs', async () => {
     const projector = await start('next', 'projector');
     const query = await start('next', 'query');
     await eventually('it says why', async () =>
@@ -148,7 +148,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     await change();
   });
 
-  it('rebuilds the read models while the former ones answer, moves the traffic, and may go back', async () => {
+  it('rebuilds the read models while the former ones answer, moves the traffic, and can roll back', async () => {
     const { environment } = installation;
     await startReady('next', 'projector', { PROJECTOR_SIDE_BY_SIDE: 'true' });
     await run('next', `rebuild --environment ${environment} --accept content`);
@@ -157,7 +157,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     traffic.send(query.url);
     traffic.leave(running['this query'].url);
     await change();
-    // Back to the former release, which continues with its own generation, and on again.
+    // Back to the former release, which continues with its generation, and forward again.
     traffic.send(running['this query'].url);
     traffic.leave(query.url);
     await change();
@@ -167,7 +167,7 @@ describe.skipIf(absent !== undefined)('an upgrade', { timeout: 240_000, retry: 0
     await change();
   });
 
-  it('refuses in a sentence what the former release could only answer wrongly', async () => {
+  it('refuses in one sentence a rollback after which the former release would answer wrongly', async () => {
     const words = `has projection version ${PROJECTION_VERSION + 1}, this release has ${PROJECTION_VERSION}`;
     await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(words);
   });

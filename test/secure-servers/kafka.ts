@@ -1,4 +1,4 @@
-/** A broker with TLS only: one port wants a password or a token, another one a certificate. */
+/** A broker with TLS only: one port requires a password or a token, another one a certificate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/kafka.ts';
@@ -8,11 +8,11 @@ import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
 export interface SecureBroker {
-  /** Wants nothing; who comes there is `User:ANONYMOUS`. */
+  /** Requires no credentials; clients are `User:ANONYMOUS`. */
   inside: string;
-  /** Wants a password or a token. */
+  /** Requires a password or a token. */
   passwords: string;
-  /** Wants a certificate. */
+  /** Requires a certificate. */
   certificates: string;
   close: () => Promise<void>;
 }
@@ -24,8 +24,8 @@ const READY_MS = 60_000;
 const LOGIN = 'org.apache.kafka.common.security';
 
 /**
- * Starts one broker or three whose certificates an authority vouches for.
- * @param settings of the brokers, which come after ours.
+ * Starts one broker or three with certificates of an authority.
+ * @param settings of the brokers, after the defaults.
  */
 export async function startSecureBroker(
   authority: Authority,

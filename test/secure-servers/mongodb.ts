@@ -1,4 +1,4 @@
-/** A mongod that talks by TLS alone and knows two users: one by a password, one by a certificate. */
+/** A mongod that requires TLS and has two users: one with a password, one with a certificate. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
@@ -9,7 +9,7 @@ import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
 export interface SecureMongod extends AsyncDisposable {
-  /** Without credentials. */
+  /** An address without credentials. */
   uri: string;
   close: () => Promise<void>;
 }
@@ -21,7 +21,7 @@ const READY_MS = 60_000;
 
 /**
  * Starts a replica set of one member or three.
- * @param clientSubject who may come with a certificate, as MongoDB writes its subject.
+ * @param clientSubject the certificate subject of the user, as MongoDB writes it.
  */
 export async function startSecureMongod(
   authority: Authority,
@@ -32,10 +32,10 @@ export async function startSecureMongod(
   const started = await startUninitiatedMongods(authority, size, { ports });
   const { port, caFile } = started;
   try {
-    // Until there is a user, any client from this machine may make one.
+    // Until a user exists, any local client may create one.
     await onServer(port, caFile, async (client) => {
       const members = started.hosts.map((host, _id) => ({ _id, host }));
-      // Several wait that long before the first election.
+      // Several members wait that long before the first election.
       const settings = { electionTimeoutMillis: 1_000 };
       await client.db('admin').command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
     });
@@ -63,12 +63,12 @@ export async function startSecureMongod(
 export interface UninitiatedMongods extends SecureMongod {
   hosts: string[];
   ports: number[];
-  /** Of the first member, which becomes primary. */
+  /** The address of the first member, which becomes primary. */
   port: number;
   caFile: string;
 }
 
-/** Starts members that wait for the configuration of their replica set. @param authentication whether clients have to say who they are. */
+/** Starts members without a replica set configuration. @param authentication whether clients need credentials. */
 export async function startUninitiatedMongods(
   authority: Authority,
   size: 1 | 3,
@@ -79,7 +79,7 @@ export async function startUninitiatedMongods(
   const files = await writeFiles(home.path, {
     'ca.pem': authority.cert,
     'server.pem': `${issued.cert}\n${issued.key}`,
-    // The members' common secret; without it clients need no credentials.
+    // The members' shared secret; without it clients need no credentials.
     keyfile: randomBytes(48).toString('base64'),
   });
   const ports = given ?? (await freePorts(size));

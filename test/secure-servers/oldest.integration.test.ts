@@ -1,4 +1,4 @@
-/** The users of deploy/privileges on the oldest releases of the servers that docs/deploying.md names, where they can be fetched. */
+/** The users of deploy/privileges on the oldest server releases that docs/deploying.md names, if they are available. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const OTHERS = {
   REDIS_COMMAND_TIMEOUT_MS: '5000',
 };
 const seven = await debianRedis();
-if (typeof seven === 'string') process.stderr.write(`Redis 7.0 is not tried: ${seven}\n`);
+if (typeof seven === 'string') process.stderr.write(`skipped, Redis 7.0: ${seven}\n`);
 
 describe('Redis with the users of redis.acl', () => {
   it.each([

@@ -1,4 +1,4 @@
-/** `prepare` reaches MongoDB by the settings that every other command has. */
+/** `prepare` connects to MongoDB with the same settings as every other command. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
@@ -6,7 +6,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { PASSWORD, type SecureMongod, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
 
-describe('prepare by TLS', () => {
+describe('prepare with TLS', () => {
   const folder = useFolder();
   let ca: string;
   let authority: Authority;
@@ -27,7 +27,7 @@ describe('prepare by TLS', () => {
   });
   const asUser = { MONGODB_USERNAME: USER, MONGODB_PASSWORD: PASSWORD };
 
-  it.each([1, 3] as const)('finds a replica set of %i by its user', async (size) => {
+  it.each([1, 3] as const)('connects to a replica set of %i as its user', async (size) => {
     await using mongod = await startSecureMongod(authority, 'CN=nobody', size);
     const env = { ...settings(mongod), ...asUser };
     expect(await runJson(env, ['prepare'])).toMatchObject({ replica_set: false });
@@ -35,7 +35,7 @@ describe('prepare by TLS', () => {
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/Authentication failed/)]);
   });
 
-  it('makes a replica set of one server that has none, and says of several that their operator does', async () => {
+  it('configures the replica set of a single server, and leaves that of several to their operator', async () => {
     await using one = await startUninitiatedMongods(authority, 1, { authentication: false });
     expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: true });
     expect(await runJson(settings(one), ['prepare'])).toMatchObject({ replica_set: false });

@@ -1,4 +1,4 @@
-/** Each process as a user of its own that may do what it has to, and nothing else (docs/deploying.md). */
+/** Each process has its own user with exactly the required privileges (docs/deploying.md). */
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -68,13 +68,13 @@ function withoutRedis({ REDIS_URL: _redis, ...others }: Record<string, string>):
   return others;
 }
 
-/** All that a publisher is given. */
+/** The settings of a publisher. */
 function publisher(): Record<string, string> {
   const { MONGODB_URI: _mongodb, MONGODB_TLS_CA_FILE: _ca, ...others } = withoutRedis(env);
   return { ...others, ...asKafkaUser('store-data-publisher') };
 }
 
-/** Sends as a user of Kafka; resolves with the reason where it may not. */
+/** Sends as a Kafka user. @returns the reason of a refusal. */
 async function send(user: KafkaUser, topic: string): Promise<string> {
   const config = readConfig({ ...env, ...asKafkaUser(user) });
   const kafka = createKafka(config, 'test', createLogger('test', 'silent'));
@@ -117,7 +117,7 @@ describe('with the privileges of deploy/privileges', () => {
     });
   });
 
-  it('a command says what its user may not do, and which right that needs', async () => {
+  it('a command names the forbidden operation, and the privilege that it needs', async () => {
     const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
     await runJson(operator, ['rebuild']);
     const { code, stderr } = await runCommand(asProjector, ['generations', 'drop', '2', '--yes']);
@@ -138,7 +138,7 @@ describe('with the privileges of deploy/privileges', () => {
     ]);
   });
 
-  it('mongodb.js can be run again', async () => {
+  it('mongodb.js is idempotent', async () => {
     const { MONGODB_URI: uri = '', MONGODB_TLS_CA_FILE: ca = '' } = servers.env;
     expect(await makeMongodbUsers(uri, ca)).toEqual(['updateRole', 'updateRole', 'updateUser', 'updateUser']);
   });
@@ -161,7 +161,7 @@ describe('with the privileges of deploy/privileges', () => {
     }
   });
 
-  it('changes are written by their publisher alone, which writes nothing else', async () => {
+  it('only the publisher can write changes, and it can write nothing else', async () => {
     const refused = /TOPIC_AUTHORIZATION|Not authorized|does not have.*access/i;
     expect(await send('store-data-projector', 'store-changes.production')).toMatch(refused);
     expect(await send('store-data-operator', 'store-changes.production')).toMatch(refused);
@@ -170,7 +170,7 @@ describe('with the privileges of deploy/privileges', () => {
   });
 
   it.each(['store-data-query', 'store-data-projector'])(
-    'in Redis %s neither empties nor configures it, nor sees other keys',
+    'in Redis %s can neither empty nor configure it, nor read other keys',
     async (username) => {
       const redis = new Redis(servers.env['REDIS_URL'] ?? '', { username, password: PASSWORD });
       try {

@@ -1,4 +1,4 @@
-/** The three servers with the users of deploy/privileges alone. */
+/** The three servers with only the users of deploy/privileges. */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,23 +19,23 @@ const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, Kafka, Resource
 const PRIVILEGES = join(import.meta.dirname, '../../deploy/privileges');
 const LOGIN = 'org.apache.kafka.common.security';
 
-/** Of every user here. */
+/** The password of every user. */
 export const PASSWORD = 'p:ss-w0rd';
 
 export type PrivilegedServer = 'kafka' | 'mongodb' | 'redis';
 
 export interface PrivilegedServers {
-  /** What every process needs to reach them, without saying who it is. */
+  /** Settings to reach the servers, without credentials. */
   env: Record<string, string>;
-  /** Loses a server with all that it has, and starts an empty one: Kafka at another address, the others where they were. */
+  /** Replaces a server by an empty one: Kafka at another address, the others at the same one. */
   lose: (server: PrivilegedServer) => Promise<void>;
   close: () => Promise<void>;
 }
 
 export interface PrivilegedServersOptions {
-  /** Of each server one, or three; of Redis a cluster of six then. */
+  /** Servers of each kind; with three, Redis is a cluster of six. */
   size?: 1 | 3;
-  /** Where a `redis-server` is found that has TLS; without it Redis is reached without. */
+  /** The environment of a `redis-server` with TLS; without it Redis runs without TLS. */
   redisWithTls?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -43,12 +43,12 @@ export type KafkaUser =
   'store-data-administrator' | 'store-data-projector' | 'store-data-operator' | 'store-data-publisher';
 export type DataUser = 'store-data-projector' | 'store-data-query';
 
-/** The settings by which a process is a user of Kafka. */
+/** The settings of a Kafka user. */
 export function asKafkaUser(name: KafkaUser): Record<string, string> {
   return { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: name, KAFKA_SASL_PASSWORD: PASSWORD };
 }
 
-/** The settings by which a process is a user of MongoDB and Redis. */
+/** The settings of a user of MongoDB and Redis. */
 export function asDataUser(name: DataUser): Record<string, string> {
   return {
     MONGODB_USERNAME: name,
@@ -58,15 +58,15 @@ export function asDataUser(name: DataUser): Record<string, string> {
   };
 }
 
-/** A server that runs, and how it is reached. */
+/** A running server, and the settings to reach it. */
 interface Running {
   env: Record<string, string>;
-  /** The ports by which it can be started again at the same address. */
+  /** The ports for a restart at the same address. */
   ports: number[];
   close: () => Promise<void>;
 }
 
-/** What each server is started with. */
+/** The context for starting servers. */
 interface Workplace {
   authority: Authority;
   folder: string;
@@ -77,7 +77,6 @@ interface Workplace {
 
 const STARTS = { kafka: startKafka, mongodb: startMongodb, redis: startRedis };
 
-/** Starts all three. */
 export async function startPrivilegedServers({
   size = 1,
   redisWithTls,
@@ -134,7 +133,7 @@ async function startKafka({ authority, folder, ca, size }: Workplace): Promise<R
   return { env, ports: [], close: broker.close };
 }
 
-/** Runs kafka.sh with a tool that prints its arguments: the real one does not come with the broker's jars. */
+/** Runs kafka.sh with a tool that prints its arguments: the broker's jars do not include the real one. */
 async function grantedByScript(folder: string): Promise<AclEntry[]> {
   const tool = join(folder, 'kafka-acls.sh');
   await writeFile(tool, '#!/usr/bin/env bash\necho "$@"\n');
@@ -183,12 +182,12 @@ async function startMongodb({ authority, ca, size }: Workplace, ports?: number[]
   };
 }
 
-/** Runs mongodb.js as mongosh would. @returns the commands that changed something. */
+/** Runs mongodb.js like mongosh. @returns the commands that changed something. */
 export async function makeMongodbUsers(uri: string, ca: string): Promise<string[]> {
   const auth = { username: mongod.USER, password: mongod.PASSWORD };
   await using client = new MongoClient(uri, { tls: true, tlsCAFile: ca, auth });
   const admin = client.db('admin');
-  // mongosh waits for each answer; here what is asked for is known before.
+  // mongosh waits for each answer; here the answers are known in advance.
   const { roles } = (await admin.command({ rolesInfo: 1 })) as { roles: { role: string }[] };
   const { users } = (await admin.command({ usersInfo: 1 })) as { users: { user: string }[] };
   const commands: Document[] = [];
@@ -206,7 +205,7 @@ export async function makeMongodbUsers(uri: string, ca: string): Promise<string[
   return commands.map((command) => Object.keys(command)[0] ?? '');
 }
 
-/** One Redis, or a cluster of three masters with a replica of each; by TLS where there is one that has it. */
+/** One Redis, or a cluster of three masters with a replica each; with TLS if the program supports it. */
 async function startRedis(workplace: Workplace, ports?: number[]): Promise<Running> {
   const { authority, folder, ca, size, redisWithTls } = workplace;
   const cleanup = new AsyncDisposableStack();
@@ -243,7 +242,7 @@ async function startRedis(workplace: Workplace, ports?: number[]): Promise<Runni
 
 const ADMINISTRATOR = { username: 'store-data-administrator', password: PASSWORD };
 
-/** The lines of redis.acl as they stand there, and an administrator's. @returns the file. */
+/** Writes the lines of redis.acl and an administrator's. @returns the file. */
 async function writeRedisUsers(folder: string): Promise<string> {
   const acl = await readFile(join(PRIVILEGES, 'redis.acl'), 'utf8');
   const lines = acl.replaceAll(/>\w+_PASSWORD/g, `>${PASSWORD}`).trim();
@@ -252,7 +251,7 @@ async function writeRedisUsers(folder: string): Promise<string> {
   return file;
 }
 
-/** Starts a Redis whose users are those of redis.acl. @param env where `redis-server` is looked for. */
+/** Starts a Redis with the users of redis.acl. @param env the environment with `redis-server` in its PATH. */
 export async function startRedisWithUsers(
   folder: string,
   cleanup: AsyncDisposableStack,

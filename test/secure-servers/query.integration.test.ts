@@ -6,7 +6,7 @@ import { type Authority, type Issued, makeAuthority, writeFiles } from '#test/ce
 import { eventually } from '#test/installation.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-describe('the query service by HTTPS', () => {
+describe('the query service with HTTPS', () => {
   const folder = useFolder();
   let authority: Authority;
   let first: Issued;
@@ -23,7 +23,7 @@ describe('the query service by HTTPS', () => {
     await service?.close();
   });
 
-  /** The status of `/health`, and for whom the certificate is. */
+  /** The status of `/health`, and the subject of the certificate. */
   function health(): Promise<{ status: number | undefined; name: string }> {
     const url = new URL('/health', service.url);
     url.protocol = 'https:';
@@ -37,16 +37,16 @@ describe('the query service by HTTPS', () => {
     });
   }
 
-  it('answers with its certificate, and with a new one without a restart', async () => {
+  it('serves its certificate, and a new one without a restart', async () => {
     expect(await health()).toEqual({ status: 200, name: 'first' });
     await writeFiles(folder, await authority.issue('second'));
     await eventually('the new certificate is shown', async () => (await health()).name === 'second');
   });
 
-  it('keeps its certificate while the files hold none', async () => {
+  it('keeps its certificate while the files are invalid', async () => {
     const { name } = await health();
     await writeFiles(folder, { cert: 'nothing', key: 'nothing' });
-    // Longer than it takes to be looked at.
+    // Longer than the service takes to read the files.
     const end = performance.now() + 7_000;
     while (performance.now() < end) expect((await health()).name).toBe(name);
     await writeFiles(folder, first);

@@ -1,4 +1,4 @@
-/** A Redis that is reached by TLS alone, for users with passwords. What ends TLS before it is ours: not every Redis can itself. */
+/** A Redis that requires TLS and passwords. A proxy of the tests terminates TLS, since not every Redis supports it. */
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
@@ -6,9 +6,9 @@ import type { Authority, Issued } from '#test/certificates.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 
 export interface SecureRedis {
-  /** Without credentials; clients need a certificate. */
+  /** An address without credentials; clients need a certificate. */
   url: string;
-  /** The same behind a certificate that has expired. */
+  /** The same with an expired certificate. */
   expiredUrl: string;
   close: () => Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface SecureRedis {
 export const USER = 'query';
 export const PASSWORD = 'p@ss:w/ord%';
 
-/** Starts it; an authority vouches for the server, and for its clients. */
+/** Starts it with certificates of an authority for the server and its clients. */
 export async function startSecureRedis(authority: Authority): Promise<SecureRedis> {
   const redis = await startRedisProcess();
   await redis.client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
@@ -34,7 +34,7 @@ export async function startSecureRedis(authority: Authority): Promise<SecureRedi
   };
 }
 
-/** Ends TLS before a port of this machine. */
+/** Terminates TLS in front of a local port. */
 async function startTls(
   authority: Authority,
   issued: Issued,

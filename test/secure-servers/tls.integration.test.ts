@@ -1,4 +1,4 @@
-/** Each server by TLS: who a client is taken for by its password, token or certificate, and what it says where it is refused. */
+/** Each server with TLS: the user that a password, token or certificate authenticates, and the messages of refusals. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,10 +33,10 @@ const configOf = (env: Record<string, string>) =>
     ...env,
   });
 
-/** What is wrong, the settings that make it so, and what is said of it. */
+/** The mistake, its settings, and the expected message. */
 type Refused = [what: string, env: () => Record<string, string>, said: RegExp];
 
-describe('Kafka by TLS', () => {
+describe('Kafka with TLS', () => {
   const broker = useMade(() => kafka.startSecureBroker(authority));
   const tokens = useMade(async () => {
     const server = createServer(answerWithToken);
@@ -45,7 +45,7 @@ describe('Kafka by TLS', () => {
     return { url: `http://127.0.0.1:${port}/token`, close: async () => void server.close() };
   });
 
-  /** The topics that a client with these settings sees, or the reason why none. */
+  /** The topics that a client with these settings sees, or the reason of the refusal. */
   async function meet(env: Record<string, string>): Promise<string> {
     try {
       const config = configOf({ KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: files.ca, ...env });
@@ -103,7 +103,7 @@ describe('Kafka by TLS', () => {
   });
 });
 
-/** A token endpoint whose tokens have no signature, which the broker of this test takes. */
+/** A token endpoint with unsigned tokens, which the broker of this test accepts. */
 function answerWithToken(request: IncomingMessage, response: ServerResponse): void {
   const credentials = Buffer.from(String(request.headers.authorization).replace('Basic ', ''), 'base64');
   if (credentials.toString() !== `${kafka.USER}:${kafka.PASSWORD}`) {
@@ -118,11 +118,11 @@ function answerWithToken(request: IncomingMessage, response: ServerResponse): vo
   response.end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 600 }));
 }
 
-describe('MongoDB by TLS', () => {
+describe('MongoDB with TLS', () => {
   const mongod = useMade(() => mongodb.startSecureMongod(authority, 'O=client,CN=client'));
   const BY_CERTIFICATE = '&authMechanism=MONGODB-X509&authSource=$external';
 
-  /** The user of both clients with these settings, or the reason why they are refused. */
+  /** The user of both clients with these settings, or the reason of the refusal. */
   async function meet({ parameters = '', ...env }: Record<string, string>): Promise<string> {
     const config = configOf({ MONGODB_URI: `${mongod.uri}${parameters}`, MONGODB_TLS_CA_FILE: files.ca, ...env });
     let user = '';
@@ -164,10 +164,10 @@ describe('MongoDB by TLS', () => {
   });
 });
 
-describe('Redis by TLS', () => {
+describe('Redis with TLS', () => {
   const server = useMade(() => redis.startSecureRedis(authority));
 
-  /** The user of a client with these settings, or the reason why it is refused. */
+  /** The user of a client with these settings, or the reason of the refusal. */
   async function meet(env: Record<string, string> = {}): Promise<string> {
     const config = configOf({
       REDIS_URL: server.url,
@@ -195,7 +195,7 @@ describe('Redis by TLS', () => {
     expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(redis.USER);
   });
 
-  it('takes credentials out of the address', async () => {
+  it('reads credentials from the address', async () => {
     const credentials = `${redis.USER}:${encodeURIComponent(redis.PASSWORD)}@`;
     const address = server.url.replace('//', `//${credentials}`);
     expect(await meet({ REDIS_URL: address, REDIS_USERNAME: '', REDIS_PASSWORD: '' })).toBe(redis.USER);

@@ -1,4 +1,4 @@
-/** What the CloudEvents SDK for JavaScript makes of an event. */
+/** Messages made by the CloudEvents SDK for JavaScript. */
 import { CloudEvent, Kafka } from 'cloudevents';
 import type { Sent } from './sent.ts';
 
@@ -24,7 +24,7 @@ const numbered = changed.cloneWith({ sequence: 17 });
 const ofBytes = changed.cloneWith({ data: new TextEncoder().encode(JSON.stringify(data)) });
 const deleted = new CloudEvent({ ...attributes, type: 'store-data.order.deleted' });
 
-/** A message as kafkajs takes it: what is no text becomes JSON. */
+/** A message as kafkajs accepts it: values that are not strings become JSON. */
 function sent(call: string, { headers, key, value }: ReturnType<typeof Kafka.binary>): Sent {
   const text = value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
   const texts = Object.entries(headers).flatMap(([name, header]) =>

@@ -1,9 +1,9 @@
-/** A message as an SDK hands it to the client of Kafka. */
+/** A message as an SDK passes it to the Kafka client. */
 export interface Sent {
-  /** The call that made it, as docs/events.md names it. */
+  /** The SDK call, as docs/events.md names it. */
   call: string;
   headers: Record<string, string>;
   key: string;
-  /** In Base64; `null`: none. */
+  /** Base64; `null` if the message has no value. */
   value: string | null;
 }

@@ -16,13 +16,13 @@ const { panels } = JSON.parse(await readFile(file, 'utf8')) as { panels: Panel[]
 const queries = panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr, legendFormat }) => [`${title}: ${legendFormat}`, expr, legendFormat] as const),
 );
-/** What Prometheus puts on everything. */
+/** Labels that Prometheus adds to every series. */
 const ADDED = ['job', 'instance'];
 
 describe('the dashboard', () => {
   const known = knownMetrics();
 
-  it.each(queries)('%s asks for what exists', (_name, expr, legend) => {
+  it.each(queries)('%s queries known metrics and labels', (_name, expr, legend) => {
     const names = expr.match(/\b(?:store_data|process|nodejs)_[a-z0-9_]+/g) ?? [];
     expect(names.length).toBeGreaterThan(0);
     const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
@@ -37,7 +37,7 @@ describe('the dashboard', () => {
     expect(expr.match(/\(/g)?.length).toBe(expr.match(/\)/g)?.length);
   });
 
-  it('says of every panel what it shows, and none lies on another', () => {
+  it('describes every panel, and no panels overlap', () => {
     const taken = new Set<string>();
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     for (const { type, title, description, gridPos } of panels) {

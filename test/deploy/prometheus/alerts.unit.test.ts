@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { knownMetrics } from '../known-metrics.ts';
 import { alerts, recordings } from './tools.ts';
 
-/** An expression with those of its recordings in their place. */
+/** An expression with its recording rules expanded. */
 const wholeOf = (expr: string) =>
   expr.replaceAll(/\bstore_data:[\w:]+/g, (name) => recordings.find(({ record }) => record === name)?.expr ?? name);
 
@@ -18,11 +18,11 @@ const anchors = [...operations.matchAll(/^##+ (.+)$/gm)].map(([, title = '']) =>
 );
 
 describe('the alerting rules', () => {
-  // `up` is Prometheus' own.
+  // Prometheus itself makes `up`.
   const known = new Map([...knownMetrics(), ['up', new Set(['job', 'instance'])]]);
   const metricsOf = (expr: string) => [...new Set(expr.match(/\b(?:store_data_[a-z_]+|up(?=\{))/g) ?? [])];
 
-  it.each(alerts.map((rule) => [rule.alert, rule] as const))('%s asks for what exists', (_name, rule) => {
+  it.each(alerts.map((rule) => [rule.alert, rule] as const))('%s queries known metrics and labels', (_name, rule) => {
     const expr = wholeOf(rule.expr);
     const names = metricsOf(expr);
     expect(expr).not.toMatch(/store_data:/);
@@ -34,11 +34,11 @@ describe('the alerting rules', () => {
     if (names.includes('up')) grouped.push('job', 'instance');
     const matched = [...expr.matchAll(/\{([a-z]+)(?:=|!)/g)].map(([, label = '']) => label);
     for (const label of [...grouped, ...matched]) {
-      // Prometheus gives every series its instance.
+      // Prometheus adds `instance` to every series.
       const labels = names.flatMap((name) => [...(known.get(name) ?? [])]);
       expect([...labels, 'instance']).toContain(label);
     }
-    // The summary names no label that the expression does not have.
+    // The summary names only labels of the expression.
     for (const [, label = ''] of (rule.annotations['summary'] ?? '').matchAll(/\$labels\.(\w+)/g)) {
       expect(grouped).toContain(label);
     }

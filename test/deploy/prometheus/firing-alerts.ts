@@ -1,11 +1,11 @@
-/** Which alerts would fire if what services measure stayed the same for an hour: promtool runs our rules over it. */
+/** The alerts that would fire if the metrics of the services stayed unchanged for an hour, by promtool and our rules. */
 import type { Registry } from 'prom-client';
 import { alerts, findPromtool, runRules } from './tools.ts';
 
 const JOBS = ['store-data-projector', 'store-data-query'] as const;
 const SAMPLE = /^(?<name>\w+)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
 
-/** @param registries of a projector and of a query service. @returns what promtool says of alerts that fire; `null` without promtool. */
+/** @param registries of a projector and of a query service. @returns promtool's output about alerts that fire; `null` without promtool. */
 export async function firingAlerts(registries: readonly (Registry | undefined)[]): Promise<string | null> {
   const promtool = await findPromtool();
   if (promtool === null) return null;
@@ -20,7 +20,7 @@ export async function firingAlerts(registries: readonly (Registry | undefined)[]
   return runRules(promtool, [{ interval: '1m', input_series: series.flat(), alert_rule_test }]);
 }
 
-/** Times since 1970 rise with the clock of the test, which begins at 0. */
+/** Timestamps advance with the clock of the test, which begins at 0. */
 function seriesOf(text: string, labels: string): { series: string; values: string }[] {
   return text.split('\n').flatMap((line) => {
     const { name = '', labels: own = '', value = '' } = SAMPLE.exec(line)?.groups ?? {};

@@ -1,4 +1,4 @@
-/** Every alert fires when it should, and not otherwise: promtool runs the rules over what Prometheus would see. */
+/** Every alert fires exactly when it should: promtool runs the rules over series as Prometheus would collect them. */
 import { expect, it } from 'vitest';
 import { HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
 import { alerts, findPromtool, type Rule, runRules } from './tools.ts';
@@ -16,7 +16,7 @@ function testOf(name: string, differing: SeriesValues, expected: object[]): obje
   };
 }
 
-/** Labels stand in the annotations of a rule. */
+/** Fills the labels into the annotations of a rule. */
 function alertOf(rule: Rule, labels: Record<string, string>): object {
   const filled = Object.entries(rule.annotations).map(([name, text]) => [
     name,

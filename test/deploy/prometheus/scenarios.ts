@@ -1,16 +1,16 @@
 /**
- * For each alert what Prometheus sees when it has to fire, and what comes nearest to that without a reason to fire. Series are in
- * the notation of `promtool test rules`, a value a minute, from an installation on which all is well.
+ * For each alert the series with which it must fire, and the most similar ones with which it must not. Series are in the notation
+ * of `promtool test rules`, one value per minute, and change those of a healthy installation.
  */
 
-/** Values by the series' names; `null` where it is absent. */
+/** Values by series name; `null` removes the series. */
 export type SeriesValues = Record<string, string | null>;
 
 export interface Scenario {
   alert: string;
-  /** What differs when it fires, when it does at the latest, and the labels that say where. */
+  /** The series that differ when it fires, the latest time of firing, and the labels. */
   fires: { series: SeriesValues; at: string; labels?: Record<string, string> };
-  /** What differs, and until when it does not fire. */
+  /** The series that differ, and the time until which it does not fire. */
   silent: { series: SeriesValues; at: string };
 }
 
@@ -64,7 +64,7 @@ const NAMES = {
   answers: `store_data_request_seconds_bucket{${OF_LIST},status="200",le="+Inf"}`,
 } as const;
 
-/** Two hours of an installation on which all is well. */
+/** Two hours of a healthy installation. */
 export const HEALTHY: SeriesValues = {
   [NAMES.upProjector]: '1x120',
   [NAMES.upQuery]: '1x120',
@@ -92,7 +92,7 @@ export const HEALTHY: SeriesValues = {
   [NAMES.answers]: '0+6000x120',
 };
 
-/** Which of the healthy series a process shows; they end after ten minutes. */
+/** The healthy series of a process, which end after ten minutes. */
 const gone = (of: string): SeriesValues =>
   Object.fromEntries(
     Object.entries(HEALTHY).flatMap(([name, values]) =>
@@ -100,7 +100,7 @@ const gone = (of: string): SeriesValues =>
     ),
   );
 
-/** For an alert that one series alone decides. */
+/** For an alert that depends on one series. */
 const alone = (
   name: string,
   fires: string,
@@ -139,7 +139,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataGenerationNotProjected',
-    // Another installation's generation of the same number is no help. A series that is not told of any longer counts for five minutes.
+    // A generation of the same number in another installation does not help. Prometheus keeps a vanished series for five minutes.
     fires: {
       series: {
         [NAMES.projected]: '1x10 _x110',
@@ -149,7 +149,7 @@ export const SCENARIOS: readonly Scenario[] = [
       at: '18m',
       labels: GENERATION,
     },
-    // One projector follows another, and what was live is kept.
+    // One projector replaces another, and the former live generation is kept.
     silent: {
       series: {
         [NAMES.projected]: '1x10 _x110',
@@ -161,7 +161,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataKafkaAway',
     fires: { series: { [NAMES.kafkaConnected]: '1x10 0x110' }, at: '13m', labels: TOPIC },
-    // One of two projectors alone.
+    // Only one of two projectors.
     silent: {
       series: {
         [NAMES.kafkaConnected]: '1x10 0x110',
@@ -177,7 +177,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataPartitionStands',
     fires: { series: { [NAMES.progress]: '0+60x10 600x110' }, at: '18m', labels: PARTITION },
-    // One that stopped has an alert of its own.
+    // A stopped one has its own alert.
     silent: { series: { [NAMES.progress]: '0+60x10 600x110', [NAMES.stopped]: '_x11 1x110' }, at: '1h' },
   },
   {
@@ -204,7 +204,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataLagGrows',
-    // A backlog that is being worked off is silent.
+    // A shrinking backlog does not fire.
     ...alone(NAMES.lag, '0+1000x120', '100000-500x120', '30m', TOPIC),
   },
   {
@@ -228,7 +228,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { alert: 'StoreDataAccessAhead', ...alone(NAMES.ahead, '0x10 1x110', '0x10 1x9 0x100', '30m') },
   {
     alert: 'StoreDataErasureStands',
-    // Nothing was ever erased by the process that has to.
+    // The responsible process never erased anything.
     fires: {
       series: { [NAMES.erasures]: '0+60x120' },
       at: '45m',
@@ -238,7 +238,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataNewerSchema',
-    // The first event makes the series.
+    // The first event creates the series.
     fires: {
       series: { [NAMES.newerSchema]: '_x10 1x110' },
       at: '12m',
@@ -248,7 +248,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataDeadLetters',
-    // The first one makes the series.
+    // The first one creates the series.
     ...alone(NAMES.letters, '_x10 1x110', '3x120', '12m', { ...LETTERS, reason: 'data_invalid' }),
   },
   {
@@ -274,13 +274,13 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataSigningKeysBroken',
-    // A file may be read while it is written.
+    // A service may read a file during a write.
     ...alone(NAMES.signingKeys, '1x10 0x110', '1x10 0x0 1x109', '15m', { instance: 'q1' }),
   },
   {
     alert: 'StoreDataAvailabilityBurnsFast',
     fires: { series: { [NAMES.bad]: '0+60x120', [NAMES.shed]: '0+60x120' }, at: '15m' },
-    // It was bad, and is over: the short window knows.
+    // The problem is over: the short window shows it.
     silent: { series: { [NAMES.bad]: '0+6x20 400+400x10 4400+6x90' }, at: '1h' },
   },
   { alert: 'StoreDataAvailabilityBurnsSlowly', ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m') },

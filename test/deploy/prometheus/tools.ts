@@ -1,4 +1,4 @@
-/** The alerting rules, and Prometheus' promtool, which tests them: the one of the PATH, else out of Debian's package. */
+/** The alerting rules, and promtool to test them: from PATH, otherwise from Debian's package. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -25,19 +25,19 @@ const rules = groups.flatMap((group) => group.rules);
 export const alerts = rules.filter((rule) => 'alert' in rule);
 export const recordings = rules.filter((rule) => 'record' in rule);
 
-/** Finds or fetches promtool. @returns its file; `null` where it is not to be had, which is said. */
+/** Finds or downloads promtool. @returns its path; `null` after a printed reason if it is unavailable. */
 export async function findPromtool(): Promise<string | null> {
   const installed = findOnPath('promtool', process.env);
   if (installed !== undefined) return installed;
   try {
     return join(await debianPackages(['prometheus']), 'usr', 'bin', 'promtool');
   } catch (error) {
-    process.stderr.write(`alerts are not tried without promtool: ${describeError(error)}\n`);
+    process.stderr.write(`skipped, alerts: promtool is unavailable: ${describeError(error)}\n`);
     return null;
   }
 }
 
-/** Lets promtool run tests of our rules. @returns what it says of those that fail; empty where none does. */
+/** Runs tests of our rules with promtool. @returns its output about failed tests; empty if all pass. */
 export async function runRules(promtool: string, tests: readonly object[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
   const file = join(folder, 'alerts.test.yaml');

@@ -1,4 +1,4 @@
-/** What the tests of other projects start: it tells what is wrong with a fixture, and leaves nothing in servers that were there before. */
+/** The API that tests of other projects start: it explains wrong fixtures, and leaves nothing in existing servers. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
@@ -16,7 +16,7 @@ const servers = {
 let api: StoreData;
 
 beforeAll(async () => {
-  // Else it would start containers of its own where those of all tests are containers.
+  // Otherwise it would start containers if the test servers are containers.
   vi.stubEnv('STACK_SOURCE', '');
   await servers.kafka.connect();
   api = await startStoreData({
@@ -35,14 +35,14 @@ async function categories(of: StoreData): Promise<Response> {
   return fetch(`${of.url}/api/category/list`, { headers: { authorization: `Bearer ${token}` } });
 }
 
-it('publishes nothing of changes of which one is no event, and says which and why', async () => {
+it('publishes no change if one is not a valid event, and says which one and why', async () => {
   const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
   const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
   await expect(api.publish(changes)).rejects.toThrow(/^change 2 \(category c3\) is no event: .*position/);
   expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
 });
 
-it('is reached from another process by what describes it, and has the settings that were given', async () => {
+it('can be reached from another process by its description, and has the given settings', async () => {
   const other = await connectStoreData(JSON.parse(JSON.stringify(api.connection)) as StoreData['connection']);
   await other.publish([{ entity: 'category', id: 'c1' }]);
   await other.stop();
@@ -51,11 +51,11 @@ it('is reached from another process by what describes it, and has the settings t
   expect(answer.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
 });
 
-it('says why it did not start, also where little was made by then', async () => {
+it('says why it did not start, even if it failed early', async () => {
   await expect(startStoreData({ partitions: 0 })).rejects.toThrow('Topic creation errors');
 });
 
-it('leaves nothing open where one of the servers cannot be reached', async () => {
+it('leaves no connection open if a server cannot be reached', async () => {
   const settings = { ...api.connection.settings, MONGODB_USERNAME: 'nobody', MONGODB_PASSWORD: 'wrong' };
   const connection = { ...api.connection, settings };
   const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
@@ -63,14 +63,14 @@ it('leaves nothing open where one of the servers cannot be reached', async () =>
     const { connectStoreData } = await import(${JSON.stringify(module)});
     await connectStoreData(${JSON.stringify(connection)}).catch((error) => console.log(error.message));
   `;
-  // It would not end by itself as long as a connection is open.
+  // The process would not end while a connection is open.
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
     timeout: 240_000,
   });
   expect(stdout).toBe('Authentication failed.\n');
 });
 
-it('leaves neither topics nor consumer groups nor databases in servers that were there before', async () => {
+it('leaves no topics, consumer groups or databases in existing servers', async () => {
   const { environment, settings } = api.connection;
   const prefix = settings['NAME_PREFIX'] ?? '';
   const names = async () => {

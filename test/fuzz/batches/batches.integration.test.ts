@@ -5,10 +5,10 @@ import { compareWithJava } from './compare.ts';
 describe('record batches of any bytes', () => {
   const batches = Number(process.env['BATCHES'] ?? 2_000);
   const timeout = 120_000 + 20 * batches;
-  it('are read as the Java client reads them', { timeout }, async (context) => {
+  it('yield the same messages as with the Java client', { timeout }, async (context) => {
     const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
     const compared = await compareWithJava({ seed, batches }).catch((error: unknown) => {
-      // What is not to be had is said, and what differs fails.
+      // A missing tool skips the test; a difference fails it.
       if (error instanceof Error && !error.message.startsWith('a batch is read differently'))
         context.skip(error.message);
       throw error;

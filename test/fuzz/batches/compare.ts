@@ -1,6 +1,6 @@
 /**
- * Compares what we read from record batches with what the Java client reads from the same bytes. Where we differ on purpose the rule stands
- * in `expectation`; everything else is a difference.
+ * Compares the messages that we and the Java client read from the same bytes. `expectation` has the rules for intended differences;
+ * any other difference is an error.
  */
 import { spawn } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
@@ -14,7 +14,7 @@ import { javaWith } from '#test/java-packages.ts';
 import { randomBatch } from './random-batches.ts';
 
 const KAFKA = join(import.meta.dirname, '../../../deploy/local/stack/kafka');
-/** The last millisecond of a `Date`. */
+/** The last millisecond that a `Date` can hold. */
 const MAX_TIME = 8.64e15;
 
 interface ReadRecord {
@@ -22,11 +22,11 @@ interface ReadRecord {
   timestamp: string;
   key: string | null;
   value: string | null;
-  /** Names, and values in Base64, ordered by name. */
+  /** Header names and Base64 values, ordered by name. */
   headers: [string, string | null][];
 }
 
-/** The records of a batch, or why there are none. */
+/** The records of a batch, or the reason for their absence. */
 type Read = { records: ReadRecord[] } | { error: string };
 
 export interface Comparison {
@@ -34,11 +34,11 @@ export interface Comparison {
   read: number;
   /** Batches that both refuse. */
   refused: number;
-  /** Those where we differ on purpose, by rule. */
+  /** Batches with an intended difference, by rule. */
   onPurpose: Record<string, number>;
 }
 
-/** @throws with the batch in hex and both readings at the first difference. Rejects where Java or a jar is not to be had. */
+/** @throws with the batch in hex and both readings at the first difference. Rejects if Java or a jar is unavailable. */
 export async function compareWithJava({ seed, batches }: { seed: number; batches: number }): Promise<Comparison> {
   const samples = fc.sample(randomBatch, { seed, numRuns: batches });
   const java = await readWithJava(samples.map(({ batch }) => batch));
@@ -58,7 +58,7 @@ export async function compareWithJava({ seed, batches }: { seed: number; batches
   return result;
 }
 
-/** What we must read where Java reads something: what it reads, unless a rule says otherwise. */
+/** The messages that we must read: those of Java, unless a rule says otherwise. */
 function expectation(
   batch: Buffer,
   java: Read,
@@ -70,7 +70,7 @@ function expectation(
   const count = batch.readInt32BE(57);
   const refused = (error: string) => ({ rule: error, expected: { error } });
   if ('error' in java) {
-    // It looks further than the last record only to see that nothing is there.
+    // Java reads beyond the last record only to verify the end.
     const isBehind = /^KafkaException: Error checking|still remaining|FAILED_TO_UNCOMPRESS/.test(java.error);
     const isRead = isBehind && isPackedChanged && 'records' in ours && ours.records.length === Math.max(0, count);
     return isRead
@@ -80,7 +80,7 @@ function expectation(
   if (isPackedChanged && 'error' in ours && ours.error.includes('cannot be unpacked')) {
     return refused('bytes behind what is compressed are refused');
   }
-  // Java looks at nothing of a batch that says that it has no records.
+  // Java ignores the content of a batch whose header says that it has no records.
   if (count === 0 && 'error' in ours) return refused('bytes without records');
   if (count === lastOffsetDelta + 1) {
     const records = java.records.map((record, index) => ({ ...record, offset: String(baseOffset + index) }));
@@ -164,18 +164,18 @@ async function readWithJava(batches: readonly Buffer[]): Promise<Read[]> {
     });
 }
 
-/** Times beyond those of a `Date` may differ. */
+/** Timestamps that a `Date` cannot hold may differ. */
 function exactly(batch: Buffer | undefined, timestamp: string): string {
   const times = [timestamp, batch?.readBigInt64BE(27), batch?.readBigInt64BE(35)].map(Number);
   return times.every((time) => Math.abs(time) < MAX_TIME) ? timestamp : 'far';
 }
 
-/** A name; of bytes that are not UTF-8 clients make more or fewer replacement characters. */
+/** A name; clients replace invalid UTF-8 with different numbers of replacement characters. */
 function named(name: Buffer): string {
   return name.toString('utf8').replaceAll(/\ufffd+/g, '\ufffd');
 }
 
-/** Between headers of different names an object has an order of its own. */
+/** An object does not keep the order of headers with different names. */
 function byName(headers: ReadRecord['headers']): ReadRecord['headers'] {
   return headers.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -1,9 +1,9 @@
-/** Record batches as no client makes them, all with a right checksum: records that lie about themselves, and bytes that were changed. */
+/** Record batches that no client makes, with valid checksums: records with false lengths and offsets, and changed bytes. */
 import fc from 'fast-check';
 import { pack } from '#test/codecs.ts';
 import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
 
-/** Few of them lie: a batch with several lies is refused for the first. */
+/** Few false fields: a batch with several is refused for the first. */
 const rarely = <T>(usual: T, other: fc.Arbitrary<T>, freq = 30) =>
   fc.oneof({ weight: freq, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
 
@@ -37,7 +37,7 @@ const record: fc.Arbitrary<RecordToEncode> = fc
   )
   .map(({ offsetDelta, ...rest }) => ({ ...rest, ...(offsetDelta === null ? {} : { offsetDelta }) }));
 
-/** What is done to bytes. */
+/** A change of bytes. */
 const change = fc.record({
   act: fc.constantFrom('flip', 'flip', 'cut', 'insert', 'append', 'repeat'),
   at: fc.nat(400),
@@ -63,7 +63,7 @@ const changes = rarely<Parameters<typeof changed>[1]>([], fc.array(change, { min
 
 export interface RandomBatch {
   batch: Buffer;
-  /** Whether bytes were changed after they were compressed. */
+  /** Whether bytes change after compression. */
   isPackedChanged: boolean;
 }
 
@@ -78,7 +78,7 @@ export const randomBatch: fc.Arbitrary<RandomBatch> = fc
     gap: rarely(0, fc.integer({ min: -3, max: 5 }), 5),
     more: rarely(0, fc.oneof(fc.integer({ min: -3, max: 3 }), fc.integer()), 15),
     timestamp: rarely(1_790_000_000_000n, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), 6),
-    // The codec's bits, the append time's, and an unused one.
+    // The bits of the codec, of the append time, and an unused one.
     attributes: fc.constantFrom(0, 0, 0, 0x08, 0x80),
   })
   .map((given) => {

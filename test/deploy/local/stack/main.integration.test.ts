@@ -1,4 +1,4 @@
-// The command that runs the stack, as a process: every way to end it leaves nothing behind.
+// The stack command as a process: however it ends, it leaves no process and no file.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { useFolder } from '#test/folder.ts';
 
 const MAIN = fileURLToPath(import.meta.resolve('#local/stack/main.ts'));
 
-// Several starts in one test, on a machine that runs other tests at the same time.
+// A test starts several servers on a machine that runs other tests.
 vi.setConfig({ testTimeout: 180_000 });
 
 const folder = useFolder({ ofEachTest: true });
@@ -55,7 +55,7 @@ programTest(
   async () => {
     const cache = join(folder, 'cache');
     mkdirSync(cache);
-    // Kafka takes by far the longest, and is fetched as the others are.
+    // Kafka is by far the slowest, and is downloaded in the same way as the others.
     const kept = cacheFolder(process.env);
     const seeded = existsSync(kept) ? readdirSync(kept).filter((name) => name.startsWith('kafka-')) : [];
     for (const name of seeded) symlinkSync(join(kept, name), join(cache, name));
@@ -73,7 +73,7 @@ programTest(
     expect(existsSync(join(folder, 'a'))).toBe(false);
     killed.kill('SIGKILL');
     await awaitGone(pids);
-    // The guardians remove what was being fetched, and the data.
+    // The guardian processes remove partial downloads and the data.
     await vi.waitUntil(() => ['a', 'b', 'c'].every((name) => !existsSync(join(folder, name))), {
       timeout: 60_000,
     });

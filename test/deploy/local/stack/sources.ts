@@ -1,4 +1,4 @@
-// Which sources of servers this machine has, so that the stack's tests need neither a Docker engine nor Maven.
+// The server sources that this machine has, so that the stack's tests require neither a Docker engine nor Maven.
 import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
 import { requirePlatform } from '#local/stack/fetch.ts';
 import { kafkaPart } from '#local/stack/kafka/kafka.ts';
@@ -8,12 +8,12 @@ import { redisPart } from '#local/stack/redis/redis.ts';
 
 type Source = 'program' | 'container';
 
-/** The sources that can be tested here. At least one is there, or no integration test could have begun. */
+/** At least one exists, since the integration tests run on one. */
 export async function testableSources(): Promise<Source[]> {
   const absent = { program: missingProgram(), container: await missingContainer() };
   const sources: Source[] = ['program', 'container'];
   for (const source of sources) {
-    if (absent[source] !== undefined) process.stderr.write(`not tested, source ${source}: ${absent[source]}\n`);
+    if (absent[source] !== undefined) process.stderr.write(`skipped, source ${source}: ${absent[source]}\n`);
   }
   return sources.filter((source) => absent[source] === undefined);
 }

@@ -1,5 +1,5 @@
-// The stack for real, from every source that this machine has: it serves, tells when a part dies, keeps data when
-// asked to, and leaves nothing.
+// The stack from every source that this machine has: it serves, reports a part that dies, keeps data on request, and
+// leaves nothing behind.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
@@ -12,7 +12,7 @@ import { awaitGone, environmentWithoutAddresses } from '#test/local-processes.ts
 import { testableSources } from './sources.ts';
 import { useFolder } from '#test/folder.ts';
 
-// Several starts in one test, on a machine that runs other tests at the same time.
+// A test starts several servers on a machine that runs other tests.
 vi.setConfig({ testTimeout: 180_000 });
 
 const dataFolder = useFolder({ ofEachTest: true });
@@ -25,7 +25,7 @@ describe.each(await testableSources())('from source %s', (source) => {
     return stack;
   }
 
-  test('serves what the services need, tells which part died by itself, and stops the others', async () => {
+  test('serves the services, reports the part that died, and stops the others', async () => {
     const stack = await start();
     expect(stack.sources).toEqual([source, source, source]);
     const other = startStack({ dataFolder, env: environmentWithoutAddresses(), log: () => undefined });
@@ -46,12 +46,12 @@ describe.each(await testableSources())('from source %s', (source) => {
     expect(failure.message).toContain('Ready to accept connections');
     await stack.stop();
     await expectNothingLeft(stack);
-    // The logs stay, to be read.
+    // The logs stay for the reader.
     expect(existsSync(join(dataFolder, 'logs', 'redis.log'))).toBe(true);
     expect(existsSync(join(dataFolder, 'mongodb'))).toBe(false);
   });
 
-  test('begins with kept data again, at the same addresses, drops it when it is not to be kept, and leaves nothing', async () => {
+  test('restarts with kept data at the same addresses, and removes data that is not to be kept', async () => {
     const first = await start(true);
     await Promise.all([sendOne(first), transact(first), setAndGet(first)]);
     await first.stop();
@@ -60,7 +60,7 @@ describe.each(await testableSources())('from source %s', (source) => {
     await expect(countMessages(second)).resolves.toBe('1');
     await expect(transact(second)).resolves.toBe(2);
     await expect(getOnly(second)).resolves.toBe('value');
-    // Frozen processes (SIGSTOP) are no obstacle to the end.
+    // Frozen processes (SIGSTOP) do not block the shutdown.
     for (const pid of Object.values(second.pids).flat()) process.kill(pid, 'SIGSTOP');
     await second.stop();
     await expectNothingLeft(second);
@@ -81,7 +81,7 @@ describe.each(await testableSources())('from source %s', (source) => {
   }
 });
 
-test('an address that does not answer is told before anything else is started', async () => {
+test('names an address that does not answer before it starts any server', async () => {
   const { KAFKA_BROKERS: _, ...rest } = process.env;
   const lines: string[] = [];
   const env = { ...rest, STACK_SOURCE: '', MONGODB_URI: 'mongodb://127.0.0.1:1' };
@@ -90,7 +90,7 @@ test('an address that does not answer is told before anything else is started', 
   expect(lines.filter((line) => line.startsWith('kafka:'))).toEqual([]);
 });
 
-test('addresses that answer are used as they are', async () => {
+test('uses given addresses that answer', async () => {
   const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
   const env = { ...process.env, STACK_SOURCE: '' };
   const stack = await startStack({ dataFolder, env, log: () => undefined });
@@ -105,7 +105,7 @@ test('addresses that answer are used as they are', async () => {
   await expect(client.db().admin().ping()).resolves.toEqual(expect.objectContaining({ ok: 1 }));
 });
 
-test('a machine that has nothing is told what to install, part by part', async () => {
+test('says what to install, part by part, on a machine without any source', async () => {
   const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(dataFolder, 'cache') };
   const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch((caught: unknown) => caught);
   expect(error).toMatchObject({ name: 'StackError' });
@@ -119,7 +119,7 @@ test('a machine that has nothing is told what to install, part by part', async (
   expect(String(error)).toContain('install python3');
 });
 
-test('a folder that cannot keep programs is named with the variable that gives another one', async () => {
+test('names a folder that cannot hold programs, and the variable that selects another one', async () => {
   const file = join(dataFolder, 'file');
   writeFileSync(file, '');
   const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(file, 'cache') };
@@ -173,12 +173,12 @@ async function countMessages(stack: Stack): Promise<string | undefined> {
   return offsets?.high;
 }
 
-/** Inserts a document in a transaction; answers how many there are. */
+/** Inserts a document in a transaction. @returns the number of documents. */
 async function transact({ mongodbUri }: Stack): Promise<number> {
   await using client = new MongoClient(mongodbUri);
   const documents = client.db('stack-test').collection('documents');
   await client.withSession((session) => session.withTransaction(() => documents.insertOne({}, { session })));
-  // Awaited here: the client closes on the way out.
+  // Awaited here, because the client closes when the function returns.
   const count = await documents.countDocuments();
   return count;
 }
@@ -202,7 +202,7 @@ async function getOnly({ redisUrl }: Stack): Promise<string | null> {
 async function shutDownRedis({ redisUrl }: Stack): Promise<void> {
   const redis = new Redis(redisUrl, { retryStrategy: () => null });
   redis.on('error', () => undefined);
-  // There is no answer to this one: the connection closes.
+  // SHUTDOWN has no answer: the connection closes.
   await redis.call('SHUTDOWN', 'NOSAVE').catch(() => undefined);
   redis.disconnect();
 }

@@ -11,18 +11,18 @@ import { useFolder } from '#test/folder.ts';
 
 const path = useFolder({ ofEachTest: true });
 
-/** The id of a process that has ended. */
+/** The id of a dead process. */
 function endedPid(): number {
   return spawnSync('true').pid;
 }
 
-test('a folder that cannot be made is told, with the option that names another one', async () => {
+test('names a folder that cannot be made, and the option that selects another one', async () => {
   const below = dataFolderAt(join(path, 'file', 'folder'));
   writeFileSync(join(path, 'file'), '');
   await expect(claimFolder(below, process.pid)).rejects.toThrow(/ENOTDIR.*: npm start -- --folder <path>/);
 });
 
-test('a dead owner, or a later process with its id, does not count', async () => {
+test('ignores an owner that died, or a later process with its id', async () => {
   const folder = dataFolderAt(path);
   const dead = { pid: endedPid(), started: '1' };
   writeFileSync(folder.ownerFile, JSON.stringify({ owner: dead, guardian: dead }));
@@ -32,7 +32,7 @@ test('a dead owner, or a later process with its id, does not count', async () =>
   await claimFolder(folder, process.pid);
 });
 
-test('a cluster keeps no data, and says so before anything is started', async () => {
+test('refuses to keep the data of a cluster before it starts any server', async () => {
   const starting = startStack({
     dataFolder: '/x',
     keepData: true,
@@ -49,18 +49,18 @@ test.each([
   await expect(startStack({ dataFolder: '/x', env, log: () => undefined })).rejects.toThrow(message);
 });
 
-test('another platform is told what to do instead', () => {
+test('says what to do on an unsupported platform', () => {
   expect(() => requirePlatform('linux', 'x64')).not.toThrow();
   expect(() => requirePlatform('darwin', 'arm64')).toThrow(/darwin on arm64.*Docker.*KAFKA_BROKERS/);
   expect(() => requirePlatform('linux', 'arm64')).toThrow(/linux on arm64/);
 });
 
 describe('the cache is', () => {
-  test('where STORE_DATA_CACHE says', () => {
+  test('in STORE_DATA_CACHE', () => {
     expect(cacheFolder({ STORE_DATA_CACHE: '/own', XDG_CACHE_HOME: '/xdg' })).toBe('/own');
   });
 
-  test('else with the other caches of the user', () => {
+  test('otherwise in the cache folder of the user', () => {
     expect(cacheFolder({ STORE_DATA_CACHE: '', XDG_CACHE_HOME: '/xdg' })).toBe('/xdg/store-data');
     expect(cacheFolder({})).toBe(`${homedir()}/.cache/store-data`);
   });

@@ -1,4 +1,4 @@
-/** `npm start` from the first line to the last: what it promises a newcomer, and that nothing is left behind. */
+/** `npm start` from the first line to the last: its promises to a newcomer, and that it leaves nothing behind. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -21,7 +21,7 @@ import {
 
 const STORE_DATA = fileURLToPath(new URL('../../../../services/admin/main.ts', import.meta.url));
 
-/** What the screen offers to be copied: the lines from one that begins so to the next empty one, or comment. */
+/** A block of the screen to copy: from a line that begins so to the next empty line or comment. */
 function copied(output: string, beginning: string): string {
   const lines = output.split('\n');
   const first = lines.findIndex((line) => line.startsWith(beginning));
@@ -31,7 +31,7 @@ function copied(output: string, beginning: string): string {
 
 describe('while it runs', () => {
   const project = useFolder();
-  // Where the commands look for it.
+  // The commands read it from there.
   const folder = join(project, '.local');
   let running: RunningStart;
   let file: StackFile;
@@ -51,14 +51,14 @@ describe('while it runs', () => {
 
   const README = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
 
-  /** Runs requests in a shell, as if pasted after those that get the token; answers one line for each. */
+  /** Runs requests in a shell, as if pasted after those that get the token. @returns one line for each. */
   const answersTo = (requests: string) => {
     const script = `${copied(running.output(), 'API=')}\n${requests}`;
     const lines = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
     return lines.map((line): unknown => (line.endsWith('}') ? JSON.parse(line) : line));
   };
 
-  test('the requests on the screen work when they are pasted: changes, the store, new orders and the menu', async () => {
+  test('the requests on the screen work when pasted: changes, the store, new orders and the menu', async () => {
     await vi.waitFor(
       () => {
         const [changes, store, orders, menu, ...more] = answersTo(copied(running.output(), 'curl'));
@@ -79,7 +79,7 @@ describe('while it runs', () => {
     );
   });
 
-  test('the README has the same requests, and its other requests show something', async () => {
+  test('the README has the same requests, and its other requests return records', async () => {
     const asInReadme = (text: string) =>
       text.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT').replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
     for (const beginning of ['API=', 'curl']) {
@@ -101,12 +101,12 @@ describe('while it runs', () => {
     );
   });
 
-  test('all of it fits a screen of 80 columns and 24 lines, and what is no request is a comment', () => {
+  test('the text fits a screen of 80 columns and 24 lines, and every line is a request or a comment', () => {
     const lines = running.output().split('\n');
     const first = lines.findIndex((line) => line.startsWith('# Ready'));
     const shown = lines.slice(first, lines.indexOf('# Ctrl-C ends everything.') + 1);
     expect(shown.length).toBeGreaterThan(15);
-    // The line with the secret takes two rows. Below all are an empty line, what changes, and the cursor.
+    // The line with the secret takes two rows. Below the text are an empty line, the status line and the cursor.
     expect(shown.length + 1 + 1 + new LiveView(1, 0).panel(0).length + 1).toBeLessThanOrEqual(24);
     expect(shown.filter((line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder')))).toEqual(
       [],
@@ -114,11 +114,11 @@ describe('while it runs', () => {
     expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual([]);
   });
 
-  test('the event of the README is published and read as it says', async () => {
+  test('the event of the README can be published and read', async () => {
     const [, publish = '', read = ''] = /```sh\n(echo [\s\S]*?)\n\n(curl .*)\n```/.exec(README) ?? [];
     const command = publish.replace('npm run store-data --', `'${process.execPath}' '${STORE_DATA}'`);
     expect(command).toContain(STORE_DATA);
-    // Servers that this machine gives to tests are not those of this run.
+    // The shared servers of the tests are not those of this run.
     const env = environmentWithoutAddresses();
     expect(execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' })).toMatch(
       /\b1\b/,
@@ -129,16 +129,16 @@ describe('while it runs', () => {
     });
   });
 
-  test('a line now and then shows orders, backlog, events and freshness', async () => {
+  test('a periodic line shows orders, backlog, events and freshness', async () => {
     const line =
       /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
     await vi.waitFor(() => expect(running.output()).toMatch(line), { timeout: 60_000, interval: 500 });
     const orders = Number(line.exec(running.output())?.groups?.['orders']?.replaceAll(',', ''));
-    // The history of two stores in both environments, and what came since.
+    // The history of two stores in both environments, and later events.
     expect(orders).toBeGreaterThanOrEqual(2 * (60 + 6));
   });
 
-  test('stack.json has what clients need, for its owner alone', () => {
+  test('stack.json has addresses and keys, readable only by its owner', () => {
     expect(statSync(stackFilePath(folder)).mode & 0o777).toBe(0o600);
     expect(Object.keys(file).toSorted()).toEqual([
       'environments',
@@ -159,7 +159,7 @@ describe('while it runs', () => {
     ]);
   });
 
-  test.each(['query', 'projector'])('a killed %s is started again, at the same address', async (name) => {
+  test.each(['query', 'projector'])('restarts a killed %s at the same address', async (name) => {
     const killed = childrenOf(running.process.pid).find(({ command }) => command.includes(`${name}/main.ts`));
     if (killed === undefined) throw new Error(`there is no ${name}`);
     process.kill(killed.pid, 'SIGKILL');
@@ -170,11 +170,11 @@ describe('while it runs', () => {
   });
 });
 
-describe('every end', () => {
+describe('every exit', () => {
   const folder = useFolder({ ofEachTest: true });
 
-  test('a kill leaves no process, no secret and no address behind', async () => {
-    // The usual port is taken, by this test or another program.
+  test('a kill leaves no process, no secret and no used address behind', async () => {
+    // The default port is in use, by this test or another program.
     const taken = createServer().on('error', () => undefined);
     onTestFinished(() => void taken.close());
     taken.listen(USUAL_PORT, '127.0.0.1');
@@ -190,13 +190,13 @@ describe('every end', () => {
     await vi.waitFor(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]), 60_000);
   });
 
-  test('a server that dies ends it with its last words and exit code 1', async () => {
+  test('a server that dies ends it with the server’s last log lines and exit code 1', async () => {
     const running = startIn(folder, '--stores', '1', '--history', '0', '--keep-data');
     onTestFinished(() => void running.process.kill('SIGKILL'));
     await running.ready();
     const children = childrenOf(running.process.pid);
     const redis = children.find(({ command }) => /redis-server/.test(command));
-    // In a container it is no child of ours.
+    // A container is not a child process.
     if (redis === undefined) return;
     process.kill(redis.pid, 'SIGKILL');
     expect(await running.ended).toBe(1);
@@ -207,10 +207,10 @@ describe('every end', () => {
   });
 });
 
-describe('what cannot start', () => {
+describe('a failed start', () => {
   const folder = useFolder({ ofEachTest: true });
 
-  test('says at once that the port that was asked for is taken', async () => {
+  test('says immediately that the given port is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void taken.close());
     await once(taken, 'listening');
@@ -221,7 +221,7 @@ describe('what cannot start', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('keeps the logs of what was started, and says where they are', async () => {
+  test('keeps the logs of started processes, and says where they are', async () => {
     vi.stubEnv('QUERY_TLS_CERT_FILE', '/nowhere/cert.pem');
     vi.stubEnv('QUERY_TLS_KEY_FILE', '/nowhere/key.pem');
     const running = startIn(folder, '--stores', '1', '--history', '0');

@@ -1,4 +1,4 @@
-/** What npm start takes and shows, without its servers: options, files, keys, figures, the screen. */
+/** `npm start` without its servers: options, files, keys, figures, the screen. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -15,7 +15,7 @@ const folder = useFolder({ ofEachTest: true });
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
-test('a signing key is made that the query service takes, and kept only if data is kept', async () => {
+test('makes a signing key that the query service accepts, and keeps it only if data is kept', async () => {
   const path = await prepareSigningKey(folder, false);
   expect(modeOf(path)).toBe(0o600);
   const config = readConfig({
@@ -31,7 +31,7 @@ test('a signing key is made that the query service takes, and kept only if data 
   expect((await loadSigningKeys(config.tokens)).signing.kid).not.toBe(kid);
 });
 
-test('keys are the same in every run of one user, and others for another user', async () => {
+test('keys are the same in every run of a user, and different for another user', async () => {
   const cache = join(folder, 'cache');
   const seed = await keySeed(cache);
   expect(await keySeed(cache)).toBe(seed);
@@ -41,7 +41,7 @@ test('keys are the same in every run of one user, and others for another user', 
   expect(makeKeys(['s1'], ['production'], other)[0]?.client_id).not.toBe(
     makeKeys(['s1'], ['production'], seed)[0]?.client_id,
   );
-  // Where nothing can be kept, there are keys all the same.
+  // Keys exist even if the folder cannot be written.
   writeFileSync(join(folder, 'file'), '');
   expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{58}$/);
 });
@@ -69,7 +69,7 @@ test.each([
 
 const block = ['first', 'second'];
 
-test('on a terminal what changes stays below the lines, however many it is', async () => {
+test('on a terminal the status lines stay below the log lines, however many there are', async () => {
   const terminal = testTerminal(20, 8);
   const screen = createScreen(terminal.output);
   screen.live(['starting']);
@@ -88,7 +88,7 @@ test('on a terminal what changes stays below the lines, however many it is', asy
   expect(await terminal.rows()).toEqual([...block, 'third', 'the end']);
 });
 
-test('a terminal that is made narrower or wider shows each line once', async () => {
+test('a resized terminal shows each line once', async () => {
   const terminal = testTerminal(20, 12);
   const screen = createScreen(terminal.output);
   for (const line of block) screen.line(line);
@@ -115,7 +115,7 @@ test.each([
   expect(written.join('')).toBe('after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n');
 });
 
-/** Of so many values: nine of ten are at most 0.1, the others at most 1. */
+/** A histogram in which nine of ten values are at most 0.1, the others at most 1. */
 const values = (count: number) =>
   new Map([
     [0.1, Math.round(count * 0.9)],
@@ -142,7 +142,7 @@ const moment = (applied: number, requests: number, rest: Partial<ProjectorFigure
 
 const nothing: Moment = { projector: null, answers: null, orders: null };
 
-test('then everything, in lines of at most 80 columns that stay where they are', () => {
+test('then every figure, in fixed lines of at most 80 columns', () => {
   const view = new LiveView(5, 0);
   for (let second = 0; second <= 30; second += 1) view.take(moment(second * 100, second * 4), second * 1_000);
   const lines = view.panel(30_000);
@@ -163,7 +163,7 @@ test('then everything, in lines of at most 80 columns that stay where they are',
   }
 });
 
-test('says what does not answer, and what is wrong', () => {
+test('names a service that does not answer, and problems', () => {
   const view = new LiveView(5, 0);
   view.take(nothing, 0);
   const silent = view.panel(0).join('\n');

@@ -1,4 +1,4 @@
-// The cache of fetched packages: checked at every use, mended when damaged, never half there.
+// The package cache: verified at every use, repaired when damaged, never incomplete.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ afterEach(async () => {
   await guard.close();
 });
 
-/** A package of one file; what is fetched may differ from what its list says. */
+/** A package of one file, whose download may differ from its checksum. */
 function makePackage(content: string, fetched = content): Package & { fetches: number } {
   const checksums = join(folder, 'server.sha256');
   writeFileSync(checksums, `${createHash('sha256').update(content).digest('hex')}  server\n`);
@@ -46,7 +46,7 @@ function makePackage(content: string, fetched = content): Package & { fetches: n
   };
 }
 
-test('is fetched once', async () => {
+test('is downloaded once', async () => {
   const wanted = makePackage('the server');
   const first = await ensurePackage(wanted, context);
   expect(readFileSync(join(first, 'server'), 'utf8')).toBe('the server');
@@ -67,13 +67,13 @@ test.each([
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
 });
 
-test('is refused when it is not what was committed, and leaves nothing in the cache', async () => {
+test('is refused when its checksum differs, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
   await expect(ensurePackage(wanted, context)).rejects.toThrow('what was fetched is not server 1: server differs');
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
-test('is whole for all who fetch it at the same time, over a damaged one too', async () => {
+test('is complete for parallel downloads, even over a damaged copy', async () => {
   const wanted = makePackage('the server');
   const several = () => Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));
   const [cached = ''] = new Set(await several());
