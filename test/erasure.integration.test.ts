@@ -1,6 +1,6 @@
 /**
- * A deleted customer: every byte that the system keeps is searched for them, in MongoDB, in Redis and in its logs, before
- * and after the deletion, after later events that bring them again, and in read models rebuilt from the same log.
+ * Searches every stored byte in MongoDB, Redis and logs for a customer: before and after the deletion, after later events that
+ * name them, and in read models rebuilt from the same log.
  */
 import { BSON } from 'mongodb';
 import { pino } from 'pino';
@@ -17,7 +17,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
-/** Nothing else holds these by chance. */
+/** Texts that occur nowhere else. */
 const PERSON = {
   name: 'Wanderleia Quixotesca',
   document: '739.164.825-07',
@@ -25,7 +25,7 @@ const PERSON = {
 };
 const EMAIL = 'wanderleia@quixotesca.example';
 const STREET = 'Rua Xilófono Azul';
-/** As they are, and as they are folded for sorting and searching. */
+/** The original texts, and their folded forms for sorting and searching. */
 const SPELLINGS = [
   ...Object.values(PERSON),
   EMAIL,
@@ -48,7 +48,7 @@ describe('a deleted customer', () => {
   const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
   let sequence = 0;
   beforeAll(async () => {
-    // Few records have a tree, too, with their names in it.
+    // Small trees, so that few records suffice to put names into tree nodes.
     const restore = withSmallTrees(4, 3);
     stopping.push(() => Promise.resolve(restore()));
     installation = await createInstallation({ oneRedis: true, partitions: 1 });
@@ -73,7 +73,7 @@ describe('a deleted customer', () => {
     event('order', id, { ...LEAST.order, customer: { id: 'c1', ...PERSON }, ...over });
   const review = (id: string, over: object = {}) =>
     event('review', id, { ...LEAST.review, customer_id: 'c1', customer_name: PERSON.name, ...over });
-  /** Events and the poison that is about the customer or names them. */
+  /** Valid events and poison messages that name the customer. */
   const everything = (tag: string) => [
     order(`o${tag}`),
     review(`r${tag}`),
@@ -82,7 +82,7 @@ describe('a deleted customer', () => {
     review(`poison${tag}`, { rating: 'good' }),
   ];
 
-  /** Collections of all databases of the installation in which any spelling is found, as bytes. */
+  /** Collections of the installation's databases with a document that contains any spelling. */
   async function foundInMongodb(): Promise<string[]> {
     const found = new Set<string>();
     const prefix = `${installation.config.namePrefix}_`;
@@ -118,7 +118,7 @@ describe('a deleted customer', () => {
       .find({}, { sort: { offset: 1 } })
       .toArray();
 
-  it('was everywhere in the read models and dead letters before', async () => {
+  it('is in read models and dead letters before the deletion', async () => {
     await installation.publish([
       customer(),
       ...Array.from({ length: NEIGHBOURS }, (_, index) =>
@@ -133,7 +133,7 @@ describe('a deleted customer', () => {
     expect((await letters()).map(({ customers }) => customers)).toEqual([['s1/c1'], ['s1/c1'], ['s1/c1']]);
   });
 
-  it('is nowhere afterwards, also when later events bring them again', async () => {
+  it('is nowhere after the deletion, even after later events that name them', async () => {
     await installation.publish([event('customer', 'c1', null)]);
     await caughtUp(installation);
     expect(await foundInMongodb()).toEqual([]);
@@ -150,14 +150,14 @@ describe('a deleted customer', () => {
     expect(logs.length).toBeGreaterThan(0);
   });
 
-  it('stays away in read models that are rebuilt, though Kafka keeps every event', async () => {
-    const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_anew` });
+  it('is not in rebuilt read models, although Kafka keeps every event', async () => {
+    const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_rebuilt` });
     const databases = new Databases(again.namePrefix, installation.mongodb);
-    const anew = { ...installation, config: again, databases };
+    const rebuilt = { ...installation, config: again, databases };
     const second = await startProjector(again, logger);
     try {
-      await caughtUp(anew);
-      const orders = (await readModels(anew)).collection('orders');
+      await caughtUp(rebuilt);
+      const orders = (await readModels(rebuilt)).collection('orders');
       expect(await orders.countDocuments()).toBe(2);
       expect(await foundInMongodb()).toEqual([]);
     } finally {
@@ -172,11 +172,11 @@ describe('a deleted customer', () => {
       inKafka += messages.filter(({ value }) => value !== null && holdsAny(value)).length;
     });
     await servers.close();
-    // All but the neighbours and the deletion itself.
+    // All events but the neighbours' and the deletion.
     expect([inKafka, end]).toEqual([11, 12 + NEIGHBOURS]);
   });
 
-  it('may come back, and is then kept like everybody', async () => {
+  it('is stored again after a new event of the customer', async () => {
     await installation.publish([customer(), ...everything('3')]);
     await caughtUp(installation);
     expect(await foundInMongodb()).toEqual(expect.arrayContaining(['customers', 'orders', 'reviews']));

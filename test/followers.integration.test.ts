@@ -1,4 +1,4 @@
-/** What followers of a feed have in the end; rebuilds and killed processes are in `examples/follow-orders.integration.test.ts`. */
+/** The copies of followers of a feed. `examples/follow-orders.integration.test.ts` covers rebuilds and killed processes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka/client.ts';
@@ -28,7 +28,7 @@ describe('followers', () => {
   let token: string;
   const stream = new AdversarialStream(STORE, 1, [...KINDS]);
   const { newest } = stream;
-  /** Records that were deleted while they were followed. */
+  /** Records that were deleted after followers had seen them. */
   const buried = new Set<string>();
 
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('followers', () => {
     const feeds = [...KINDS.map((kind) => `/api/${kind}/changes?page_size=7`), ALL];
     followers = feeds.map((feed) => new Follower(service.api, token, feed));
     following = Promise.all(followers.map((follower) => follower.followUntil(over.signal)));
-    // A follower does not get deletions from before its first answer.
+    // A follower gets no deletions from before its first answer.
     await eventually('all follow', () => followers.every(({ answers }) => answers > 0));
   });
   afterAll(async () => {
@@ -46,7 +46,7 @@ describe('followers', () => {
 
   const installation = () => service.installation;
 
-  /** @param partition of a topic that has more than it began with: a producer that is older does not know them. */
+  /** @param partition added later, unknown to an existing producer. */
   async function publish(changes: readonly StreamChange[], partition?: number): Promise<void> {
     for (const change of changes) stream.note(change);
     for (const { data, entity, id } of changes) if (data === undefined) buried.add(`${entity}/${id}`);
@@ -57,7 +57,7 @@ describe('followers', () => {
       return;
     }
     const placed = messages.map((message) => ({ ...message, partition }));
-    // kafkajs sends nothing, and says nothing, to a partition of which the broker has not heard yet.
+    // kafkajs silently drops messages for a partition that the broker does not know yet.
     await eventually('the partition is known', async () => {
       const producer = createProducer(installation().kafka);
       await producer.connect();
@@ -67,7 +67,7 @@ describe('followers', () => {
     });
   }
 
-  /** Waits until every follower's copy is what the log says, and what the lists and a new walk show. */
+  /** Waits until every follower's copy equals the log's state, the lists and a new follower's copy. */
   async function expectRight(): Promise<void> {
     await caughtUp(installation());
     const expected = [...newest.values()]
@@ -78,7 +78,7 @@ describe('followers', () => {
       [...records]
         .map(([name, record]) => `${name} ${String(record['display_id'] ?? record['comment'] ?? record['name'])}`)
         .toSorted();
-    // First, so that it is known whether followers or the read models are wrong.
+    // First, to tell wrong read models from wrong followers.
     await expect
       .poll(async () => versions(await lists()), { timeout: 120_000, message: 'the lists' })
       .toEqual(expected);
@@ -90,7 +90,7 @@ describe('followers', () => {
     await eventually('the copies are right', () => matches(copy()) && matches(whole.copy)).catch(() => undefined);
     expect(versions(copy()), 'the copies of each kind').toEqual(expected);
     expect(versions(whole.copy), 'the copy of all kinds').toEqual(expected);
-    // A record may be told again a moment later, without a deleted customer's data.
+    // A record may be delivered again a moment later, without a deleted customer's data.
     await expect
       .poll(async () => copy().toSorted(byName), { timeout: 120_000 })
       .toEqual((await lists()).toSorted(byName));
@@ -117,7 +117,7 @@ describe('followers', () => {
     return records;
   }
 
-  /** What a client gets that begins now. */
+  /** The copy of a follower that begins now. */
   async function newWalk(): Promise<[string, Fields][]> {
     const records: [string, Fields][] = [];
     for (let after = '', more = true; more;) {
@@ -130,7 +130,7 @@ describe('followers', () => {
     return records;
   }
 
-  /** Makes a dead letter of a change, which a retry then applies. */
+  /** Makes a dead letter of a change and retries it. */
   async function bury(change: StreamChange): Promise<DeadLetter> {
     const letter = letterOf(change, installation().environment);
     await (await readModels(installation())).collection<DeadLetter>(DEAD_LETTERS).insertOne(letter);
@@ -141,23 +141,23 @@ describe('followers', () => {
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/applied 1,/), '']);
   }
   const newOrder = (id: string) => stream.makeOrder(id, 'a dead letter that was retried');
-  it('have the log’s last state after changes that come late and are dated anyhow', async () => {
+  it('have the log’s last state after late changes with arbitrary dates', async () => {
     for (let round = 0; round < 10; round += 1) await publish(stream.next(60));
     await expectRight();
   });
 
-  it('are told what a retried dead letter did', async () => {
+  it('get the changes of a retried dead letter', async () => {
     const event = newOrder('order-1');
     const letter = await bury(event);
     await retry(letter);
     stream.note(event);
     await expectRight();
-    // So that the log has it, too.
+    // The log gets it, too.
     await publish([newOrder('order-1'), ...stream.next(10)]);
     await expectRight();
   });
 
-  it('have it after the topic was given partitions', async () => {
+  it('have the log’s last state after the topic got partitions', async () => {
     const topicPartitions = [{ topic: changesTopic(installation().environment), count: 4 }];
     await withAdmin(installation().kafka, (admin) => admin.createPartitions({ topicPartitions }));
     await publish(stream.next(40), 3);
@@ -165,7 +165,7 @@ describe('followers', () => {
     await expectRight();
   });
 
-  it('have it after MongoDB was restored from a backup, although positions are given again', async () => {
+  it('have the log’s last state after MongoDB was restored from a backup, although positions are reused', async () => {
     await publish(stream.next(20));
     await expectRight();
     const db = generationDb(installation(), 1);

@@ -1,10 +1,10 @@
-/** Runs the files first that take longest, so that in the end no worker is left with one of them while the others have nothing to do. */
+/** Runs the slowest files first, so that no worker is left with one of them while the others idle. */
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Below `test/`. A clean clone knows no durations; what ran before is sorted by them. Those that start JVMs, compilers and
- * installers stand between those that mostly wait.
+ * Paths below `test/`, for a clean clone without recorded durations. Files that start JVMs, compilers and installers alternate with
+ * files that mostly wait.
  */
 export const LONGEST = [
   'deploy/local/start/start.integration.test.ts',
@@ -41,7 +41,7 @@ export class LongestFirst extends BaseSequencer {
       const at = LONGEST.indexOf(relative(`${project.config.root}/test`, moduleId));
       return at === -1 ? LONGEST.length : at;
     };
-    // A worker that goes from one project to another loads everything again; what is short comes last, and fills the end.
+    // A worker that changes projects reloads all modules, so projects stay together. Short files come last and fill the end.
     const group = ({ project }: TestSpecification) => (project.name === 'unit' ? 1 : 0);
     const sorted = await super.sort(files);
     return sorted.toSorted((a, b) => group(a) - group(b) || place(a) - place(b));

@@ -14,7 +14,7 @@ import { stream, type StreamEvent } from '#test/streams.ts';
 import { startProjector } from '#projector/projector.ts';
 
 const logger = createLogger('test', 'silent');
-/** Each run has an environment of its own; within it many questions are asked. */
+/** Each run has its own environment and many questions. */
 const RUNS = 3;
 const QUESTIONS = 250;
 
@@ -27,7 +27,7 @@ describe('every answer', () => {
     installation = await createInstallation({
       environments: RUNS,
       settings: {
-        // Erasures rest long after each piece, so that they are still under way when questions are asked.
+        // Long pauses after each piece keep erasures under way during the questions.
         PROJECTOR_REWRITING_SHARE: '1',
       },
     });
@@ -37,8 +37,8 @@ describe('every answer', () => {
     await installation?.close();
   });
 
-  // Another attempt would have another seed, and pass where an answer is wrong.
-  it('is what a plain model of the contract answers, for random streams and questions', { retry: 0 }, async () => {
+  // A retry would use another seed and could pass despite a wrong answer.
+  it('equals the answer of a plain model of the contract, for random streams and questions', { retry: 0 }, async () => {
     let run = 0;
     let found = 0;
     const outcome = await fc.check(
@@ -49,7 +49,7 @@ describe('every answer', () => {
           const environment = installation.config.environments[run];
           run += 1;
           if (environment === undefined) return;
-          // Of some streams all is one slice, of others what is erased was stored before.
+          // Some streams are one slice; in others the erased data was stored before.
           const slice = run % 2 === 0 ? '1500' : '20';
           found += (await compare(environment, slice, events, questions)).found;
         },
@@ -60,7 +60,7 @@ describe('every answer', () => {
       const { seed, counterexamplePath, errorInstance } = outcome;
       throw new Error(`differs with seed ${seed}, path ${counterexamplePath}`, { cause: errorInstance });
     }
-    // Questions that find nothing compare nothing.
+    // Questions without results compare little.
     expect(found).toBeGreaterThan((RUNS * QUESTIONS) / 3);
   });
 

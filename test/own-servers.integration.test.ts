@@ -1,4 +1,4 @@
-/** An environment with a Kafka and a MongoDB of its own and one that uses the installation's, and what is common to both. */
+/** An environment with its own Kafka and MongoDB, one on the installation's servers, and what they share. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => servers?.close());
 
-/** The topics and databases of the installation that lie on an environment's servers. */
+/** The installation's topics and databases on an environment's servers. */
 async function foundOn(environment: string): Promise<string[]> {
   const { common, own, service } = servers;
   const { kafkaOf, databases, config } = service.installation;
@@ -31,7 +31,7 @@ async function foundOn(environment: string): Promise<string[]> {
     .toSorted();
 }
 
-it('answers each environment from its own servers, and keeps what is common on those of the installation', async () => {
+it('answers each environment from its own servers, and keeps shared data on the installation’s', async () => {
   const { common, own, service, answers } = servers;
   await service.apply([order('o1')], common);
   await service.apply([order('o1'), order('o2')], own);
@@ -43,7 +43,7 @@ it('answers each environment from its own servers, and keeps what is common on t
   );
 });
 
-it('lets commands work on both: feeding, lag, dead letters, verification, rebuild and erasure', async () => {
+it('supports commands on both: publish, lag, dead letters, verification, rebuild and erasure', async () => {
   const { own, service, answers, publish } = servers;
   const { env, send } = service.installation;
   const at = ['--environment', own];
@@ -71,7 +71,7 @@ it('lets commands work on both: feeding, lag, dead letters, verification, rebuil
   expect(await orders.countDocuments({ store_id: 's2' })).toBe(0);
 });
 
-it('blocks a store whose record says so, also when a projector is killed between its two servers', async () => {
+it('blocks a store whose record says so, even if a projector is killed between writes to two servers', async () => {
   const { own, service, ask } = servers;
   const { installation } = service;
   const { stores } = controlCollections(installation.databases.control);

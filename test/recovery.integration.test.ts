@@ -1,6 +1,6 @@
 /**
- * Kafka is lost, and then MongoDB too, on servers of this test's own: the commands are those of docs/recovery.md, in their order, and
- * both procedures end where the document says.
+ * Kafka and then MongoDB are lost, on servers of this test. It runs the commands of docs/recovery.md in order, and checks that both
+ * procedures end as documented.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
@@ -67,7 +67,7 @@ async function startTheProjector(): Promise<void> {
   projector = await startProjector(readConfig(env), createLogger('projector', 'silent'));
 }
 
-/** Runs a command as the document has it. */
+/** Runs a command of the document. */
 async function run(args: string[], input?: string): Promise<string> {
   const { code, stdout, stderr } = await runCommand(env, args, input === undefined ? {} : { input });
   expect([args.join(' '), code, stderr]).toEqual([args.join(' '), 0, expect.anything()]);
@@ -90,7 +90,7 @@ async function makeKey(name: string, store: string): Promise<void> {
   keys.set(name, await json<Key>(`keys create --store ${store} --environment production --scopes order`));
 }
 
-/** What a key is told: its orders and its quota, or why it is not let in. */
+/** The orders and quota that a key gets, or the reason of its refusal. */
 async function answerTo(name: string): Promise<string> {
   const { client_id, client_secret } = keys.get(name) ?? { client_id: '', client_secret: '' };
   const asked = await query?.api.askToken(client_id, client_secret);
@@ -103,7 +103,7 @@ async function answerTo(name: string): Promise<string> {
 
 const ALL = `${ORDERS} orders, "store";q=777;w=60`;
 
-/** Both procedures end so. */
+/** The documented end of both procedures. */
 async function expectHealthy(): Promise<void> {
   for (const name of ['kept', ...(keys.has('new') ? ['new'] : [])]) {
     await eventually(`${name} is answered`, async () => (await answerTo(name)) === ALL);
@@ -118,13 +118,13 @@ async function expectHealthy(): Promise<void> {
   expect(await orders('gone')).toMatchObject({ counts: { orders: 0 }, blocked: true });
   const { generations } = await json<{ generations: { state: string }[] }>('generations list');
   expect(generations.map(({ state }) => state)).toEqual(['live']);
-  // It tells what would fire if all stayed as it is now: a change may just be on its way to Redis.
+  // A change may still be on its way to Redis, so that an alert would fire if that state lasted.
   await eventually('no alert fires', async () => ((await alerts()) ?? '') === '');
 }
 
 const alerts = () => firingAlerts([projector?.metrics.registry, query?.app.services.metrics.registry]);
 
-it('ends healthy when Kafka is lost, and when MongoDB is lost after that', { timeout: 600_000 }, async () => {
+it('is healthy again after the loss of Kafka, and then of MongoDB', { timeout: 600_000 }, async () => {
   await run(words('prepare --partitions 2'));
   await startTheProjector();
   query = await startApp(readConfig(env));
@@ -144,7 +144,7 @@ it('ends healthy when Kafka is lost, and when MongoDB is lost after that', { tim
   await json('stores erase gone --environment production --yes');
   await expectHealthy();
 
-  // Kafka is lost. Answers stay what they were.
+  // Kafka is lost. Answers stay the same.
   const lost = kafka;
   kafka = await startKafkaCluster(1);
   await lost.close();
@@ -162,13 +162,13 @@ it('ends healthy when Kafka is lost, and when MongoDB is lost after that', { tim
       await eventually('the partitions have stopped', async () => (await stopped()) > 1);
       expect((await alerts()) ?? 'StoreDataPartitionStopped').toContain('StoreDataPartitionStopped');
     }
-    // Four keys, one store that was blocked and one that was erased, one quota.
+    // Four keys, a blocked store, an erased store, a quota.
     if (args[1] === 'republish') expect(said).toMatch(/production +4 +2 +1 +1\b/);
   }
   await makeKey('new', 's1');
   await expectHealthy();
 
-  // MongoDB is lost as well, and was not backed up.
+  // MongoDB is lost, too, without a backup.
   await stopServices();
   const former = mongodb;
   mongodb = await startReplicaSet(1);

@@ -1,4 +1,4 @@
-/** Runs every test and ends with one plain line, `N passed, N failed`, that tools can read. */
+/** Runs every test and ends with the line `N passed, N failed` for tools. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const report = join(folder, 'report.json');
 const vitest = spawn(
   'vitest',
   ['run', '--project=unit', '--project=integration', ...process.argv.slice(2)],
-  // kafkajs passes negative delays to timers, which is nobody's concern here.
+  // kafkajs passes negative delays to timers, which is harmless.
   {
     stdio: 'inherit',
     env: {
@@ -40,7 +40,7 @@ if (text === null) {
 }
 const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success } = JSON.parse(text) as Report;
 const skipped = numPendingTests + numTodoTests;
-// A file that cannot even be loaded fails the run without counting as a test.
+// A file that cannot be loaded fails the run without counting as a test.
 const failed = success && code === 0 ? numFailedTests : Math.max(numFailedTests, 1);
 process.stdout.write(`\n${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
 process.exit(failed === 0 ? 0 : 1);

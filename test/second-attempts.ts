@@ -1,4 +1,4 @@
-/** Names at the end of a run the tests that passed only at the second attempt: each is a race, of the test or of the product, to be mended. */
+/** Lists at the end of a run the tests that passed only at the second attempt. Each is a race in the test or the product to fix. */
 import type { Reporter, TestCase } from 'vitest/node';
 
 export default class SecondAttempts implements Reporter {

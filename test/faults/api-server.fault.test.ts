@@ -1,4 +1,4 @@
-/** The chart on a real API server: it takes every object of every example, at an installation and at an upgrade, hooks first. */
+/** A real API server accepts every object of every example, at an installation and an upgrade, hooks first. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ describe('the API server of Kubernetes', () => {
       server = await startApiServer(programs);
       const env = { ...process.env, KUBECONFIG: server.kubeconfig };
       helm = async (...args) => (await promisify(execFile)(tools.helm, args, { env })).stdout;
-      // What the examples name and the chart does not make.
+      // Objects that the examples name and the chart does not create.
       const online = { metadata: { name: 'online' }, value: 1_000 };
       await ask('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', online);
       for (const definition of await fetchDefinitions())
@@ -52,7 +52,7 @@ describe('the API server of Kubernetes', () => {
   });
   afterAll(() => server?.close());
 
-  /** Does what the controller of jobs would: each job that is there has succeeded. @returns their names. */
+  /** Acts as the job controller: marks every job as succeeded. @returns their names. */
   async function endJobs(namespace: string, ended: Set<string>): Promise<void> {
     const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
     const { items } = (await ask('GET', jobs)) as { items: Job[] };
@@ -78,7 +78,7 @@ describe('the API server of Kubernetes', () => {
     }
   }
 
-  /** Runs helm, and lets the jobs of hooks succeed meanwhile. @returns how many there were. */
+  /** Runs helm, and lets hook jobs succeed meanwhile. @returns the number of jobs. */
   async function deploy(namespace: string, ...args: string[]): Promise<number> {
     const jobs = new Set<string>();
     const deployed = helm(...args, `--namespace=${namespace}`);
@@ -95,7 +95,7 @@ describe('the API server of Kubernetes', () => {
     return jobs.size;
   }
 
-  it.each(['least', 'production', 'fixed'])('takes the example %s, and its upgrade', async (example) => {
+  it.each(['least', 'production', 'fixed'])('accepts the example %s and its upgrade', async (example) => {
     const namespace = {
       metadata: { name: example, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
     };
@@ -114,7 +114,7 @@ describe('the API server of Kubernetes', () => {
     expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(
       ['operator', 'projector', 'query'].map((name) => `store-data-${name}`),
     );
-    // Where pods are admitted only if they fit the restricted standard.
+    // The namespace admits only pods that meet the restricted standard.
     for (const { metadata, spec } of items) {
       const admit = (more: object) =>
         ask('POST', `/api/v1/namespaces/${example}/pods?dryRun=All`, {

@@ -1,4 +1,4 @@
-/** More brokers than partitions: there kafkajs sends heartbeats for a member whose work is blocked; its partition must move all the same. */
+/** With more brokers than partitions kafkajs sends heartbeats for a member whose work is blocked. Its partition must move anyway. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -18,7 +18,7 @@ interface Projector {
 
 const assignmentsOf = ({ process }: Projector) => process.lines.filter(isAssignment);
 
-describe('two projectors of one partition on three brokers, of which the one that has it is blocked', () => {
+describe('two projectors of one partition on three brokers, whose owner is blocked', () => {
   const projectors: Projector[] = [];
   afterAll(() => Promise.all(projectors.map(({ mongodb }) => mongodb.close())));
   const kafka = useMade(() => startKafkaCluster(3));
@@ -30,16 +30,16 @@ describe('two projectors of one partition on three brokers, of which the one tha
       const MONGODB_URI = `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`;
       const process = trial.start({ MONGODB_URI });
       projectors.push({ process, mongodb });
-      // A group whose members still join waits for a frozen one much longer.
+      // While members still join, the group waits much longer for a frozen one.
       await process.logged(isAssignment);
     }
-    await trial.movesOn();
+    await trial.untilAdvanced();
   });
   afterAll(async () => {
     await Promise.all(projectors.map(({ mongodb }) => mongodb.restore()));
   });
 
-  /** The one that was assigned the partition last. */
+  /** The projector to which the partition was assigned last. */
   const owner = (): Projector => {
     const assignments = projectors.flatMap((projector) =>
       assignmentsOf(projector).map((line) => ({
@@ -54,14 +54,14 @@ describe('two projectors of one partition on three brokers, of which the one tha
     return found;
   };
 
-  it('lose it when the process is frozen, and keep it while MongoDB is silent, and each event is applied once', async () => {
+  it('move it if the process is frozen, keep it while MongoDB is silent, and apply each event once', async () => {
     const frozen = owner();
     frozen.process.kill('SIGSTOP');
-    const recoveryMs = await trial.movesOn();
+    const recoveryMs = await trial.untilAdvanced();
     frozen.process.kill('SIGCONT');
     const { length: times } = assignmentsOf(frozen);
     await eventually('it has joined again', () => assignmentsOf(frozen).length > times);
-    await trial.movesOn();
+    await trial.untilAdvanced();
 
     const silent = owner();
     silent.mongodb.freeze();
@@ -69,8 +69,8 @@ describe('two projectors of one partition on three brokers, of which the one tha
     await sleep(10 * SESSION_TIMEOUT_MS);
     const [from = 0, to = 0] = [...before, ...(await trial.positions())];
     await silent.mongodb.restore();
-    const restoredMs = await trial.movesOn();
-    // What it wrote when the silence began may have arrived.
+    const restoredMs = await trial.untilAdvanced();
+    // A write at the beginning of the silence may have arrived.
     expect(to - from).toBeLessThan(1_000);
     await trial.conclude([
       {

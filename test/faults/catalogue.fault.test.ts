@@ -16,16 +16,16 @@ import {
 import { peakMebibytes } from '../bench/process-figures.ts';
 import { note } from './results.ts';
 
-/** A neighbour's order is shown within this time, whatever the catalogue does meanwhile. */
+/** A neighbour's order must be visible within this time during every change of the catalogue. */
 const BOUND_MS = 5_000;
-/** Of each service: less than the 550 MB that one group of 800 KB took when products repeated their groups. */
+/** The bound of each service. Repeated groups took 550 MB for one group of 800 KB. */
 const MOST_MEBIBYTES = 500;
 
 interface Shared {
   storeId: string;
   what: string;
   catalogue: CatalogueRecord[];
-  /** The group that changes, in its n-th state. */
+  /** The changing group, in its n-th state. */
   changed: (index: number) => CatalogueRecord;
   changes: number;
 }
@@ -66,7 +66,7 @@ describe('a catalogue whose products share option groups', () => {
 
   const peak = async ({ process }: ServiceProcess) => Math.round(await peakMebibytes(process.pid ?? 0));
 
-  /** Has a neighbour on the same partition get an order. @returns the milliseconds until it is there. */
+  /** Publishes a neighbour's order on the same partition. @returns the milliseconds until it is visible. */
   async function orderOfNeighbour(id: string): Promise<number> {
     const { installation } = service;
     const orders = (await readModels(installation)).collection<{ _id: string }>(COLLECTIONS.order);
@@ -92,7 +92,7 @@ describe('a catalogue whose products share option groups', () => {
   }
 
   it.each(CASES)(
-    'holds up no neighbour, takes little memory and is answered: $what',
+    'delays no neighbour, takes little memory and is answered: $what',
     async ({ storeId, what, catalogue, changed, changes }) => {
       const { installation } = service;
       await publishRecords(installation, storeId, catalogue, 0);

@@ -7,14 +7,14 @@ import { useMade } from '#test/hooks.ts';
 import { SESSION_TIMEOUT_MS, startTrial } from './trial.ts';
 
 const HOUR = 3_600_000;
-/** How far the clock is ahead, one after the other. */
+/** The successive offsets of the clock. */
 const JUMPS = [HOUR, -HOUR, 48 * HOUR, 0, -48 * HOUR, 0];
 
 describe('a projector whose clock jumps', () => {
   const folder = useFolder();
   const trial = useMade(() => startTrial());
 
-  it('continues, or starts again where it was set back, and takes nothing from another one whose clock is right', async () => {
+  it('continues, or restarts after a step back, and takes no partition from one with the right clock', async () => {
     const file = join(folder, 'ahead');
     await writeFile(file, '0');
     const preload = new URL('./clock/jumping-clock.ts', import.meta.url).href;
@@ -27,16 +27,16 @@ describe('a projector whose clock jumps', () => {
     for (const ahead of JUMPS) {
       await writeFile(file, String(ahead));
       if (ahead < before) {
-        // Without heartbeats it would fight with the other one for its partitions: it ends, and is started again.
+        // Without heartbeats it would compete for the other's partitions. It exits, and the test restarts it.
         expect((await jumping.ended).code).toBe(1);
         jumping = startJumping();
-        // Before that it would not know of the next jump.
+        // It must run before the next jump.
         await jumping.logged(({ msg }) => msg === 'projector started');
       }
-      recoveriesMs.push(await trial.movesOn());
-      // Long enough for the group to miss heartbeats.
+      recoveriesMs.push(await trial.untilAdvanced());
+      // Longer than the group waits for heartbeats.
       await sleep(2 * SESSION_TIMEOUT_MS);
-      await trial.movesOn();
+      await trial.untilAdvanced();
       before = ahead;
     }
     expect(steady.lines.filter(({ msg }) => String(msg).startsWith('fenced'))).toEqual([]);

@@ -8,11 +8,11 @@ import { killAll, startService } from '#test/service-process.ts';
 import { eventAt } from './load.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
-describe('a Kafka in which no group has a coordinator', () => {
+describe('a Kafka without group coordinators', () => {
   const kafka = useMade(() => startKafkaCluster(1, { coordinates: false }));
   const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
 
-  it('is waited for, however long that takes', async () => {
+  it('makes the projector wait until there is one', async () => {
     await installation.publish([eventAt(0), eventAt(1)]);
     const projector = startService('projector', installation.env);
     onTestFinished(() => killAll([projector]));

@@ -17,7 +17,7 @@ describe('a MongoDB whose disk is full', () => {
     if (typeof disk !== 'string') disk.close();
   });
 
-  it('loses nothing: the projector waits until there is room, and continues', async ({ skip }) => {
+  it('loses nothing: the projector waits for free space, and continues', async ({ skip }) => {
     if (typeof disk === 'string') {
       skip(disk);
       return;
@@ -26,15 +26,15 @@ describe('a MongoDB whose disk is full', () => {
     trial = await startTrial({ settings: { MONGODB_URI: mongodb.uri } });
     const [server] = mongodb.servers;
     trial.start();
-    await trial.movesOn();
+    await trial.untilAdvanced();
     const recoveriesMs: number[] = [];
     for (let time = 0; time < 2; time += 1) {
       disk.fill();
       await sleep(FULL_MS);
       disk.empty();
-      // It ends itself when it cannot write; its supervisor starts it again.
+      // MongoDB exits if it cannot write; its supervisor restarts it.
       if (server?.isRunning() === false) await server.start();
-      recoveriesMs.push(await trial.movesOn());
+      recoveriesMs.push(await trial.untilAdvanced());
     }
     await trial.conclude([{ fault: 'disk full at MongoDB, then not', recoveriesMs, boundMs: 30_000 }]);
   });

@@ -16,11 +16,11 @@ const ORDERS = 200_000;
 const PUBLISHED_AT_ONCE = 20_000;
 const NAME = 'Consumidor Final';
 const WATCHED_MS = 20_000;
-/** A busy machine takes long. */
+/** For a busy machine. */
 const LONGEST_MS = 2_700_000;
 
 describe(`a customer whom ${ORDERS} orders name`, () => {
-  // One partition: every other store waits for whatever holds it up.
+  // One partition: a delay in it delays every other store.
   const service = useQueryService({ partitions: 1 });
   let projector: ServiceProcess;
   let token: string;
@@ -69,7 +69,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       whole: { $regex: NAME },
     });
 
-  /** Answers from the beginning, the middle and the end of the store's orders. */
+  /** Pages from the beginning, the middle and the end of the store's orders. */
   async function answers(): Promise<string[]> {
     const last = ORDERS / 100;
     const pages = [1, last / 2, last - 1, last].flatMap((page) => [
@@ -88,7 +88,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
   const naming = async () => (await answers()).filter((text) => text.includes(NAME)).length;
 
   it(
-    'is in no answer from the deletion on, and neighbours on the same partition are shown as fresh as before',
+    'is in no answer after the deletion, and neighbours on the same partition are as fresh as before',
     { timeout: LONGEST_MS },
     async () => {
       const { installation } = service;

@@ -1,4 +1,4 @@
-/** What clients see, and what stays, when a server of each kind is killed under them. Services are as patient as they are in production. */
+/** The answers that clients see when a server of each kind is killed. Services have the timeouts of production. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/waiting.ts';
@@ -10,11 +10,11 @@ import { note } from './results.ts';
 import { type Fleet, startFleet } from './scaled-out/fleet.ts';
 import type { GivenKey } from './scaled-out/integrations.ts';
 
-/** Far longer than any of it takes on a busy machine. */
+/** Far longer than any step takes on a busy machine. */
 const LIMIT_MS = 600_000;
 const BOUND_MS = 60_000;
 const REVOKED = 12;
-/** How often each revoked key is tried. */
+/** Attempts with each revoked key. */
 const TRIED_EVERY_MS = 250;
 
 describe('three query services and three projectors under load, whose servers are killed', () => {
@@ -28,15 +28,15 @@ describe('three query services and three projectors under load, whose servers ar
     await fleet?.close();
   }, LIMIT_MS);
 
-  /** Does it, waits until everything works again, and notes what clients saw meanwhile. @returns what they saw. */
+  /** Causes a fault, waits for recovery, and notes the clients' failures. @returns the failures. */
   const watch = async (what: string, act: () => Promise<void>) => {
     const { integrations, trial } = fleet;
     integrations.takeFailures();
     integrations.takeLost();
     const [before, began] = [integrations.answered(), performance.now()];
     await act();
-    const appliedMs = await trial.movesOn();
-    // Once they have noticed, and once after it.
+    const appliedMs = await trial.untilAdvanced();
+    // Once when they noticed, and once after that.
     for (let time = 0; time < 2; time += 1) await integrations.everyoneIsAnswered();
     const failures = integrations.takeFailures().filter(({ ended }) => ended > began);
     const lost = integrations.takeLost();
@@ -63,19 +63,19 @@ describe('three query services and three projectors under load, whose servers ar
     expect(lost).toBe(0);
   };
 
-  it('have keys that are revoked', async () => {
+  it('have revoked keys', async () => {
     const keys = await fleet.giveKeys(Array.from({ length: REVOKED }, (_, index) => `s${index}`));
     for (const key of keys) await fleet.revoke(key);
     tried = tryAgainAndAgain(fleet.proxy.url, keys);
   });
 
-  it('go on without the primary of MongoDB', async () => {
+  it('continue without the primary of MongoDB', async () => {
     const primary = await fleet.mongodb.primary();
     await kill('MongoDB primary', () => primary.kill());
     await primary.start();
   });
 
-  it('go on without a broker', async () => {
+  it('continue without a broker', async () => {
     const topic = changesTopic(fleet.trial.disturbed);
     const broker = await fleet.kafka.leaderOf(topic, 0);
     await kill('Kafka broker', () => broker.kill());
@@ -83,17 +83,17 @@ describe('three query services and three projectors under load, whose servers ar
     await fleet.kafka.inSync(topic);
   });
 
-  it('go on without a master of Redis', async () => {
+  it('continue without a master of Redis', async () => {
     const { redis, trial } = fleet;
     const { namePrefix } = trial.installation.config;
-    // The one that holds a store whose integration asks.
+    // The master of a store whose integration sends requests.
     const { storeAccess } = redisKeys(namePrefix, trial.disturbed, 's0');
     const shard = redis.shards.find(({ holds }) => holds(storeAccess));
     await kill('Redis master', async () => shard?.master.kill());
     await shard?.master.start();
   });
 
-  it('lose no request while the servers are restarted, one after the other', async () => {
+  it('lose no request while the servers restart one by one', async () => {
     const { kafka, mongodb, redis, trial } = fleet;
     await restart('members of MongoDB', async () => {
       for (const server of mongodb.servers) {
@@ -127,7 +127,7 @@ describe('three query services and three projectors under load, whose servers ar
   });
 });
 
-/** Restarts a server of Redis; where it is the master its replica takes over before. */
+/** Restarts a Redis server, after a failover to its replica if it is a master. */
 async function handOver(server: RedisProcess, other: RedisProcess): Promise<void> {
   const roleOf = async ({ client }: RedisProcess) => (await client.role())[0];
   if ((await roleOf(server)) === 'master') {
@@ -141,7 +141,7 @@ async function handOver(server: RedisProcess, other: RedisProcess): Promise<void
   await followsItsMaster(server);
 }
 
-/** Asks with tokens again and again. @returns how often each status was answered, once it is stopped. */
+/** Sends requests with tokens repeatedly. @returns a function that stops and returns the count of each status. */
 function tryAgainAndAgain(url: string, keys: readonly GivenKey[]): { stop: () => Promise<Map<number, number>> } {
   const over = new AbortController();
   const statuses = new Map<number, number>();

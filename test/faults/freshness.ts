@@ -1,4 +1,4 @@
-/** How soon the events of ordinary stores are shown, while something else happens. */
+/** The freshness of ordinary stores during a fault. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { expect } from 'vitest';
@@ -13,19 +13,19 @@ const STORES = 10;
 const EVERY_MS = 50;
 const LOOK_MS = 10;
 
-/** Of all that were published: each is a new one. */
+/** The running number of the next event. */
 let published = 0;
 
 interface Freshness {
-  /** In how many milliseconds each event was shown. */
+  /** Milliseconds from publishing to visibility, for each event. */
   ages: number[];
-  /** That of ninety-nine of a hundred, in milliseconds. */
+  /** The 99th percentile, in milliseconds. */
   p99: number;
 }
 
 /**
- * Lets orders of ten stores flow, twenty a second, until the function that it returns is called; that one waits until all are shown.
- * @param order the event of an order of a store.
+ * Publishes twenty orders a second of ten stores.
+ * @returns a function that stops publishing and waits until all orders are visible.
  */
 function watchFreshness(
   installation: Installation,
@@ -47,7 +47,7 @@ function watchFreshness(
   })();
   const looking = (async () => {
     while (!over.signal.aborted || waiting.size > 0) {
-      // As the query service reads.
+      // The query service reads snapshots.
       const shown = await db
         .collection<OrderDocument>(COLLECTIONS.order)
         .find({ _id: { $in: [...waiting.keys()] } }, { projection: { _id: 1 }, readConcern: 'snapshot' })
@@ -67,11 +67,11 @@ function watchFreshness(
   };
 }
 
-/** What ninety-nine of a hundred of the neighbours' events take at most until they are shown. */
+/** The bound of the neighbours' 99th percentile. */
 const BOUND_MS = 500;
 const WATCHED_MS = 20_000;
 
-/** Does something while orders of neighbours flow, notes how soon they were shown before and meanwhile, and checks that it was as soon. */
+/** Runs `work` while neighbours publish orders. Notes their freshness before and during it, and asserts that it stays the same. */
 export async function staysFresh(
   fault: string,
   watched: Parameters<typeof watchFreshness>,
@@ -87,6 +87,6 @@ export async function staysFresh(
     const what = `${fault}: a neighbour's event is shown, ${when} (p99 ${Math.round(p99)} ms)`;
     note({ fault: what, recoveriesMs: ages, boundMs: BOUND_MS, events: ages.length });
   }
-  // A machine on which they take that long without a fault shows nothing but that they do not take much longer.
+  // On a machine that is this slow without a fault, assert only that they are not much slower.
   expect(meanwhile.p99).toBeLessThan(Math.max(BOUND_MS, 1.5 * before.p99));
 }

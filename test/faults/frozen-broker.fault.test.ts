@@ -7,16 +7,16 @@ import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
 const CALLS = 8;
 
-describe('three Kafka brokers, of which the first that is named is frozen', () => {
+describe('three Kafka brokers, whose first named one is frozen', () => {
   const kafka = useMade(() => startKafkaCluster(3));
   const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
   beforeAll(async () => {
     for (const name of ['store-changes', 'store-access']) await kafka.inSync(`${name}.${installation.environment}`);
   });
-  // Frozen brokers take no part in the removal of topics.
+  // Topics cannot be removed while a broker is frozen.
   afterAll(() => kafka.servers[0]?.kill());
 
-  it('every command works once the others lead its partitions', async () => {
+  it('does not stop any command once the others lead its partitions', async () => {
     kafka.servers[0]?.freeze();
     const others = kafka.brokers.split(',').slice(1).join(',');
     const withOthers = { ...installation.env, KAFKA_BROKERS: others };

@@ -5,7 +5,7 @@ import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial } from './trial.ts';
 
-/** How long a connection is cut, silent or slow: longer than a session lasts. */
+/** The duration of a cut, silence or slowness: longer than the session timeout. */
 const FAULT_MS = 3_000;
 const SLOW_MS = 20;
 
@@ -20,15 +20,15 @@ describe('connections of the projector', () => {
       settings: { KAFKA_BROKERS: kafka.brokers },
       disturbedSettings: {
         KAFKA_BROKERS: kafka.proxied,
-        // By this address alone: a replica set's members would be found without the proxy.
+        // A direct connection: the driver would find the replica set's members without the proxy.
         MONGODB_URI: `mongodb://127.0.0.1:${mongodb.port}/?directConnection=true`,
       },
     }),
   );
 
-  it('are cut, slowed, silent and half-open, and everything is applied once', async () => {
+  it('may be cut, slow, silent or half-open: everything is applied once', async () => {
     trial.start();
-    await trial.movesOn();
+    await trial.untilAdvanced();
     const rows: { fault: string; recoveriesMs: number[]; boundMs: number }[] = [];
     for (const [name, proxy] of [['Kafka', kafka.proxy] as const, ['MongoDB', mongodb] as const]) {
       const row = (fault: string, recovery: number, boundMs: number) =>
@@ -37,24 +37,24 @@ describe('connections of the projector', () => {
       await proxy.cut();
       await sleep(FAULT_MS);
       await proxy.restore();
-      row('connections cut to', await trial.movesOn(), 10_000);
+      row('connections cut to', await trial.untilAdvanced(), 10_000);
 
-      // It continues meanwhile, slowly.
+      // It continues slowly meanwhile.
       proxy.slowDown(SLOW_MS);
-      row(`every answer ${SLOW_MS} ms later from`, await trial.movesOn(), 10_000);
+      row(`every answer ${SLOW_MS} ms later from`, await trial.untilAdvanced(), 10_000);
       await sleep(FAULT_MS);
-      await trial.movesOn();
+      await trial.untilAdvanced();
       await proxy.restore();
 
       proxy.freeze();
       await sleep(FAULT_MS);
       await proxy.restore();
-      row('silence, then all at once from', await trial.movesOn(), 10_000);
+      row('silence, then all at once from', await trial.untilAdvanced(), 10_000);
 
       proxy.strand();
-      row('connections half-open to', await trial.movesOn(), 30_000);
-      // Connections without a request since then are dead as well.
-      row('the next events after half-open connections to', await trial.movesOn(), 10_000);
+      row('connections half-open to', await trial.untilAdvanced(), 30_000);
+      // Connections that have been idle since then are dead, too.
+      row('the next events after half-open connections to', await trial.untilAdvanced(), 10_000);
     }
     await trial.conclude(rows);
   });

@@ -1,15 +1,15 @@
-/** What is published while something breaks: every kind of change, of stores in every partition, without end. */
+/** An endless stream of events during a fault: every kind of change, of stores in every partition. */
 import type { StreamEvent } from '#test/streams.ts';
 
-/** So many that each of two to six partitions has some. */
+/** Enough for each of two to six partitions. */
 const STORES = 20;
 const CUSTOMERS = 120;
 const ORDERS = 600;
 const OFFSETS = ['-03:00', '-04:00', '+05:30'];
-/** Now and then an event comes again, as sources do that retry. */
+/** Some events are repeated, as by sources that retry. */
 const REPEAT_EVERY = 13;
 
-/** The `index`-th event of so many stores: always the same one. */
+/** The `index`-th event of so many stores; deterministic. */
 export function eventAt(index: number, stores = STORES): StreamEvent {
   if (index % REPEAT_EVERY === 0 && index > 200) return changeAt(index - 1 - (index % 150), stores);
   return changeAt(index, stores);

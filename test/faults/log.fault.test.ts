@@ -10,12 +10,12 @@ import { note } from './results.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
 
 const APPLIED = 400;
-/** Where nothing is fetched that shows it, a look every ten seconds does. */
+/** If no fetch shows it, a poll every ten seconds does. */
 const BOUND_MS = 40_000;
 
 const events = (from: number, count: number) => Array.from({ length: count }, (_, index) => eventAt(from + index));
 
-describe('a log that becomes another one beneath a running projector', () => {
+describe('a log that is replaced while a projector runs', () => {
   const services: ServiceProcess[] = [];
   const closing: (() => Promise<unknown>)[] = [];
   afterAll(async () => {
@@ -39,7 +39,7 @@ describe('a log that becomes another one beneath a running projector', () => {
     await caughtUp(installation);
     return service;
   };
-  /** Waits until the partition has stopped; answers in how many milliseconds. */
+  /** Waits until the partition has stopped. @returns the milliseconds. */
   const stops = async (service: ServiceProcess): Promise<number> => {
     const began = performance.now();
     const { error } = await service.logged(
@@ -49,8 +49,8 @@ describe('a log that becomes another one beneath a running projector', () => {
     return performance.now() - began;
   };
 
-  // All lengths: test/simulation.
-  it('is recognised where the topic is made anew, shorter or longer', async () => {
+  // test/simulation covers all lengths.
+  it('is detected after the topic was recreated, shorter or longer', async () => {
     const recoveriesMs: number[] = [];
     for (const length of [0, 2 * APPLIED]) {
       const installation = await install();
@@ -66,7 +66,7 @@ describe('a log that becomes another one beneath a running projector', () => {
     expect(Math.max(...recoveriesMs)).toBeLessThan(BOUND_MS);
   });
 
-  it('is recognised where a broker that missed messages leads, though the log is longer again', async () => {
+  it('is detected after a broker that missed messages became leader, even if the log has grown again', async () => {
     const kafka = await startKafkaCluster(3);
     closing.push(() => kafka.close());
     const installation = await install({ KAFKA_BROKERS: kafka.brokers });
@@ -96,7 +96,7 @@ describe('a log that becomes another one beneath a running projector', () => {
   });
 });
 
-/** Makes the topic anew with copies on the first two brokers, of which one suffices and any may lead. */
+/** Recreates the topic with replicas on the first two brokers, one in-sync replica, and unclean elections. */
 async function keepTwoCopies({ kafka, environment }: Installation, cluster: KafkaCluster): Promise<void> {
   const admin = kafka.admin();
   const topic = changesTopic(environment);
@@ -122,7 +122,7 @@ async function keepTwoCopies({ kafka, environment }: Installation, cluster: Kafk
   await admin.disconnect();
 }
 
-/** How many copies of the partition are complete. */
+/** The number of in-sync replicas of the partition. */
 async function inSyncOf({ kafka, environment }: Installation): Promise<number> {
   const topics = [changesTopic(environment)];
   const metadata = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics }));

@@ -1,4 +1,4 @@
-/** An old copy of Redis beneath running query services: how long what was taken away is accepted again. */
+/** An old copy of Redis is restored under running query services: measures how long they accept revoked rights. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -10,7 +10,7 @@ import { followsItsMaster } from '#test/redis-sentinels.ts';
 import { note } from './results.ts';
 
 const ROUNDS = 20;
-/** A look a second, and what reconciling a few keys takes. */
+/** One check per second, and the time to reconcile a few keys. */
 const BOUND_MS = 1_500;
 
 const own = useMade(startRedisProcess);
@@ -38,17 +38,17 @@ function statuses(): Promise<number[]> {
   return Promise.all(asked.map(async (answer) => (await answer).status));
 }
 
-/** Brings the old state back again and again; answers for how long after each time any instance accepted the key. */
+/** Restores the old state repeatedly. @returns for each time how long any instance accepted the key. */
 async function acceptedAfter(bringBack: () => Promise<void>): Promise<number[]> {
   const accepted: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     await eventually('both refuse it', async () => (await statuses()).every((status) => status === 401));
-    // At every moment between two looks.
+    // At a random moment between two checks.
     await sleep(1_000 + Math.random() * 1_000);
     await bringBack();
     const broughtBackAt = performance.now();
     let last = broughtBackAt;
-    // For two looks of each instance after the last acceptance.
+    // Two checks of each instance after the last acceptance.
     while (performance.now() - last < 2_500) {
       const seen = await statuses();
       expect(seen.filter((status) => ![200, 401, 503].includes(status))).toEqual([]);
@@ -65,7 +65,7 @@ function conclude(fault: string, recoveriesMs: number[]): void {
   expect(Math.max(...recoveriesMs)).toBeLessThan(BOUND_MS);
 }
 
-describe('a revoked key is accepted no longer than until the next look', () => {
+describe('a revoked key is refused from the next check on', () => {
   it('after FLUSHALL and RESTORE', async () => {
     conclude('an old copy restored into the running Redis', await acceptedAfter(() => restoreCopy(own.client, copy)));
   });

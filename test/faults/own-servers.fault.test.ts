@@ -6,11 +6,11 @@ import { caughtUp } from '#test/read-models.ts';
 import { runJson } from '../services/admin/run-command.ts';
 import { note } from './results.ts';
 
-/** From the moment at which a server is started again. */
+/** From the restart of a server. */
 const BOUND_MS = 60_000;
 
-describe('the servers of one environment alone', () => {
-  // One that is away is known to be in this time.
+describe('the separate servers of one environment', () => {
+  // Time in which services notice an unreachable server.
   const servers = useMade(() => startOwnServers({ MONGODB_READ_TIMEOUT_MS: '2000' }));
   beforeAll(async () => {
     await servers.service.apply([order('o1')], servers.common);
@@ -18,7 +18,7 @@ describe('the servers of one environment alone', () => {
     await servers.answers(servers.own, ['o1']);
   });
 
-  /** Waits until everything of the environment is answered, and notes how long that took. */
+  /** Waits until all orders of the environment are answered, and notes the time. */
   async function recovers(fault: string, began: number, ids: string[]): Promise<void> {
     await caughtUp(servers.service.installation, servers.own);
     await servers.answers(servers.own, ids);
@@ -27,7 +27,7 @@ describe('the servers of one environment alone', () => {
     expect(tookMs).toBeLessThan(BOUND_MS);
   }
 
-  it('away: without its MongoDB it is refused, the others are served, and what takes rights away counts', async () => {
+  it('without its MongoDB the environment is refused, others are served, and revocations take effect', async () => {
     const { service, mongodb, common, own, ask, answers, publish, enter } = servers;
     const { installation, app, api } = service;
     const [server] = mongodb.servers;
@@ -41,7 +41,7 @@ describe('the servers of one environment alone', () => {
     await eventually('the service is well', async () => (await api.call('/health')).status === 200);
     await publish('o2');
 
-    // One that begins now serves the others too.
+    // A service that starts now serves the others, too.
     await service.stopProjector();
     await service.startProjector();
     await service.apply([order('o2')], common);
@@ -57,7 +57,7 @@ describe('the servers of one environment alone', () => {
     await recovers('the MongoDB of one environment is killed', began, ['o1', 'o2']);
   });
 
-  it('away: without its Kafka its answers stay what they are, and others are applied', async () => {
+  it('without its Kafka its answers stay the same, and events of others are applied', async () => {
     const { service, kafka, common, own, answers, publish } = servers;
     const [server] = kafka.servers;
     await server?.kill();

@@ -1,26 +1,24 @@
-/** The figures of a run: each test appends its own, and they are shown together in the end. */
+/** The figures of a run. Each test appends its own; the run prints all at its end. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import Table from 'cli-table3';
 import { median } from '../bench/median.ts';
 
 export interface Result {
   fault: string;
-  /** From the fault, or from its end where it has one, until every partition is applied again: milliseconds. */
+  /** Milliseconds from the fault, or from its end, until every partition is applied again. */
   recoveriesMs: number[];
   boundMs: number;
   events: number;
 }
 
-/** Names the file that test files append to; the set-up sets it. */
+/** The variable with the path of the results file; the set-up sets it. */
 export const RESULTS_FILE = 'FAULTS_RESULTS_FILE';
 
-/** Notes the figures of one fault. */
 export function note(result: Result): void {
   const file = process.env[RESULTS_FILE];
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(result)}\n`);
 }
 
-/** The table of all that was noted. */
 export function renderResults(file: string): string {
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
   const table = new Table({

@@ -7,12 +7,12 @@ import type { GivenKey } from './scaled-out/integrations.ts';
 const QUOTA = 300;
 const BEYOND = 60;
 const REVOKED = 6;
-/** Far longer than any of it takes on a busy machine. */
+/** Far longer than any step takes on a busy machine. */
 const LIMIT_MS = 600_000;
 
 describe('three query services behind HAProxy and three projectors, on clusters, under load', () => {
   let fleet: Fleet;
-  /** Of keys that were revoked. */
+  /** Tokens of revoked keys. */
   const revoked: GivenKey[] = [];
   beforeAll(async () => {
     fleet = await startFleet({});
@@ -24,7 +24,7 @@ describe('three query services behind HAProxy and three projectors, on clusters,
     expect(fleet.integrations.takeLost()).toBe(0);
   };
 
-  it('count a quota exactly, together', async () => {
+  it('count a shared quota exactly', async () => {
     const { proxy, trial } = fleet;
     const [key] = await fleet.giveKeys(['limited']);
     const quota = `quota set -s limited -e ${trial.disturbed} --requests ${QUOTA} --window 3600`;
@@ -44,7 +44,7 @@ describe('three query services behind HAProxy and three projectors, on clusters,
     nothingFailed();
   });
 
-  it('refuse a revoked key at the next request, each of them', async () => {
+  it('all refuse a revoked key at the next request', async () => {
     const stores = Array.from({ length: REVOKED }, (_, index) => `s${index}`);
     for (const key of await fleet.giveKeys(stores)) {
       expect(await fleet.askEach(key.token)).toEqual([200, 200, 200]);
@@ -55,7 +55,7 @@ describe('three query services behind HAProxy and three projectors, on clusters,
     nothingFailed();
   });
 
-  it('are joined by a fourth, and one is drained, without a failed request', async () => {
+  it('lose no request when a fourth joins and one is drained', async () => {
     await fleet.addQuery();
     await fleet.addProjector();
     await fleet.integrations.everyoneIsAnswered();
@@ -65,7 +65,7 @@ describe('three query services behind HAProxy and three projectors, on clusters,
     nothingFailed();
   });
 
-  it('are restarted, one after the other, without a failed request', async () => {
+  it('lose no request when they are restarted one by one', async () => {
     for (let count = 0; count < 3; count += 1) {
       await fleet.endQuery('SIGTERM');
       await fleet.addQuery();
@@ -76,7 +76,7 @@ describe('three query services behind HAProxy and three projectors, on clusters,
     nothingFailed();
   });
 
-  it('may be killed: no request fails but those that the killed one had', async () => {
+  it('lose only the requests in flight of one that is killed', async () => {
     const killedAt = await fleet.endQuery('SIGKILL');
     await fleet.endProjector('SIGKILL');
     await fleet.addQuery();

@@ -1,6 +1,6 @@
 /**
- * A secured installation by the documents alone: TLS and passwords on all three servers, each process and command as its user of
- * deploy/privileges, from `prepare` to the end of each recovery. With STACK_TOPOLOGY=cluster on three brokers, three members and a cluster.
+ * A secured installation, set up only by the documents: TLS and passwords on all three servers, each process and command as its
+ * user of deploy/privileges, from `prepare` to each recovery. STACK_TOPOLOGY=cluster uses three brokers, three members and a cluster.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ interface Key {
   client_secret: string;
 }
 
-describe(`a secured installation, by the documents alone, on ${size === 1 ? 'single servers' : 'clusters'}`, () => {
+describe(`a secured installation, set up only by the documents, on ${size === 1 ? 'single servers' : 'clusters'}`, () => {
   let folder: string;
   let servers: PrivilegedServers;
   let common: Record<string, string>;
@@ -42,7 +42,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'store-data-secured-'));
     const redis = await debianRedis();
-    if (typeof redis === 'string') process.stderr.write(`Redis is reached without TLS: ${redis}\n`);
+    if (typeof redis === 'string') process.stderr.write(`Redis runs without TLS: ${redis}\n`);
     const redisWithTls = typeof redis === 'string' ? undefined : redis;
     servers = await startPrivilegedServers({ size, redisWithTls });
     common = {
@@ -59,7 +59,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** The settings of a process or a command that is a user of Kafka. */
+  /** The settings of a process or command with its Kafka user. */
   const settingsOf = (user: KafkaUser): Record<string, string> => ({
     ...servers.env,
     ...common,
@@ -67,7 +67,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     ...(user === 'store-data-publisher' ? {} : asDataUser('store-data-projector')),
   });
 
-  /** Runs a command to its end, as its user; with `--json` where its result is read. */
+  /** Runs a command as its user, with `--json` if the result is needed. */
   async function run(user: KafkaUser, args: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await runCommand(settingsOf(user), [...args, '--json']);
     if (code !== 0) throw new Error(`store-data ${args.join(' ')} as ${user} ended with ${code}: ${stderr}`);
@@ -81,7 +81,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   }
 
   async function startQuery(): Promise<void> {
-    // It has no user of Kafka, and needs none.
+    // The query service needs no Kafka user.
     const { KAFKA_TLS: _tls, KAFKA_TLS_CA_FILE: _ca, ...others } = servers.env;
     query = startService('query', { ...others, ...common, ...asDataUser('store-data-query') });
     url = String((await query.logged((line) => 'operations' in line && 'url' in line))['url']);
@@ -102,7 +102,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     return path;
   }
 
-  /** How a key is answered: the number of its orders, or the status of what refuses it. */
+  /** The number of a key's orders, or the status of the refusal. */
   async function answers({ client_id, client_secret }: Key): Promise<string> {
     const client = createApiClient(url);
     const asked = await client.askToken(client_id, client_secret);
@@ -117,17 +117,17 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
   const untilApplied = () =>
     eventually('the lag is 0', async () => ((await operate(['lag'])) as { lag: number }).lag === 0);
 
-  /** What every recovery ends with: each key has the rights that it had, and no others. */
+  /** Asserts that each key has exactly its former rights. */
   async function expectRecovered(): Promise<void> {
     await untilAnswered(keys.s2, ALL);
     expect(await answers(keys.s1)).toBe('no token: 401');
     const made = (await operate('keys create --store s2 --environment production --scopes order'.split(' '))) as Key;
     await untilAnswered(made, ALL);
-    // That of the store that was erased stays away.
+    // The erased store's record does not return.
     expect(await operate(['verify', '--deep'])).toMatchObject({ differences: [], stores: 1 });
   }
 
-  it('comes from prepare to answers, and through what operators do', async () => {
+  it('answers after prepare, and supports what operators do', async () => {
     const file = await eventsFile(['s1', 's2']);
     for (const { args: words, remark } of documentedCommands('deploying.md', 'A user for each process')) {
       const args = words.map((word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word);
@@ -158,7 +158,7 @@ describe(`a secured installation, by the documents alone, on ${size === 1 ? 'sin
     await expectRecovered();
   });
 
-  it('recovers from the loss of Redis as the document says: by itself', async () => {
+  it('recovers from the loss of Redis by itself, as documented', async () => {
     await servers.lose('redis');
     await expectRecovered();
   });

@@ -1,4 +1,4 @@
-/** Starts the servers that are not to be disturbed, and shows every fault and how long it took to recover in the end. */
+/** Starts the shared servers, and prints every fault with its recovery time at the end. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** A Kafka that is away is seen from outside: metrics say so and keep the last lag known, and the log is not flooded. */
+/** An unreachable Kafka is visible to operators: metrics keep the last known lag, and the log is not flooded. */
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
@@ -16,7 +16,7 @@ interface Shown {
 
 const valuesOf = async (metric: Shown) => (await metric.get()).values.map(({ value }) => value);
 
-it('is told by metrics, which keep the last lag known, and by a line a minute for each failure', async () => {
+it('is reported by metrics, which keep the last known lag, and by one line a minute per failure', async () => {
   const lines: { msg: string }[] = [];
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as { msg: string }) });
   const projector = await startProjector(readConfig({ ...installation.env, KAFKA_BROKERS: kafka.proxied }), logger);
@@ -35,7 +35,7 @@ it('is told by metrics, which keep the last lag known, and by a line a minute fo
   await kafka.proxy.cut();
   const are = (wanted: number) => async () => (await valuesOf(kafkaConnected)).every((value) => value === wanted);
   await eventually('it is told', are(0));
-  // Both consumers have been started again at least once by now.
+  // Both consumers have restarted at least once by now.
   await eventually('they restart', () => lines.some(({ msg }) => msg === 'consumer restarts'), 120_000);
   expect(await valuesOf(lag)).toHaveLength(partitions);
   const last = await valuesOf(fetched);

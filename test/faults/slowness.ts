@@ -1,9 +1,9 @@
-/** How much slower everything is because other processes want the processors as well: bounds of times are for a machine that has one free. */
+/** How much other processes slow this machine down. Time bounds assume a free core. */
 import { compute } from '../../deploy/testing/slowness.ts';
 
 const EVERY_MS = 500;
 
-/** Measures until the function that it returns is called, which says how many times as long computing took as alone. */
+/** Starts measuring. @returns a function that stops and returns the slowdown factor. */
 export function watchSlowness(): () => number {
   const moments = [compute()];
   const computing = setInterval(() => moments.push(compute()), EVERY_MS);

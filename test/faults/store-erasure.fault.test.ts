@@ -1,4 +1,4 @@
-/** A large store is erased while its neighbours on the same partition go on, and the command is killed in the midst of it. */
+/** Erases a large store while its neighbours on the same partition continue, and kills the command in the middle. */
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -11,11 +11,11 @@ import { staysFresh } from './freshness.ts';
 import { note } from './results.ts';
 
 const ORDERS = 50_000;
-/** A busy machine takes long. */
+/** For a busy machine. */
 const LONGEST_MS = 1_200_000;
 const ERASE = ['stores', 'erase', 'large', '--yes'];
 
-// One partition: every other store waits for whatever holds it up.
+// One partition: a delay in it delays every other store.
 const installation = useInstallation({ partitions: 1 });
 useProjector(installation);
 let db: Db;
@@ -39,7 +39,7 @@ const order = (storeId: string, index: number) =>
 const left = () => db.collection(COLLECTIONS.order).countDocuments({ store_id: 'large' });
 
 it(
-  'neighbours on the same partition are shown as fresh as before, and the next command does what is left',
+  'neighbours on the same partition stay as fresh as before, and the next command completes the erasure',
   { timeout: LONGEST_MS },
   async () => {
     const fault = `a store of ${ORDERS} orders is erased`;

@@ -1,6 +1,6 @@
 /**
- * A trial: projectors of one environment are disturbed while events flow, and in the end everything is compared with
- * what an undisturbed projector made of the same events in another environment.
+ * Disturbs the projectors of one environment while events flow. Then compares its read models with those that an undisturbed
+ * projector made of the same events in another environment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -16,48 +16,46 @@ import { eventAt } from './load.ts';
 import { note, type Result } from './results.ts';
 import { watchSlowness } from './slowness.ts';
 
-/** What the brokers of the tests allow; the recovery after a kill follows from it. */
+/** The shortest session timeout that the test brokers allow. It determines the recovery time after a kill. */
 export const SESSION_TIMEOUT_MS = 1_500;
 
 export interface TrialOptions {
   partitions?: number;
-  /** Settings of everything, such as addresses of servers of the test's own. */
+  /** Settings of all processes, such as server addresses. */
   settings?: Record<string, string>;
-  /** Settings of the disturbed projectors alone, such as addresses of proxies. */
+  /** Settings of the disturbed projectors only, such as proxy addresses. */
   disturbedSettings?: Record<string, string>;
   eventsPerSecond?: number;
-  /** How many stores the events are of. */
+  /** The number of stores. */
   stores?: number;
 }
 
 export interface Trial {
   installation: Installation;
-  /** The environment whose projectors are disturbed. */
+  /** The environment with the disturbed projectors. */
   disturbed: string;
-  /** Starts a projector that is to be disturbed. */
+  /** Starts a projector to disturb. */
   start: (settings?: Record<string, string>) => ServiceProcess;
-  /** The same, and it kills itself when it is about to commit its n-th transaction. */
+  /** Starts a projector that kills itself before it commits its n-th transaction. */
   startKilled: (transaction: number) => ServiceProcess;
-  /** Waits until each of the first partitions (all by default) has moved on from where it is now; answers in how many milliseconds. */
-  movesOn: (partitions?: number) => Promise<number>;
-  /** Where the checkpoints of the partitions stand; 0 where there is none yet. */
+  /** Waits until each of the first partitions (all by default) advances. @returns the milliseconds. */
+  untilAdvanced: (partitions?: number) => Promise<number>;
+  /** The positions of the partitions' checkpoints; 0 for a missing one. */
   positions: () => Promise<number[]>;
   /**
-   * Ends the flow, lets everything be applied, and compares: documents, counts, stamps, trees, versions, and with the
-   * log itself. Notes the figures and checks them against their bounds, which are longer on a busy machine.
+   * Stops publishing, waits until everything is applied, and compares documents, counts, stamps, trees, versions, and the log.
+   * Notes the figures and asserts their bounds, which are longer on a busy machine.
    */
   conclude: (results: Omit<Result, 'events'>[], options?: Comparison) => Promise<void>;
   close: () => Promise<void>;
 }
 
 export interface Comparison {
-  /**
-   * Stores have moved between partitions, so that older events came behind newer ones: then a stamp moves less often.
-   */
+  /** Stores moved between partitions. Older events then arrive after newer ones, and stamps change less often. */
   storesMoved?: true;
 }
 
-/** Makes the installation and lets events flow. */
+/** Makes the installation and starts publishing. */
 export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   const partitions = options.partitions ?? 3;
   const installation = await createInstallation({
@@ -72,7 +70,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   const [disturbed = '', undisturbed = ''] = installation.config.environments;
   const services: ServiceProcess[] = [];
   const slowness = watchSlowness();
-  const flow = letFlow(installation, options.eventsPerSecond ?? 200, options.stores);
+  const flow = publishFlow(installation, options.eventsPerSecond ?? 200, options.stores);
   const env = { ...installation.env, ENVIRONMENTS: disturbed, ...options.disturbedSettings };
   const noted = (service: ServiceProcess) => {
     services.push(service);
@@ -90,8 +88,8 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
     disturbed,
     start: (settings) => noted(startService('projector', { ...env, ...settings })),
     startKilled: (transaction) => noted(startKilledProjector(env, transaction)),
-    movesOn: (count = partitions) =>
-      movesOn(installation, disturbed, count).catch((error: unknown) => {
+    untilAdvanced: (count = partitions) =>
+      untilAdvanced(installation, disturbed, count).catch((error: unknown) => {
         const last = services.slice(-3).map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
@@ -126,22 +124,22 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
     async close() {
       slowness();
       await flow.end().catch(() => undefined);
-      // One that is killed leaves its transactions behind, and a database with such cannot be dropped for a minute.
+      // A killed projector leaves open transactions, and MongoDB cannot drop such a database for a minute.
       await end();
       await installation.close();
     },
   };
 }
 
-/** The counts and offsets of stamps, without how often each kind of record has changed. */
+/** The counts and offsets of stamps, without the change counters. */
 function withoutMoves(stamps: unknown[] = []): unknown[] {
   return stamps.map((stamp) =>
     Object.fromEntries(Object.entries(stamp as Stamp).filter(([, value]) => typeof value !== 'number')),
   );
 }
 
-/** Publishes the same events to both environments until it is ended; answers then how many it were. */
-function letFlow(installation: Installation, perSecond: number, stores?: number): { end: () => Promise<number> } {
+/** Publishes the same events to both environments until `end`, which returns their number. */
+function publishFlow(installation: Installation, perSecond: number, stores?: number): { end: () => Promise<number> } {
   const batch = Math.ceil(perSecond / 10);
   const over = new AbortController();
   let published = 0;
@@ -149,7 +147,7 @@ function letFlow(installation: Installation, perSecond: number, stores?: number)
     while (!over.signal.aborted) {
       const events = Array.from({ length: batch }, (_, index) => eventAt(published + index, stores));
       for (const environment of installation.config.environments) {
-        // A source whose broker is lost tries again, and publishes some of them twice.
+        // A source that loses its broker retries, and publishes some events twice.
         while (
           !(await installation.publish(events, environment).then(
             () => true,
@@ -172,30 +170,29 @@ function letFlow(installation: Installation, perSecond: number, stores?: number)
   };
 }
 
-/** Machines are busy. */
+/** For a busy machine. */
 const CAUGHT_UP_LIMIT_MS = 240_000;
-/** Far longer than anything may take, so that the figure is seen where a bound is missed. */
-const MOVES_ON_LIMIT_MS = 45_000;
+/** Far above any bound, so that a missed bound still yields a figure. */
+const ADVANCE_LIMIT_MS = 45_000;
 
-async function movesOn(installation: Installation, environment: string, count: number): Promise<number> {
+async function untilAdvanced(installation: Installation, environment: string, count: number): Promise<number> {
   const began = performance.now();
   let from: number[] | null = null;
   for (;;) {
-    // The database may be what is broken.
+    // The database itself may be down.
     const now = await positions(installation, environment, count).catch(() => null);
     const waited = performance.now() - began;
     if (from !== null && now !== null && from.every((position, index) => (now[index] ?? 0) > position)) {
       return waited;
     }
     from ??= now;
-    if (waited > MOVES_ON_LIMIT_MS) {
-      throw new Error(`not applied within ${MOVES_ON_LIMIT_MS} ms: from ${from?.join()} to ${now?.join()}`);
+    if (waited > ADVANCE_LIMIT_MS) {
+      throw new Error(`not applied within ${ADVANCE_LIMIT_MS} ms: from ${from?.join()} to ${now?.join()}`);
     }
     await sleep(10);
   }
 }
 
-/** Where the partitions' checkpoints stand; 0 where there is none yet. */
 async function positions(installation: Installation, environment: string, count: number): Promise<number[]> {
   const topic = changesTopic(environment);
   const db = await readModels(installation, environment).catch(() => null);

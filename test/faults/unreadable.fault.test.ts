@@ -15,25 +15,25 @@ import { startTrial } from './trial.ts';
 const PARTITIONS = 3;
 /** The partition whose log is damaged. */
 const DAMAGED = PARTITIONS - 1;
-/** The projector is cut off for so long, so that it has not read yet what is damaged. */
+/** The projector is cut off for this time, so that it has not yet read the damaged batch. */
 const CUT_MS = 1_500;
-/** Where a batch says how long it is. */
+/** The position of the length field in a batch. */
 const LENGTH_AT = 8;
 
-/** What may be wrong with a batch, by the reason that is given. */
+/** Ways to damage a batch, by the reason that the projector reports. */
 const DAMAGES: Record<string, (batch: Buffer) => void> = {
   corrupt: (batch) => batch.writeUInt8(batch.readUInt8(batch.length - 1) ^ 1, batch.length - 1),
   unknown_format: (batch) => batch.writeInt8(3, 16),
 };
 
-/** Damages the last whole batch of a log. @returns what repairs it. */
+/** Damages the last complete batch of a log. @returns a function that repairs it. */
 async function damageLast(file: string, damage: (batch: Buffer) => void): Promise<() => Promise<void>> {
   const log = await open(file, 'r+');
   const bytes = await log.readFile();
   let last = 0;
   for (let at = 0; ;) {
     const header = batchHeader(bytes, at);
-    // The file is written to meanwhile, and made longer before.
+    // Kafka preallocates the file and appends to it meanwhile.
     if (header === null || header.magic !== 2 || at + header.bytes > bytes.length) break;
     last = at;
     at += header.bytes;
@@ -59,7 +59,7 @@ describe('a damaged record batch', () => {
     }),
   );
 
-  /** The reasons that the projector shows for its partitions. */
+  /** The reasons that the projector reports for its partitions. */
   const shown = async (projector: ServiceProcess) => {
     const { operations } = await projector.logged(({ msg }) => msg === 'projector started');
     const answer = await fetch(`${String(operations)}/metrics`);
@@ -70,10 +70,10 @@ describe('a damaged record batch', () => {
   };
   const accessKeys = () => trial.installation.databases.control.collection('access_keys').countDocuments();
 
-  it('stops its partition alone, which continues once the batch is whole again, and everything is applied once', async () => {
+  it('stops only its partition, which continues after the repair; everything is applied once', async () => {
     const { installation, disturbed } = trial;
     const projector = trial.start();
-    await trial.movesOn();
+    await trial.untilAdvanced();
     const [seen, others, repaired]: number[][] = [[], [], []];
     for (const [reason, damage] of Object.entries(DAMAGES)) {
       await kafka.proxy.cut();
@@ -86,19 +86,19 @@ describe('a damaged record batch', () => {
         async () => (await shown(projector)).includes(`${DAMAGED} ${reason}`),
         60_000,
       ).then(() => seen?.push(performance.now() - began));
-      others?.push(await trial.movesOn(DAMAGED));
+      others?.push(await trial.untilAdvanced(DAMAGED));
       await stopped;
 
       const keys = await accessKeys();
       await installation.publishAccess([keyEvent(`key-${reason}`, 1)], disturbed);
       await eventually('access is applied', async () => (await accessKeys()) > keys);
-      await trial.movesOn(DAMAGED);
+      await trial.untilAdvanced(DAMAGED);
       expect(await shown(projector)).toEqual([`${DAMAGED} ${reason}`]);
 
       await repair();
-      repaired?.push(await trial.movesOn());
+      repaired?.push(await trial.untilAdvanced());
       await eventually('it is shown no longer', async () => (await shown(projector)).length === 0);
-      // What has gathered meanwhile would be measured with the next one.
+      // Otherwise the next measurement would include the backlog of this one.
       await caughtUp(installation, disturbed);
     }
     await trial.conclude([
@@ -117,9 +117,9 @@ describe('a record batch whose length is destroyed', () => {
   const kafka = useMade(() => startKafkaCluster(1));
   const installation = useMade(() => createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
 
-  it('is skipped up to an offset that the log has and that cannot be read either', async () => {
+  it('can be skipped up to an offset that the log has, even an unreadable one', async () => {
     const topic = changesTopic(installation.environment);
-    // Each has an entry in the index of the log, by which a broker finds it without reading what lies before.
+    // Each batch has an index entry, by which the broker finds it without reading earlier ones.
     for (let offset = 0; offset < 4; offset += 1) {
       await installation.send(topic, [{ key: 's1', value: 'no event'.repeat(1_000) }]);
     }

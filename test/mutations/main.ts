@@ -1,4 +1,4 @@
-/** Plants each fault of the list in a copy of the sources, and tells whether the tests find it: `npm run test:mutations`. */
+/** `npm run test:mutations`: plants each fault of the list in a copy of the sources, and prints whether the tests find it. */
 import { execFile, execFileSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

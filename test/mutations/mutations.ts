@@ -1,11 +1,11 @@
 /**
- * Faults that the tests must find. Each replaces one text, which stands exactly once in its file, and names the tests that find it: a
- * change of structure moves the text, and the fault with it. Those of the projector's core stand in `test/simulation/mistakes/`,
- * but for six about epochs, which a restore alone does not show: what is applied again takes the same positions.
+ * Faults that the tests must find. Each replaces a text that occurs once in its file, and names the tests that find it. Faults of the
+ * projector's core are in `test/simulation/mistakes/`. Six faults of epochs are here: after a restore in the simulation changes take
+ * the same positions again, which hides them.
  */
 
 export interface Mutation {
-  /** What is wrong then. */
+  /** The wrong behaviour. */
   fault: string;
   file: string;
   replace: string;
@@ -37,14 +37,14 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
   },
   {
-    fault: 'positions that a restored database lost count as told',
+    fault: 'positions that a restored database lost count as delivered',
     file: 'services/query/feed/cursor.ts',
     replace: 'const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;',
     by: 'const end = Infinity;',
     tests: ['test/services/query/feed/cursor.unit.test.ts'],
   },
   {
-    fault: 'deletions that a restored database gives again are not told',
+    fault: 'deletions that a restored database repeats are not delivered',
     file: 'services/query/feed/cursor.ts',
     replace: 'skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),',
     by: 'skipDeletionsUpTo: after.snapshotPosition,',
@@ -86,7 +86,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ['test/services/query/lists.integration.test.ts'],
   },
   {
-    fault: 'what an erased customer is called stays in records that name them',
+    fault: 'the name of an erased customer stays in records that name them',
     file: 'services/query/read/page.ts',
     replace: 'return erased === true ? withoutCustomer(body) : body;',
     by: 'return erased === true && withoutCustomer(body) === body ? withoutCustomer(body) : body;',
@@ -100,7 +100,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ['test/security/tenants.integration.test.ts'],
   },
   {
-    fault: 'a token counts for a store that is blocked',
+    fault: 'a token is valid for a blocked store',
     file: 'services/query/access/live-access.ts',
     replace: "if (store.blocked) return 'store_blocked';",
     by: "if (store.blocked && session === null) return 'store_blocked';",
@@ -114,28 +114,28 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ['test/services/query/access.integration.test.ts'],
   },
   {
-    fault: 'a request with a token that does not count takes from the quota',
+    fault: 'a request with an invalid token counts against the quota',
     file: 'services/query/access/live-access.ts',
     replace: "if window == '' or session ~= client or not grant or not state then return answer end",
     by: "if window == '' then return answer end\ngrant = grant or 'active'\nstate = state or 'active'",
     tests: ['test/services/query/access.integration.test.ts'],
   },
   {
-    fault: 'an ETag does not know the parameters',
+    fault: 'an ETag does not depend on the parameters',
     file: 'services/query/responses/etag.ts',
     replace: '    Object.entries(parameters),\n',
     by: '    Object.entries(parameters).length,\n',
     tests: ['test/services/query/responses/etag.unit.test.ts', 'test/services/query/conditional.integration.test.ts'],
   },
   {
-    fault: 'a tampered token is taken where its signature was verified before',
+    fault: 'a tampered token is accepted after its signature was verified once',
     file: 'services/query/access/tokens.ts',
     replace: 'const known = cache.get(token);',
     by: "const known = cache.get(token) ?? cache.find((_, key) => key.split('.')[2] === token.split('.')[2]);",
     tests: ['test/security/tokens.integration.test.ts'],
   },
   {
-    fault: 'the revocation of a session leaves Redis as it is',
+    fault: 'the revocation of a session does not change Redis',
     file: 'services/admin/commands/sessions.ts',
     replace: 'return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
     by: 'return session._id !== _id || revokedSessions === null;',

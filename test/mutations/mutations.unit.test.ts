@@ -1,4 +1,4 @@
-/** The faults that are planted, here and in the simulation, stand in the code as it is. */
+/** The texts that faults replace, here and in the simulation, occur in the present code. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { MISTAKES } from '../simulation/mistakes/mistakes.ts';

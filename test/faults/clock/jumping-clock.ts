@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process (`node --import`): its wall clock is as many milliseconds ahead as the file says that
- * CLOCK_FILE names, and jumps when that changes. Timers go on, as they do when the clock of a machine is set.
+ * Preloaded into a process (`node --import`). Its wall clock is ahead by the milliseconds in the file CLOCK_FILE, and jumps when
+ * the file changes. Timers are not affected, as when the clock of a machine is set.
  */
 import { readFileSync } from 'node:fs';
 

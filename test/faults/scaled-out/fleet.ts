@@ -1,6 +1,6 @@
 /**
- * Many of each: query services behind HAProxy and projectors, on three brokers, three members of MongoDB and a Redis Cluster, with events of
- * 200 stores and 50 integrations that ask all the time.
+ * Query services behind HAProxy and projectors, on three brokers, three members of MongoDB and a Redis Cluster, with events of 200
+ * stores and 50 integrations that send requests continuously.
  */
 import { expect } from 'vitest';
 import { eventually } from '#test/installation.ts';
@@ -19,7 +19,7 @@ const INTEGRATIONS = 50;
 const PARTITIONS = 6;
 const OF_EACH = 3;
 const EVENTS_PER_SECOND = 50;
-/** As in production, where other tests are patient or quick. */
+/** The values of production; other tests use longer or shorter ones. */
 const USUAL = { KAFKA_SESSION_TIMEOUT_MS: '', SHUTDOWN_DELAY_MS: '' };
 
 export interface QueryInstance extends Backend {
@@ -33,23 +33,23 @@ export interface Fleet {
   trial: Trial;
   proxy: Haproxy;
   integrations: Integrations;
-  /** Those that serve now, the oldest first. */
+  /** The running query services, the oldest first. */
   queries: QueryInstance[];
   projectors: ServiceProcess[];
   addQuery: () => Promise<void>;
-  /** Ends the oldest one by SIGTERM, or kills it. @returns when it was told to end. */
+  /** Stops the oldest one with SIGTERM, or kills it. @returns the time of the signal. */
   endQuery: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number>;
   addProjector: () => Promise<void>;
   endProjector: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
-  /** Publishes keys, and takes a token of each as soon as it counts. */
+  /** Publishes keys, and gets a token for each once it is active. */
   giveKeys: (storeIds: readonly string[]) => Promise<GivenKey[]>;
   revoke: (key: BenchKey) => Promise<void>;
-  /** What each query service answers to a request for a list. */
+  /** The status of a list request at each query service. */
   askEach: (token: string) => Promise<number[]>;
   close: () => Promise<void>;
 }
 
-/** Starts all of it, and waits until every integration was answered. @param settings of the query services. */
+/** Starts everything, and waits until every integration got an answer. @param settings of the query services. */
 export async function startFleet(settings: Record<string, string>): Promise<Fleet> {
   const cleanup = new AsyncDisposableStack();
   try {
@@ -66,7 +66,7 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     cleanup.defer(() => started.close());
     return started;
   };
-  // One after the other: a machine of two cores starts ten servers no sooner at once.
+  // One by one: two cores start ten servers no faster in parallel.
   const mongodb = await closed(startReplicaSet(3));
   const kafka = await closed(startKafkaCluster(3));
   const redis = await closed(startRedisCluster());
@@ -125,8 +125,8 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
   };
   const three = Array.from({ length: OF_EACH }, () => Promise.all([addProjector(), addQuery()]));
   await Promise.all(three);
-  // Each has events by then.
-  await trial.movesOn();
+  // By then each store has events.
+  await trial.untilAdvanced();
   const keys = await giveKeys(Array.from({ length: INTEGRATIONS }, (_, index) => `s${index * 4}`));
   const integrations = startIntegrations(proxy.url, keys);
   cleanup.defer(() => integrations.stop());
@@ -152,7 +152,7 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
       const toldAt = performance.now();
       const { code } = await oldest.process.ended;
       if (signal === 'SIGTERM') expect(code).toBe(0);
-      // A killed one is noticed a moment later.
+      // HAProxy notices a killed one a moment later.
       await integrations.everyoneIsAnswered();
       await proxy.remove(oldest);
       return toldAt;

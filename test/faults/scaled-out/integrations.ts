@@ -1,29 +1,29 @@
-/** Programs of stores' partners: some poll, some wait for changes, and all try again as the API's retry rules say. Everything that they meet is noted. */
+/** Client programs: some poll, some wait for changes, all retry by the API's retry rules. Every failure is noted. */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
 
-/** A key, and a token that it got. */
+/** A key and its token. */
 export interface GivenKey extends BenchKey {
   token: string;
 }
 
-/** One attempt that was not answered as it should be. */
+/** One failed attempt. */
 export interface Failure {
-  /** When the attempt began and ended, by `performance.now()`. */
+  /** Begin and end of the attempt, by `performance.now()`. */
   began: number;
   ended: number;
   what: string;
 }
 
 export interface Integrations {
-  /** How many attempts were answered so far, of those that poll and of those that wait. */
+  /** Answered attempts so far, of polling and of waiting programs. */
   answered: () => number;
-  /** Attempts that failed since it was last asked. */
+  /** Attempts that failed since the last call. */
   takeFailures: () => Failure[];
-  /** Requests that failed at each of their attempts since it was last asked. */
+  /** Requests whose attempts all failed since the last call. */
   takeLost: () => number;
-  /** Waits until each integration has been answered something from now on. */
+  /** Waits until each integration gets another answer. */
   everyoneIsAnswered: () => Promise<void>;
   stop: () => Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface Integrations {
 const POLL_MS = 2_000;
 const WAIT_SECONDS = 5;
 const LIMIT_MS = 60_000;
-/** The retry rules ask for a limited number with progressive back-off. */
+/** The retry rules require a limited number of attempts with growing pauses. */
 const RETRIES = 6;
 const FIRST_BACK_OFF_MS = 200;
 
@@ -39,7 +39,7 @@ interface Page {
   next: string;
 }
 
-/** Starts one for each key; every third waits for changes, the others poll. */
+/** Starts an integration per key; every third waits for changes, the others poll. */
 export function startIntegrations(url: string, keys: readonly GivenKey[]): Integrations {
   const over = new AbortController();
   const counts = keys.map(() => 0);
@@ -47,7 +47,7 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]): Integ
   let failures: Failure[] = [];
   let lost = 0;
 
-  /** One request with its retries. @returns `null` where it was given up. */
+  /** One request with its retries. @returns `null` if all attempts failed. */
   const ask = async (own: number, path: string): Promise<unknown> => {
     for (let attempt = 0; attempt <= RETRIES && !over.signal.aborted;) {
       const began = performance.now();
@@ -86,7 +86,7 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]): Integ
     return fetchToken(url, key).catch(() => '');
   };
   const poll = async (own: number) => {
-    // Not all at once.
+    // Spreads the starts.
     await pause((own / keys.length) * POLL_MS, over.signal);
     while (!over.signal.aborted) {
       await ask(own, '/api/order/list?page_size=20');

@@ -1,4 +1,4 @@
-/** The API server of Kubernetes for one test, with an etcd and without anything that would run what it is given. */
+/** The API server of Kubernetes for one test, with an etcd and without controllers or nodes. */
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { eventually } from '#test/installation.ts';
 import { makeHome } from './home.ts';
 import { makeServer } from './server.ts';
 
-/** A module whose only purpose is to name the program and all that it is made of. */
+/** A module that only names the program and its dependencies. */
 const MODULE = join(import.meta.dirname, '../../deploy/helm/api-server');
 const VERSION = '1.36.0';
 const BUILD_MS = 3_600_000;
@@ -24,21 +24,21 @@ const READY_MS = 180_000;
 const TOKEN = 'administrator';
 
 export interface ApiServer {
-  /** For helm. */
+  /** The configuration file for helm. */
   kubeconfig: string;
-  /** Asks it; throws what it refuses. */
+  /** Sends a request; throws if it is refused. */
   ask: (method: string, path: string, body?: object) => Promise<unknown>;
   close: () => Promise<void>;
 }
 
-/** The programs, built and fetched if need be and kept in the cache. Rejects with the reason when they are not to be had. */
+/** Downloads or builds the programs, and caches them. Rejects with the reason if they are unavailable. */
 export async function findApiServer(): Promise<{ apiServer: string; etcd: string }> {
   const etcd = join(await debianPackages(['etcd-server']), 'usr', 'bin', 'etcd');
   const apiServer = join(cacheFolder(process.env), `kube-apiserver-${VERSION}`);
   if (!existsSync(apiServer)) {
-    process.stderr.write('building the API server of Kubernetes, once: many minutes\n');
+    process.stderr.write('building the API server of Kubernetes, once; this takes many minutes\n');
     const built = `${apiServer}.${randomUUID()}`;
-    // Helm asks which release it is.
+    // Helm reads the release.
     const flags = `-X k8s.io/component-base/version.gitVersion=v${VERSION}`;
     const args = ['build', '-mod=readonly', '-ldflags', flags, '-o', built, 'k8s.io/kubernetes/cmd/kube-apiserver'];
     await promisify(execFile)('go', args, { cwd: MODULE, timeout: BUILD_MS });
@@ -47,7 +47,7 @@ export async function findApiServer(): Promise<{ apiServer: string; etcd: string
   return { apiServer, etcd };
 }
 
-/** Starts it; the token allows everything. */
+/** Starts the server; its token allows everything. */
 export async function startApiServer(programs: { apiServer: string; etcd: string }): Promise<ApiServer> {
   const home = await makeHome();
   const [port = 0, clients = 0, peers = 0] = await freePorts(3);
@@ -76,7 +76,7 @@ export async function startApiServer(programs: { apiServer: string; etcd: string
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${key}`,
     `--service-account-signing-key-file=${key}`,
-    // Accounts are made by a controller that does not run here.
+    // The controller that would create accounts does not run.
     '--disable-admission-plugins=ServiceAccount',
   ];
   const { guard } = home.context;

@@ -1,4 +1,4 @@
-/** HAProxy as deploy/haproxy sets it up, but for the names of Docker: query services are added to it one by one. */
+/** HAProxy with the configuration of deploy/haproxy, but without Docker's names: tests add query services one by one. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { debianPackages } from '#test/debian-packages.ts';
 import { eventually } from '#test/installation.ts';
 import { makeHome } from './home.ts';
 
-/** Where a query service answers clients, and where it says whether it is ready. */
+/** The addresses of a query service for clients and for readiness checks. */
 export interface Backend {
   url: string;
   operations: string;
@@ -17,9 +17,9 @@ export interface Backend {
 
 export interface Haproxy {
   url: string;
-  /** Sends it requests as long as it says that it is ready. */
+  /** Adds a service, which gets requests while it is ready. */
   add: (backend: Backend) => Promise<void>;
-  /** Forgets it. */
+  /** Removes a service. */
   remove: (backend: Backend) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Haproxy {
 const CONFIGURATION = new URL('../../../deploy/haproxy/haproxy.cfg', import.meta.url);
 const PLACES = 10;
 
-/** Starts it without a query service. */
+/** Starts HAProxy without query services. */
 export async function startHaproxy(): Promise<Haproxy> {
   const home = await makeHome();
   const [port = 0] = await freePorts(1);
@@ -41,7 +41,7 @@ export async function startHaproxy(): Promise<Haproxy> {
   const free = Array.from({ length: PLACES }, (_, index) => `query/query${index + 1}`);
   const tell = async (...commands: string[]) => {
     const answer = await ask(socket, commands.join('; '));
-    // What it changes it repeats, and everything else is a complaint.
+    // HAProxy echoes a change; any other output is an error.
     const complaints = answer.split('\n').filter((line) => line !== '' && !/changed|no need to/.test(line));
     if (complaints.length > 0) throw new Error(complaints.join('\n'));
   };
@@ -79,12 +79,12 @@ export async function startHaproxy(): Promise<Haproxy> {
   };
 }
 
-/** The configuration with a port of ours, and places for servers instead of names. */
+/** The configuration with a test port, and server slots instead of names. */
 function withoutDocker(configuration: string, port: number, socket: string): string {
   const replaced = [
     [/^global$/m, `global\n    stats socket ${socket} level admin`],
     [/^resolvers docker\n(?: .*\n)*/m, ''],
-    // A service that is slow to say that it is ready has not ended: machines are busy.
+    // A slow readiness answer on a busy machine does not mean that the service is dead.
     [/^( *)mode http$/m, '$1mode http\n$1timeout check 30s'],
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/ init-addr \S+ resolvers docker/, ''],
@@ -102,7 +102,7 @@ async function ask(socket: string, commands: string): Promise<string> {
   return text(connection);
 }
 
-/** The program of the PATH, or the package of this Debian or Ubuntu. */
+/** The program from PATH, or from the package of this Debian or Ubuntu. */
 async function findHaproxy(): Promise<Omit<Command, 'args'>> {
   const installed = findOnPath('haproxy', { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` });
   if (installed !== undefined) return { file: installed };

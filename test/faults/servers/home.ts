@@ -1,4 +1,4 @@
-/** Where the servers of one test live: a folder and a guardian, both gone when the test is, however it ends. */
+/** A folder and a guardian process for the servers of one test; both are removed however the test ends. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +7,13 @@ import { startGuard } from '#local/stack/process.ts';
 
 export interface Home {
   path: string;
-  /** What the parts of the local stack are started with. */
+  /** The context for starting parts of the local stack. */
   context: StartContext;
-  /** Makes a folder of its own for one server. */
+  /** Makes a folder for one server. */
   room: (name: string) => Promise<{ data: string; logFile: string }>;
   close: () => Promise<void>;
 }
 
-/** Makes a home. */
 export async function makeHome(log: StartContext['log'] = () => undefined): Promise<Home> {
   const path = await mkdtemp(join(tmpdir(), 'store-data-faults-'));
   const guard = startGuard();

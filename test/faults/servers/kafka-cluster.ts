@@ -1,4 +1,4 @@
-/** Brokers of one test's own: one, or three that keep three copies and want two of them written. */
+/** The brokers of one test: one, or three with three replicas, of which two must be in sync. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
@@ -10,17 +10,17 @@ import { makeHome } from './home.ts';
 import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
 export interface KafkaCluster {
-  /** `host:port,…` for clients that are not to be disturbed. */
+  /** `host:port,…` for clients that bypass the proxies. */
   brokers: string;
-  /** The same for clients whose every connection goes through `proxy`; only a single broker has it. */
+  /** The same for clients that connect only through `proxy`; only for a single broker. */
   proxied: string;
   proxy: TcpProxy;
   servers: Server[];
-  /** The file in which the first broker keeps a partition's log, as long as that has a single one. */
+  /** The log file of a partition at the first broker, while the log has a single segment. */
   logFile: (topic: string, partition: number) => string;
-  /** The broker that leads a partition. */
+  /** The leader of a partition. */
   leaderOf: (topic: string, partition: number) => Promise<Server>;
-  /** Waits until every copy of a topic's partitions is complete again. */
+  /** Waits until all replicas of a topic are in sync. */
   inSync: (topic: string) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -28,8 +28,8 @@ export interface KafkaCluster {
 const READY_MS = 60_000;
 
 /**
- * Starts the brokers and waits until they take topics.
- * @param options.coordinates `false` where no consumer can join: groups' offsets are to have a copy more than there are brokers.
+ * Starts the brokers and waits until they accept topics.
+ * @param options.coordinates `false`: no consumer can join, since the offsets topic needs more replicas than there are brokers.
  */
 export function startKafkaCluster(
   size: 1 | 3,
@@ -51,7 +51,7 @@ async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluste
   const servers = await Promise.all(
     nodes.map(async ({ id, port, controller, behindProxy }, index) => {
       const program = await locateBroker(home.context, {
-        // A client gets the addresses of the listener that it came by.
+        // A client gets the addresses of the listener that it used.
         listeners: `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${behindProxy},CONTROLLER://127.0.0.1:${controller}`,
         'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
         'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
@@ -122,7 +122,7 @@ async function untilReady(kafka: kafkajs.Kafka, size: number, coordinates: boole
       await admin.connect();
       const { brokers } = await admin.describeCluster();
       if (brokers.length < size) throw new Error(`${brokers.length} of ${size} brokers have come`);
-      // Makes the offsets topic now: the first consumer would stumble over its absence.
+      // Creates the offsets topic now: the first consumer would fail without it.
       if (coordinates) await admin.describeGroups(['readiness']);
       return;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** A MongoDB replica set of one test's own: one member or three. */
+/** A MongoDB replica set for one test, of one member or three. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { formReplicaSet, locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
@@ -9,9 +9,9 @@ import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 export interface ReplicaSet {
   uri: string;
   servers: Server[];
-  /** Waits for the member that is primary. */
+  /** Waits for a primary. */
   primary: () => Promise<Server>;
-  /** Waits until one member is primary and all others follow it. */
+  /** Waits until one member is primary and the others are secondaries. */
   whole: () => Promise<void>;
   close: () => Promise<void>;
 }
@@ -19,9 +19,8 @@ export interface ReplicaSet {
 const READY_MS = 60_000;
 
 /**
- * Starts it and waits for its primary. All but the number of members is MongoDB's default, the ten seconds that an
- * election takes to begin among it.
- * @param dataIn where its data shall lie; a folder of its own by default.
+ * Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election.
+ * @param dataIn the folder of the data; a new one by default.
  */
 export function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
   return onFreePorts(() => startOnce(size, dataIn));
@@ -74,7 +73,7 @@ async function until<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** With a client for each attempt: one whose first connection failed may never make another. */
+/** Uses a new client per attempt: a client whose first connection failed may never connect again. */
 async function onServer(server: Server | undefined, command: object): Promise<Record<string, unknown>> {
   const client = new MongoClient(`mongodb://127.0.0.1:${server?.port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,

@@ -1,23 +1,23 @@
-/** One server program that a test kills and starts again, on the same ports and data. */
+/** A server process that a test kills and restarts with the same ports and data. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type Guard, type GuardedProcess, startGuarded } from '#local/stack/process.ts';
 
-/** How long a server may take to end in order. */
+/** The limit of an orderly shutdown. */
 const ENDING_MS = 60_000;
 
 export interface Server {
   port: number;
   start: () => Promise<void>;
-  /** SIGKILL; resolves when it is gone. */
+  /** SIGKILL; resolves when the process is gone. */
   kill: () => Promise<void>;
-  /** SIGTERM; resolves when it has ended in order. */
+  /** SIGTERM; resolves after the orderly shutdown. */
   end: () => Promise<void>;
-  /** SIGSTOP: it takes connections, and answers nothing. */
+  /** SIGSTOP: it accepts connections and never answers. */
   freeze: () => void;
   isRunning: () => boolean;
 }
 
-/** Makes a server that is not started yet. */
+/** Makes a server without starting it. */
 export function makeServer(guard: Guard, command: Command, port: number, logFile: string): Server {
   let held: GuardedProcess | null = null;
   const forget = async (started: GuardedProcess) => {
@@ -44,13 +44,13 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
   };
 }
 
-/** Starts that are tried at most. */
+/** The maximum number of starts. */
 const MOST_STARTS = 3;
 const POLL_MS = 50;
 
 class EndedAtStart extends Error {}
 
-/** Starts servers and does what makes them ready. @throws at once where one of them ends meanwhile. */
+/** Starts servers and makes them ready. @throws immediately if one exits meanwhile. */
 export async function startAll<T>(servers: readonly Server[], ready: () => Promise<T>): Promise<T> {
   await Promise.all(servers.map((server) => server.start()));
   const over = new AbortController();
@@ -71,7 +71,7 @@ export async function startAll<T>(servers: readonly Server[], ready: () => Promi
   }
 }
 
-/** Starts what chooses its ports itself, and again where a server ended: another process may have taken a port before it was used. */
+/** Starts servers that choose free ports, and retries if one exits: another process may have taken a port. */
 export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -1,4 +1,4 @@
-/** A disk of few bytes, in memory, that can be filled and emptied. */
+/** A small disk in memory that can be filled and emptied. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,14 +7,14 @@ import { describeError } from '#shared/errors.ts';
 
 export interface SmallDisk {
   path: string;
-  /** Takes all that is left. */
+  /** Fills the remaining space. */
   fill: () => void;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   empty: () => void;
   close: () => void;
 }
 
-/** Mounts it; answers the reason where that is not allowed. */
+/** Mounts it. @returns the reason if that is not allowed. */
 export function mountSmallDisk(mebibytes: number): SmallDisk | string {
   const path = mkdtempSync(join(tmpdir(), 'store-data-disk-'));
   try {
