@@ -1,6 +1,6 @@
 /**
- * A client of the query service for tests, over real HTTP. It checks on every answer the rules that hold for all
- * of them (rules R7.1 to R7.8), and that the OpenAPI document describes it, so that no test can forget to.
+ * A client of the query service for tests, over real HTTP. It asserts for every answer that rules R7.1 to R7.8 hold and that the
+ * OpenAPI document describes it, so that no test can forget to.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -37,13 +37,12 @@ export const TOKEN_PATH = '/api/auth/token/';
 
 export interface ApiClient {
   call: (path: string, call?: Call) => Promise<Answer>;
-  /** GET with a bearer token. */
   get: (path: string, token: string, headers?: Record<string, string>) => Promise<Answer>;
-  /** GET of a list that must answer 200. */
+  /** Gets a list; asserts status 200. */
   list: (path: string, token: string) => Promise<ListBody>;
-  /** POST to the token endpoint with Basic credentials. */
+  /** Requests a token with Basic credentials. */
   askToken: (clientId: string, secret: string, form?: string) => Promise<Answer>;
-  /** A token that must be given. */
+  /** Gets a token; asserts status 200. */
   token: (clientId: string, secret: string, form?: string) => Promise<string>;
 }
 
@@ -62,7 +61,7 @@ const CODES: Record<number, readonly string[]> = {
   503: ['environment_unavailable'],
 };
 
-/** Makes a client of the service at an address. */
+/** Makes a client of the service at a URL. */
 export function createApiClient(url: string): ApiClient {
   const call: ApiClient['call'] = async (path, { method = 'GET', headers = {}, body } = {}) => {
     const response = await fetch(`${url}${path}`, {
@@ -101,7 +100,7 @@ export function createApiClient(url: string): ApiClient {
   };
 }
 
-/** An answer that keeps the rules and is in the document. */
+/** Asserts the general rules and the document, and returns the answer. */
 function checked(method: string, target: string, status: number, headers: Headers, body: string): Answer {
   const answer = { status, headers, text: body, json: body === '' ? undefined : (JSON.parse(body) as unknown) };
   checkRules(answer, method, target);
@@ -109,7 +108,7 @@ function checked(method: string, target: string, status: number, headers: Header
   return answer;
 }
 
-/** What holds for every answer. */
+/** Asserts the rules of every answer. */
 function checkRules(answer: Answer, method: string, path: string): void {
   const { status, headers, json } = answer;
   const pathname = path.split('?', 1)[0] ?? '';
@@ -169,12 +168,12 @@ function checkQuotaRules(headers: Headers, isData: boolean, status: number, abou
   if (state !== null) assert.match(state, /^"store";r=\d+;t=[1-9]\d*$/, about);
 }
 
-/** The remaining requests that an answer tells. */
+/** The remaining requests in the headers of an answer. */
 export function remainingOf({ headers }: Answer): number {
   return Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
 }
 
-/** Sends bytes as they are, and reads the one answer until the server ends the connection. */
+/** Sends raw bytes, and reads the answer until the server closes the connection. */
 export async function sendRaw(url: string, bytes: string): Promise<Answer> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes));

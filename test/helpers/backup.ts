@@ -1,10 +1,10 @@
-/** A database as it was at one moment, and the writing back of it, for tests of restored backups. */
+/** Backs up a database at one moment and restores it, for tests of restored backups. */
 import type { Db, Document } from 'mongodb';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 
 export type Backup = Map<string, Document[]>;
 
-/** Reads everything, as of one moment. */
+/** Reads all documents in one snapshot. */
 export function backUp(db: Db): Promise<Backup> {
   return db.client.withSession({ snapshot: true }, async (session) => {
     const backup: Backup = new Map();
@@ -15,9 +15,9 @@ export function backUp(db: Db): Promise<Backup> {
   });
 }
 
-/** Writes everything back in one transaction, also while others write. */
+/** Writes all documents back in one transaction, even while others write. */
 export async function restore(db: Db, backup: Backup): Promise<void> {
-  // A projector that wants to claim a partition waits from then on.
+  // From here on, claims of partitions wait.
   const collections = (await db.collections()).toSorted(
     (a, b) => Number(b.collectionName === CHECKPOINTS) - Number(a.collectionName === CHECKPOINTS),
   );

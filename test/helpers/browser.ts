@@ -1,4 +1,4 @@
-/** A headless browser, and visits to pages of ours: the one that `CHROMIUM_PATH` names, else the one that comes with an npm package, unpacked once. */
+/** A headless browser: the one in `CHROMIUM_PATH`, otherwise the one of an npm package, unpacked once. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,14 +8,14 @@ import { expect } from 'vitest';
 
 const BIN = fileURLToPath(new URL('../bin', import.meta.resolve('@sparticuz/chromium')));
 
-/** Starts it. Closing it ends it. */
+/** Starts the browser. `close` ends its process. */
 export async function startBrowser(): Promise<Browser> {
   const given = process.env['CHROMIUM_PATH'];
   if (given !== undefined) return chromium.launch({ executablePath: given, args: ['--no-sandbox'] });
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error('the packaged browser is for Linux on x64: set CHROMIUM_PATH to a Chromium');
   }
-  // Its libraries come along, as a server has none of them.
+  // The package brings libraries that servers lack.
   const [executablePath] = await Promise.all([packaged.executablePath(), inflate(join(BIN, 'al2023.tar.br'))]);
   return chromium.launch({
     executablePath,
@@ -28,7 +28,7 @@ export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 const TIMEOUT_MS = 120_000;
 
-/** Opens a page, shows it to `look`, and fails if the page complained or asked another host. */
+/** Opens a page, passes it to `inspect`, and fails on console errors and on requests to other hosts. */
 export async function visitPage(
   browser: Browser,
   baseURL: string,

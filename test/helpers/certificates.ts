@@ -1,4 +1,4 @@
-/** Certificates for tests: authorities, and what they vouch for. */
+/** Certificate authorities and certificates for tests. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
@@ -10,13 +10,12 @@ export interface Issued {
 }
 
 export interface Authority extends Issued {
-  /** A certificate for this machine (`localhost`, `127.0.0.1`), or for a client of some name. */
+  /** A certificate for this machine (`localhost`, `127.0.0.1`), or for a named client. */
   issue: (name: string, options?: { expired?: true }) => Promise<Issued>;
 }
 
 const DAY_MS = 86_400_000;
 
-/** Makes a new authority. */
 export async function makeAuthority(name: string): Promise<Authority> {
   const made = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
@@ -64,7 +63,7 @@ export async function makeAuthority(name: string): Promise<Authority> {
   };
 }
 
-/** Writes texts into files of a folder. @returns their paths, by the same names. */
+/** Writes texts into files of a folder. @returns the paths by the same names. */
 export async function writeFiles<N extends string>(
   folder: string,
   texts: Record<N, string>,
@@ -77,7 +76,7 @@ export async function writeFiles<N extends string>(
   return Object.fromEntries(await Promise.all(paths)) as Record<N, string>;
 }
 
-/** Files for a client of a server: its authority, another one that has signed nothing, certificates good and expired, and a password. */
+/** Files for a client: the server's authority, another authority, a valid and an expired certificate, and a password. */
 export async function makeClientFiles(folder: string, password: string) {
   const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
   const client = await authority.issue('client');

@@ -1,11 +1,11 @@
-/** Changes as many tests apply them: right in all that a test is not about. */
+/** Valid changes; a test sets only the fields that it is about. */
 import type { EntityName } from '#shared/events/entities.ts';
 import { ORDER } from './events.ts';
 import type { TestChange } from './query-service.ts';
 
 const { created_at } = ORDER;
 
-/** The least that a record of each kind has. */
+/** The required fields of each kind of record. */
 export const LEAST = {
   store: { name: 'Loja', timezone_offset: '-03:00', created_at },
   order: ORDER,
@@ -27,7 +27,7 @@ export const aCoupon = making('coupon');
 
 type Made = Omit<TestChange, 'data' | 'time'> & { data: object };
 
-/** Makes a change of a record of the store `s1`; `data` adds to the least that such a record has. */
+/** Makes a change of a record of the store `s1`; `data` adds to the required fields. */
 function making(entity: EntityName): (id: string, data?: object, storeId?: string) => Made {
   return (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...LEAST[entity], ...data } });
 }

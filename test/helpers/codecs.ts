@@ -1,10 +1,10 @@
-/** Packs record batches as Kafka's clients do; the product only unpacks. */
+/** Compresses record batches like Kafka clients; the product only decompresses. */
 import zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 
-/** By the number of a codec in a record batch. */
+/** Compressors by the codec number in a record batch. */
 const PACKERS: Record<number, (bytes: Buffer) => Buffer> = {
   1: (bytes) => zlib.gzipSync(bytes),
   2: packSnappy,
@@ -16,7 +16,7 @@ export function pack(number: number, bytes: Buffer): Buffer {
   return PACKERS[number]?.(bytes) ?? bytes;
 }
 
-/** Gives the producers of kafkajs, which have gzip alone, all codecs. */
+/** Registers all codecs for kafkajs producers, which only have gzip. */
 export function registerCodecs(): void {
   const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
   for (const number of [1, 2, 3, 4]) {
@@ -26,11 +26,11 @@ export function registerCodecs(): void {
   }
 }
 
-/** `\x82SNAPPY\0`, then the version and the oldest that reads it. */
+/** `\x82SNAPPY\0`, then the version and the oldest compatible one. */
 const SNAPPY_HEADER = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
 const BLOCK_BYTES = 32_768;
 
-/** In the blocks of snappy-java (https://github.com/xerial/snappy-java, SnappyOutputStream). */
+/** The block format of snappy-java (https://github.com/xerial/snappy-java, SnappyOutputStream). */
 function packSnappy(bytes: Buffer): Buffer {
   const parts: Buffer[] = [SNAPPY_HEADER];
   for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {

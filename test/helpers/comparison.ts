@@ -1,4 +1,4 @@
-/** Compares what the query service answers with what the model of the contract answers. */
+/** Compares answers of the query service with answers of the contract's model. */
 import { deepStrictEqual } from 'node:assert/strict';
 import type { ApiClient } from './api-client.ts';
 import { keyEvent } from './events.ts';
@@ -8,13 +8,13 @@ import { lists, type Question, records, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
 
 export interface Compared {
-  /** Answers that were compared. */
+  /** Compared answers. */
   answers: number;
-  /** Of the questions, those that found something: the others compare little. */
+  /** Questions with results; the others compare little. */
   found: number;
 }
 
-/** Gives each store of the streams a key with all scopes in an environment. */
+/** Creates a key with all scopes for each store of the streams in an environment. */
 export async function publishKeys(installation: Installation, environment: string): Promise<void> {
   await installation.publishAccess(
     STREAM_STORES.map((storeId) => ({
@@ -25,7 +25,7 @@ export async function publishKeys(installation: Installation, environment: strin
   );
 }
 
-/** A token for each store of the streams, once their keys count. */
+/** A token for each store of the streams, once the keys are active. */
 export async function takeTokens(api: ApiClient, environment: string): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
   for (const store of STREAM_STORES) {
@@ -39,8 +39,8 @@ export async function takeTokens(api: ApiClient, environment: string): Promise<M
 }
 
 /**
- * Asks questions about lists, and for every record, menu and store of the streams.
- * @throws {AssertionError} with path and both answers at the first difference.
+ * Requests lists by questions, and every record, menu and store of the streams.
+ * @throws {AssertionError} at the first difference, with the path and both answers.
  */
 export async function compareAnswers(
   model: Model,

@@ -1,16 +1,16 @@
-/** The bounds of texts and lists as rules R12.5 to R12.7 say them, to the letter: independent of what the services make of them. */
+/** The bounds of texts and lists, copied from rules R12.5 to R12.7, independent of the services' code. */
 
 const NAMES = new Set(['name', 'legal_name', 'customer_name']);
 const PROSE = new Set(['description', 'message', 'audience', 'comment', 'reply', 'notes', 'reason', 'reference']);
 
-/** The code points that the text of a field may have, wherever it stands. */
+/** The maximum code points of a text field, at any depth. */
 export function textBound(field: string): number {
   if (NAMES.has(field)) return 200;
   if (PROSE.has(field)) return 5_000;
   return field === 'image_url' ? 2_000 : 255;
 }
 
-/** Entries of lists, by where they stand. */
+/** The maximum entries of lists, by path. */
 export const LISTS = {
   addresses: 50,
   opening_hours: 50,
@@ -23,5 +23,5 @@ export const LISTS = {
   order_types: 10,
 } as const;
 
-/** Of the known fields of an option group, as JSON. */
+/** The maximum size of an option group's known fields as JSON. */
 export const GROUP_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-/** Programs of Debian's packages, unpacked into the cache. apt gets lists of its own, so that neither root nor an `apt-get update` is needed; it checks signatures. */
+/** Programs from Debian packages, unpacked into the cache. apt uses separate lists, so that no root is needed, and checks signatures. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { cacheFolder } from '#local/stack/fetch.ts';
 const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
-/** @returns the folder with their files, fetched if need be. Rejects with what apt says. @param missing fetches what they need and is not installed, too. */
+/** @returns the folder with the files. Rejects with apt's output. @param missing whether to add dependencies that are not installed. */
 export async function debianPackages(packages: readonly string[], { missing = false } = {}): Promise<string> {
   const cache = cacheFolder(process.env);
   const name = `${packages[0]}-of-debian`;

@@ -1,4 +1,4 @@
-/** Redis as Debian 12 packages it (7.0), kept in the cache: another release than the one that tests run on, which has TLS. */
+/** The Redis 7.0 of Debian 12, which supports TLS, in the cache. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
@@ -7,13 +7,13 @@ import { promisify } from 'node:util';
 import { describeError } from '#shared/errors.ts';
 import { debianPackages } from './debian-packages.ts';
 
-/** The environment in which `redis-server` is that one, or the reason why it is not to be had. */
+/** An environment with that `redis-server` in its PATH, or the reason why it is unavailable. */
 export async function debianRedis(): Promise<NodeJS.ProcessEnv | string> {
   try {
     const folder = await debianPackages(['redis-tools', 'liblzf1', 'libjemalloc2']);
     const bin = join(folder, 'usr', 'bin');
     const server = join(bin, 'redis-server');
-    // It is one program by several names; the package of the server brings this one.
+    // Redis is one program with several names; the server's package has this one.
     if (!existsSync(server)) await symlink('redis-check-rdb', server);
     const env = {
       ...process.env,

@@ -1,11 +1,11 @@
-/** The commands that documents tell operators to run, so that a test runs these very lines. */
+/** The commands in operators' documents, so that tests run exactly these lines. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface DocumentedCommand {
-  /** Of `store-data`. */
+  /** The arguments of `store-data`. */
   args: string[];
-  /** What stands behind `#`. */
+  /** The text after `#`. */
   remark: string;
 }
 
@@ -13,7 +13,7 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const FENCE = /^ *```sh\n([^]*?)^ *```$/gm;
 const COMMAND = /^ *store-data ([^#|<>\n]*?) *(?:# *(.*))?$/gm;
 
-/** The commands in the shell blocks of a section, in their order. @throws where the section has none. */
+/** The commands in the shell blocks of a section, in order. @throws if there are none. */
 export function documentedCommands(file: string, heading: string): DocumentedCommand[] {
   const text = readFileSync(join(DOCS, file), 'utf8');
   const [, section = ''] = text.split(`\n## ${heading}\n`);

@@ -1,6 +1,6 @@
 /**
- * Compares answers with the OpenAPI document, which is made from the same declarations that serve: an answer that it
- * does not describe is a mistake of the service or of the document.
+ * Compares answers with the OpenAPI document, which is made from the same declarations as the routes. An undescribed answer is a
+ * mistake of the service or of the document.
  */
 import assert from 'node:assert/strict';
 import Schema from 'typebox/schema';
@@ -29,19 +29,19 @@ export interface DocumentObject {
   components: Record<string, Record<string, unknown>>;
 }
 
-/** The document as clients get it. */
+/** The document that clients get. */
 export const openApi = JSON.parse(JSON.stringify(openApiDocument(await declaredRoutes()))) as DocumentObject;
 
 export interface ReceivedAnswer {
   method: string;
-  /** With the query, if any. */
+  /** Includes the query. */
   target: string;
   status: number;
   header: (name: string) => string | null;
   body: string;
 }
 
-/** Refusals of what never became a request of an operation. */
+/** Refusals before a request reaches an operation. */
 const OUTSIDE: Record<number, string> = {
   400: 'InvalidRequest',
   404: 'NotFound',
@@ -50,10 +50,10 @@ const OUTSIDE: Record<number, string> = {
   413: 'InvalidRequest',
   431: 'InvalidRequest',
 };
-/** Headers that come with the quota, which paths and methods that are not there never reach. */
+/** Quota headers, which unknown paths and methods never have. */
 const OF_OPERATIONS = new Set(['RateLimit', 'RateLimit-Policy', 'Cache-Control']);
 
-/** Fails unless the document describes the answer: its status, its headers, its content type and its body. */
+/** Asserts that the document describes the status, headers, content type and body of the answer. */
 export function checkDocumented(answer: ReceivedAnswer): void {
   const { method, target, status, header, body } = answer;
   const about = `${method} ${target} answered ${status} ${body.slice(0, 300)}`;
@@ -84,7 +84,7 @@ function pathOf(target: string): string {
   }
 }
 
-/** What answers a request that is none of the document's, or is none at all. */
+/** Asserts the answer to a request that is not in the document, or is malformed. */
 function outside(
   path: Record<string, Operation>,
   operation: Operation | undefined,
@@ -123,7 +123,7 @@ function resolve<T>(object: T | { $ref: string }): T {
 
 const validators = new Map<unknown, ReturnType<typeof Schema.Compile>>();
 
-/** The validator of a schema of the document, which may refer to components. */
+/** The validator of a schema, which may refer to components. */
 export function validatorOf(schema: JsonSchema): ReturnType<typeof Schema.Compile> {
   const known = validators.get(schema);
   if (known !== undefined) return known;

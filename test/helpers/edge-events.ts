@@ -1,4 +1,4 @@
-/** Events at the edges of what the contract allows: lists as long as they may be, and as many texts at their bounds as fit. */
+/** Events at the bounds of the contract: lists of maximum length, and as many texts of maximum length as fit. */
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { encodeEvent } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -7,13 +7,13 @@ import { TEXT, WHOLE_STATES } from './whole-states.ts';
 
 export const LONGEST_ID = 'x'.repeat(64);
 
-/** Of one to four bytes, what JSON doubles or sextuples, and what folding makes longer. */
+/** Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer. */
 export const FILLERS = ['a', 'ã', '€', '😀', '"', '\\', '\n', '\u0001', '\u2028', '한', '\u0344'] as const;
 
-/** Room for the envelope. */
+/** Space for the envelope. */
 const ENVELOPE_BYTES = 1_000;
 
-/** What an entry of a list cannot do without. */
+/** The required fields of list entries. */
 const LEAST = {
   items: () => ({
     product_id: 'p',
@@ -36,8 +36,8 @@ type Fields = Record<string, unknown>;
 
 /**
  * A message of at most 1 MiB.
- * @param filler what texts consist of; with nothing the lists alone are full, of entries that say as little as they may.
- * @param own what is particular about the event.
+ * @param filler the character of all texts; if empty, only the lists are full, with minimal entries.
+ * @param own attributes of the event.
  */
 export function edgeEvent(
   entity: EntityName,
@@ -59,7 +59,7 @@ function edgeState(entity: EntityName, filler: string): Fields {
     ]),
   );
   let left = (entity === 'option_group' ? GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
-  /** Takes the room for a value with texts in place of one without, if it is there. */
+  /** Replaces a minimal value by one with texts, if the remaining space allows it. */
   const takesRoom = (full: unknown, least: unknown): boolean => {
     const more = bytesOf(full) - bytesOf(least);
     if (more > left) return false;
@@ -87,13 +87,13 @@ function leastList(field: keyof typeof LEAST): unknown[] {
   return Array.from({ length: LISTS[field] }, (_, at) => LEAST[field](at));
 }
 
-/** Options of a group are told apart by their ids. */
+/** Options of a group have different ids. */
 function keepsId(least: unknown, full: unknown): unknown {
   const { id } = least as Fields;
   return id === undefined ? full : { ...(full as Fields), id };
 }
 
-/** A value of the whole states with texts at their bounds, and lists inside of it as long as they may be. */
+/** A value of the complete states with texts and inner lists of maximum length. */
 function filled(field: string, value: unknown, filler: string): unknown {
   if (value === TEXT) return filler.repeat(textBound(field));
   if (Array.isArray(value)) {

@@ -1,11 +1,11 @@
-/** Events as many tests publish them: right in all that a test is not about. */
+/** Valid events; a test sets only the fields that it is about. */
 import type { KafkaMessage } from 'kafkajs';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 
 export type TestEvent = Omit<EventToEncode, 'source'>;
 
-/** The data of an order with nothing that may be absent. */
+/** The required data of an order. */
 export const ORDER = {
   status: 'pending',
   order_type: 'delivery',
@@ -13,7 +13,7 @@ export const ORDER = {
   created_at: '2026-03-01T12:00:00Z',
 };
 
-/** An order of the store `s1`; `over` replaces attributes, and adds to its data. */
+/** An order of the store `s1`; `over` replaces attributes, and extends its data. */
 export function orderEvent(
   subject: string,
   { data, ...over }: Partial<Omit<TestEvent, 'data'>> & { data?: object } = {},
@@ -21,29 +21,28 @@ export function orderEvent(
   return { entity: 'order', storeId: 's1', subject, sequence: 1, ...over, data: { ...ORDER, ...data } };
 }
 
-/** The same as a message. */
 export function orderMessage(subject: string, over: Parameters<typeof orderEvent>[1] = {}): EncodedMessage {
   return encodeEvent({ source: '/test', ...orderEvent(subject, over) });
 }
 
-/** An active key of the store `s1` that reads orders, with `secret` as its secret. */
+/** An active key of the store `s1` with the scope `order` and the secret `secret`. */
 export function keyEvent(subject: string, sequence: number, data: object = {}): TestEvent & { data: object } {
   const defaults = { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' };
   return { entity: 'access_key', storeId: 's1', subject, sequence, data: { ...defaults, ...data } };
 }
 
-/** Whether a store's keys are let in. */
+/** Blocks or unblocks a store. */
 export function storeAccessEvent(storeId: string, sequence: number, status: 'active' | 'blocked'): TestEvent {
   return { entity: 'store_access', storeId, subject: storeId, sequence, data: { status } };
 }
 
-/** An event as a message that came from Kafka. */
+/** An event as a message from Kafka. */
 export function received(event: TestEvent): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   return { key: Buffer.from(key), value: Buffer.from(value), headers };
 }
 
-/** The same as a consumer gets it, or of a text that is no event. */
+/** A message as a consumer gets it, of an event or any text. */
 export function kafkaMessage(event: TestEvent | string, offset: number): KafkaMessage {
   const place = { offset: String(offset), timestamp: '0', attributes: 0 };
   const { key, value, headers } =

@@ -1,13 +1,13 @@
-/** A folder for the tests of a file or a group, or a new one for each of them. */
+/** Makes a temporary folder for a group of tests, or for each test. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
-/** Its path; it is there once the tests run, and removed after them. */
+/** The path, set before the tests run. */
 export function useFolder({ ofEachTest = false } = {}): string {
-  // Short: servers have sockets in there, whose paths have a bound.
+  // Short, since socket paths have a maximum length.
   const path = join(tmpdir(), `store-data-${randomBytes(6).toString('hex')}`);
   const [before, after] = ofEachTest ? [beforeEach, afterEach] : [beforeAll, afterAll];
   before(() => mkdirSync(path, { mode: 0o700 }));

@@ -1,4 +1,4 @@
-/** A client that follows a feed and keeps a copy: it takes in each answer, keeps `next`, and continues from there, whatever fails meanwhile. */
+/** A client that follows a feed and keeps a copy. It applies each answer, stores `next`, and continues from there after any failure. */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from './api-client.ts';
@@ -13,9 +13,9 @@ export interface Changes {
 }
 
 export class Follower {
-  /** The records that it knows, by kind and id. */
+  /** The copied records, by kind and id. */
   readonly copy = new Map<string, Fields>();
-  /** Records of which it received a deletion. */
+  /** Records with a received deletion. */
   readonly deleted = new Set<string>();
   answers = 0;
   #next: string | null = null;
@@ -24,7 +24,7 @@ export class Follower {
   readonly #feed: string;
   readonly #kept: (record: Fields, page: Changes) => Fields;
 
-  /** @param feed its path and parameters, but for `after` and `wait`. @param kept what is kept of a record. */
+  /** @param feed the path and parameters, except `after` and `wait`. @param kept maps a record to its copy. */
   constructor(
     api: ApiClient,
     token: string,
@@ -37,7 +37,7 @@ export class Follower {
     this.#kept = kept;
   }
 
-  /** Takes in what there is, page by page. */
+  /** Applies all present changes, page by page. */
   async follow(wait = ''): Promise<void> {
     for (;;) {
       const path = `${this.#feed}${wait}${this.#next === null ? '' : `&after=${this.#next}`}`;
@@ -62,7 +62,7 @@ export class Follower {
     }
   }
 
-  /** Follows and waits for changes until the signal is aborted. */
+  /** Waits for changes and applies them until the signal is aborted. */
   async followUntil(over: AbortSignal): Promise<void> {
     while (!over.aborted) await this.follow('&wait=1');
   }

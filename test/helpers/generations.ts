@@ -1,21 +1,21 @@
-/** Looks at generations of an installation, for tests of rebuilds. */
+/** Reads generations of an installation, for tests of rebuilds. */
 import type { Db } from 'mongodb';
 import { findGenerations } from '#shared/read-models/generation.ts';
 import { type Installation } from './installation.ts';
 import { appliedIn } from './read-models.ts';
 
-/** The database of one generation. */
+/** The database of a generation. */
 export function generationDb({ databases, environment }: Installation, number: number, of = environment): Db {
   return databases.generation(of, number);
 }
 
-/** Numbers and states of an environment's generations. */
+/** The numbers and states of an environment's generations. */
 export async function statesOf(installation: Installation, of = installation.environment): Promise<string[]> {
   const found = await findGenerations(installation.databases, of);
   return found.map(({ number, state }) => `${number} ${state}`);
 }
 
-/** Waits until a generation stands at the end of the log. */
+/** Waits until a generation has applied the log to its end. */
 export function generationCaughtUp(
   installation: Installation,
   number: number,

@@ -1,4 +1,4 @@
-/** Starts the servers once for all integration tests, and stops them after the last; compiles what tests start as processes. */
+/** Starts the servers for all integration tests and stops them at the end; compiles the programs that tests start. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { inheritedEnvironment } from './service-process.ts';
 const PROGRAMS = ['services/projector/main.ts', 'services/query/main.ts', 'services/admin/main.ts'];
 
 export default async function setup(): Promise<() => Promise<void>> {
-  // One that is killed keeps nothing of what it compiled: each is loaded once and ends, as it has no configuration.
+  // A killed process does not write its compile cache. Here each program loads once and exits for lack of a configuration.
   const compiled = Promise.all(
     PROGRAMS.map((program) => {
       const env = inheritedEnvironment();

@@ -1,4 +1,4 @@
-/** What the tests of a file or a group need, made before them and removed after them: its members are there once the tests run. */
+/** Fixtures for the tests of a file or group, made before and closed after them. Their members exist once the tests run. */
 import { afterAll, beforeAll } from 'vitest';
 import type { RunningProjector } from '#projector/projector.ts';
 import { createInstallation, type Installation, type InstallationOptions } from './installation.ts';
@@ -13,7 +13,7 @@ export function useQueryService(options?: Parameters<typeof startQueryService>[0
   return useMade(() => startQueryService(options));
 }
 
-/** A projector that logs nothing. */
+/** Runs a projector without logs. */
 export function useProjector(installation: Installation): RunningProjector {
   return useMade(async () => {
     const projector = await startSilentProjector(installation);
@@ -21,11 +21,11 @@ export function useProjector(installation: Installation): RunningProjector {
   });
 }
 
-/** Anything else that is closed, such as servers of the tests' own. */
+/** Makes any fixture with `close`, such as a server. */
 export function useMade<T extends { close: () => Promise<void> }>(make: () => Promise<T>): T {
   const made = {} as T;
   beforeAll(async () => void Object.assign(made, await make()));
-  // Not there where it could not be made.
+  // Absent if `make` failed.
   afterAll(() => (made as Partial<T>).close?.());
   return made;
 }

@@ -1,6 +1,5 @@
 /**
- * An installation of its own for one test file, on the shared servers: environments, topics, databases and
- * keys that no other test has, removed at the end.
+ * An installation for one test file on the shared servers: its own environments, topics, databases and keys, removed at the end.
  */
 import { randomBytes } from 'node:crypto';
 import kafkajs, { type Kafka } from 'kafkajs';
@@ -17,22 +16,21 @@ import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
 
 export interface Installation extends AsyncDisposable {
-  /** The environment variables of this installation, for processes of its own. */
+  /** The environment variables for processes of this installation. */
   env: Record<string, string>;
   config: Config;
-  /** The first environment. */
+  /** The name of the first environment. */
   environment: string;
   kafka: Kafka;
-  /** The Kafka that has a topic. */
+  /** The Kafka of a topic. */
   kafkaOf: (topic: string) => Kafka;
   mongodb: MongoClient;
   databases: Databases;
   redis: Redis;
-  /** Publishes events to the changes topic of an environment (the first by default), in order. */
+  /** Publishes events in order to the changes topic of an environment, by default the first. */
   publish: (events: TestEvent[], environment?: string) => Promise<void>;
-  /** Publishes events to the access topic. */
   publishAccess: (events: TestEvent[], environment?: string) => Promise<void>;
-  /** Publishes messages as they are, good or bad. */
+  /** Sends raw messages, valid or not. */
   send: (topic: string, messages: RawMessage[]) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -41,24 +39,23 @@ export interface RawMessage {
   key: string | Buffer | null;
   value: string | Buffer | null;
   headers?: Record<string, string | Buffer | (string | Buffer)[]>;
-  /** Where it goes; what its key says when absent. */
+  /** By default the key decides. */
   partition?: number;
-  /** When it was made, as its publisher says, in milliseconds since 1970. */
+  /** The producer's time in milliseconds since 1970. */
   timestamp?: string;
 }
 
 export interface InstallationOptions {
   environments?: number;
   partitions?: number;
-  /** Environment variables on top of those of the servers. */
+  /** Additional environment variables. */
   settings?: Record<string, string>;
-  /** Those of the servers that an environment has of its own, without its name in front; in the order of the environments. */
+  /** Variables of environments with their own servers, without the environment's prefix, in the order of the environments. */
   own?: Record<string, string>[];
-  /** For what reads and writes Redis itself, as one server: where that of the tests is a cluster it gets a server of its own. */
+  /** For tests that use Redis directly: starts a single server if the shared one is a cluster. */
   oneRedis?: true;
 }
 
-/** Makes an installation. */
 export async function createInstallation(options: InstallationOptions = {}): Promise<Installation> {
   const redisUrl = required('REDIS_URL');
   const ownRedis = options.oneRedis && isCluster(redisUrl) ? await startRedisProcess() : null;
@@ -92,7 +89,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
       clientId: tag,
       brokers,
       logLevel: kafkajs.logLevel.NOTHING,
-      // On a busy machine the second that is usual is soon over.
+      // The default of one second is too short on a busy machine.
       connectionTimeout: 10_000,
     });
     return { client, admin: client.admin(), producer: createProducer(client) };
@@ -113,7 +110,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     const { producer } = kafkas.of(topic);
     for (let start = 0; start < messages.length; start += 500) {
       const sent = await producer.send({ topic, messages: messages.slice(start, start + 500) });
-      // kafkajs leaves out, without a word, what is for partitions that it does not know.
+      // kafkajs silently drops messages for unknown partitions.
       if (sent.length === 0) throw new Error(`nothing was sent to ${topic}: no such partition is known`);
     }
   };
@@ -150,7 +147,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   };
 }
 
-/** Drops a database, also where a killed process had begun to: MongoDB refuses a second drop until the first is done. */
+/** Drops a database. Waits for a pending drop of a killed process, during which MongoDB refuses another. */
 async function dropDatabase(db: Db): Promise<void> {
   await eventually(`${db.databaseName} is dropped`, async () => {
     try {
@@ -162,7 +159,7 @@ async function dropDatabase(db: Db): Promise<void> {
   });
 }
 
-/** Waits until a check answers true; fails after `timeoutMs`, saying what was waited for. */
+/** Waits until `check` returns true; after `timeoutMs` fails with the text. */
 export async function eventually(
   what: string,
   check: () => Promise<boolean> | boolean,
@@ -171,7 +168,7 @@ export async function eventually(
   const end = Date.now() + timeoutMs;
   for (;;) {
     if (await check()) return;
-    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
+    if (Date.now() > end) throw new Error(`after ${timeoutMs} ms not yet: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
@@ -180,11 +177,11 @@ function isCluster(url: string): boolean {
   return readRedisAddress(url)?.kind === 'cluster';
 }
 
-/** A client of the one server, or of a cluster; behind sentinels one of what the address names first, once it is used. */
+/** A client of a single server or a cluster; for sentinels a lazy client of the first address. */
 function clientOf(url: string): Redis {
   const address = readRedisAddress(url);
   if (address === null) throw new Error(`no address of Redis: ${url}`);
-  // What concerns one key is asked of both in the same way.
+  // Commands on one key are the same for both.
   if (isCluster(url)) return new Cluster([...address.nodes], { lazyConnect: true }) as never;
   return new Redis(address.urlOf(address.nodes[0]), { lazyConnect: address.kind !== 'server' });
 }

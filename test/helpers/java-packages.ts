@@ -1,20 +1,20 @@
-/** Keeps the jars of Java programs for tests in the cache, outside the repository: every one as a list of checksums has it. */
+/** Caches the jars of Java test programs outside the repository, verified by checksums. */
 import { join } from 'node:path';
 import { ensurePackage, fetchJars } from '#local/stack/fetch.ts';
 import { findJava } from '#local/stack/kafka/kafka.ts';
 import { makeHome } from '../faults/servers/home.ts';
 
-/** A set of jars: what a `pom.xml` asks for, and what that comes to. */
+/** A set of jars: a `pom.xml`, and the checksums of all resolved jars. */
 export interface JavaPackages {
   title: string;
-  /** The folder's name in the cache. */
+  /** The cache folder's name. */
   name: string;
   pom: string;
   checksums: string;
   downloadBytes: number;
 }
 
-/** The command that runs Java with the jars, fetched if need be. Rejects with the reason when Java, Maven or a jar is not to be had. */
+/** Downloads the jars if missing. @returns the Java command with them. Rejects with the reason if Java, Maven or a jar is unavailable. */
 export async function javaWith({ pom, ...wanted }: JavaPackages): Promise<{ file: string; args: string[] }> {
   const home = await makeHome((line) => process.stderr.write(`${line}\n`));
   try {

@@ -1,4 +1,4 @@
-/** The projector as a process that kills itself between two servers: a store's record is taken over, and still marked as if it were not. */
+/** A projector that kills itself between writes to two servers: it has applied a store's record, but not removed its mark. */
 import { Collection } from 'mongodb';
 import { STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 

@@ -1,10 +1,10 @@
-/** Kills the process between the last write of a transaction and its commit. */
+/** Makes the process kill itself between the last write of a transaction and its commit. */
 import { ClientSession } from 'mongodb';
 
-/** Names the transaction in the environment of a process of a test; absent for none. */
+/** The variable with the number of the transaction; absent for none. */
 export const KILL_IN_TRANSACTION = 'KILL_IN_TRANSACTION';
 
-/** Lets this process kill itself when it is about to commit the n-th transaction that the environment names. */
+/** Kills this process before it commits the transaction that the variable names. */
 export function killInTransaction(): void {
   const last = Number(process.env[KILL_IN_TRANSACTION] ?? 0);
   const { commitTransaction } = ClientSession.prototype;

@@ -1,4 +1,4 @@
-/** The projector as a process that kills itself inside a transaction. */
+/** A projector that kills itself inside a transaction. */
 import { killInTransaction } from './killed-in-transaction.ts';
 
 killInTransaction();

@@ -1,4 +1,4 @@
-/** `npm start` as a process of its own, and processes that a test has not started itself. */
+/** Runs `npm start` as a process, and finds processes that a test did not start itself. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,20 +12,20 @@ const READY_LIMIT_MS = 200_000;
 
 export interface RunningStart {
   process: ChildProcess;
-  /** All that it has written so far. */
+  /** The output so far. */
   output: () => string;
-  /** Resolves with `stack.json` once it is there. */
+  /** Resolves with `stack.json` once it exists. */
   ready: () => Promise<StackFile>;
-  /** Resolves with the exit code, `null` after a kill. */
+  /** Resolves with the exit code; `null` after a kill. */
   ended: Promise<number | null>;
 }
 
-/** Starts it with its data in the folder, at a free port. */
+/** Starts it with data in the folder, at a free port. */
 export function startIn(folder: string, ...args: string[]): RunningStart {
   return startAtUsualPort(folder, '--port', '0', ...args);
 }
 
-/** Starts it with its data in the folder. */
+/** Starts it with data in the folder. */
 export function startAtUsualPort(folder: string, ...args: string[]): RunningStart {
   const child = spawn(
     process.execPath,
@@ -56,7 +56,7 @@ export function startAtUsualPort(folder: string, ...args: string[]): RunningStar
   };
 }
 
-/** The processes that a process has started and that run now, with their command lines. */
+/** The running child processes of a process, with their command lines. */
 export function childrenOf(pid: number | undefined): { pid: number; command: string }[] {
   const listing = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
   return listing.split('\n').flatMap((line) => {
@@ -65,7 +65,7 @@ export function childrenOf(pid: number | undefined): { pid: number; command: str
   });
 }
 
-/** Whether a process runs; one that has ended and was not yet waited for (a zombie) does not. */
+/** Whether a process runs; a zombie does not. */
 function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -75,12 +75,12 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Resolves when none of them runs any more. */
+/** Resolves when all of them have ended. */
 export function awaitGone(pids: readonly number[]): Promise<void> {
   return eventually(`processes ${pids.join(', ')} have ended`, () => !pids.some(isRunning), 60_000);
 }
 
-/** The environment of this process without the addresses of the servers that all tests share, and whether those are clusters. */
+/** The environment of this process without the variables of the shared servers. */
 export function environmentWithoutAddresses(): NodeJS.ProcessEnv {
   const names = new Set(['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL', 'STACK_TOPOLOGY']);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !names.has(name)));

@@ -1,8 +1,8 @@
-/** Makes a stored node of a rank tree wrong. */
+/** Damages a stored node of a rank tree. */
 import type { Collection } from 'mongodb';
 import { type RankNode, packCounts, unpackCounts } from '#shared/read-models/rank-tree/nodes.ts';
 
-/** Adds one to the count of a facet in a node's first part, and so to its total. @throws when there is no such node. */
+/** Adds one to the count of a facet in a node's first part. @throws if there is no such node. */
 export async function miscount(nodes: Collection<RankNode>, id: RegExp): Promise<void> {
   const node = await nodes.findOne({ _id: id });
   const parts = node === null ? [] : unpackCounts({ ...node, counts: node.counts.buffer });

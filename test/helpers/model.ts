@@ -1,6 +1,6 @@
 /**
- * The contract as a plain in-memory model: events are applied one by one, lists are filtered, sorted and cut with arrays.
- * Written from docs/rules.md alone, sharing no code with the services, so that both can only agree by being right.
+ * The contract as a plain in-memory model: applies events one by one; filters, sorts and pages arrays. It follows docs/rules.md and
+ * shares no code with the services, so that both agree only if both are right.
  */
 import type { StreamEvent } from './streams.ts';
 import { words } from './words.ts';
@@ -8,9 +8,9 @@ import { words } from './words.ts';
 type Fields = Record<string, unknown>;
 interface Entity {
   sequence: number;
-  /** `null` once deleted. */
+  /** `null` after a deletion. */
   data: Fields | null;
-  /** When the event happened. */
+  /** The time of the event. */
   time: Date;
 }
 
@@ -37,7 +37,7 @@ export interface Envelope {
   results: Fields[];
 }
 
-/** The names of what a list's entries show, and of what only details show. */
+/** The field names of list entries, and of details. */
 const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
   store: {
     summary: words(
@@ -84,7 +84,7 @@ const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
   option_group: { summary: words('name min max price_method position external_code options') },
 };
 
-/** What is shown where an event says nothing; `null` else. */
+/** The shown values of absent fields; other fields are `null`. */
 const DEFAULTS: Fields = {
   accepts_marketing: false,
   addresses: [],
@@ -102,7 +102,7 @@ type Named = [id: string, state: Fields];
 
 export class Model {
   readonly #entities = new Map<string, Entity>();
-  /** Orders and reviews whose customer was deleted after their last event, or was deleted when it came. */
+  /** Orders and reviews whose customer was deleted after their last event, or when it arrived. */
   readonly #erased = new Set<string>();
 
   apply({ entity, storeId, subject, sequence, action, data, time: when }: StreamEvent): void {
@@ -125,7 +125,7 @@ export class Model {
     }
   }
 
-  /** What the list of a kind answers. */
+  /** The answer of a list. */
   list(kind: string, storeId: string, query: ListQuery): Envelope {
     const found = this.#sorted(kind, storeId).filter((one) => this.#isWanted(kind, storeId, one, query));
     return cut(
@@ -144,7 +144,7 @@ export class Model {
     );
   }
 
-  /** What the details of a record answer. */
+  /** The answer of a details endpoint. */
   record(kind: string, storeId: string, id: string): Fields | null {
     if (this.#live(kind, storeId, id) === null) return null;
     return { ...this.#shown(kind, storeId, id), ...this.#shown(kind, storeId, id, 'details') };
@@ -193,7 +193,7 @@ export class Model {
     );
   }
 
-  /** A list's entry, or what only details show. */
+  /** The fields of a list entry, or those that only details show. */
   #shown(kind: string, storeId: string, id: string, part: 'summary' | 'details' = 'summary'): Fields {
     const state = this.#live(kind, storeId, id) ?? {};
     const isErased = this.#erased.has(`${kind}/${storeId}/${id}`);
@@ -277,7 +277,7 @@ export class Model {
     );
   }
 
-  /** The store's present `timezone_offset`. */
+  /** The store's current `timezone_offset`. */
   offset(storeId: string): string {
     const store = this.#entities.get(`store/${storeId}/${storeId}`)?.data;
     return (store?.['timezone_offset'] ?? '-03:00') as string;
@@ -294,7 +294,7 @@ export class Model {
     return new Date(time(value) + this.#offsetMinutes(storeId) * 60_000).toISOString().slice(0, 19);
   }
 
-  /** Local texts compare as their seconds do: bounds are whole seconds and include their own. */
+  /** Local date-times compare like their seconds; bounds are inclusive whole seconds. */
   #inRange(entity: string, storeId: string, id: string, query: ListQuery): boolean {
     const created = String(this.#local(storeId, this.#live(entity, storeId, id)?.['created_at']));
     const updated = String(this.#updatedAt(entity, storeId, id));

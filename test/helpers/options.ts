@@ -1,7 +1,7 @@
-/** Whole numbers as options of a program of commander. */
+/** Whole-number options for commander. */
 import { InvalidArgumentError } from 'commander';
 
-/** A parser of a whole number between two others. */
+/** A parser of a whole number within bounds. */
 export function wholeNumber(least: number, most = 999_999_999): (text: string) => number {
   return (text) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;

@@ -1,4 +1,4 @@
-/** Takes traces as a collector does, by OTLP over HTTP, and keeps what was sent. */
+/** A trace collector (OTLP over HTTP) that keeps all spans. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -20,9 +20,9 @@ export interface OtlpCollector {
   server: Server;
   url: string;
   spans: ReceivedSpan[];
-  /** Everything that was sent, as it came. */
+  /** The received bodies. */
   bodies: string[];
-  /** Resolves with the first span, past or future, that a check accepts. */
+  /** Resolves with the first past or future span that `check` accepts. */
   span: (what: string, check: (span: ReceivedSpan) => boolean) => Promise<ReceivedSpan>;
   children: (of: ReceivedSpan) => ReceivedSpan[];
   close: () => Promise<void>;
@@ -37,7 +37,7 @@ interface Sent {
   }[];
 }
 
-/** Starts one. @param answer answers in its place, where it shall fail. */
+/** Starts a collector. @param answer replaces the normal answer, to simulate failures. */
 export async function startOtlpCollector(answer?: RequestListener): Promise<OtlpCollector> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];

@@ -1,4 +1,4 @@
-/** A whole query service with two environments: one on the servers of the installation, one with a Kafka and a MongoDB of its own. */
+/** A query service with two environments: one on the installation's servers, one with its own Kafka and MongoDB. */
 import { type KafkaCluster, startKafkaCluster } from '../faults/servers/kafka-cluster.ts';
 import { type ReplicaSet, startReplicaSet } from '../faults/servers/replica-set.ts';
 import type { Answer } from './api-client.ts';
@@ -10,24 +10,24 @@ export interface OwnServers {
   service: QueryService;
   kafka: KafkaCluster;
   mongodb: ReplicaSet;
-  /** The environment on the servers of the installation. */
+  /** The environment on the installation's servers. */
   common: string;
-  /** The one with its own. */
+  /** The environment with its own servers. */
   own: string;
-  /** Makes a key of all scopes and asks with its token from now on. */
+  /** Creates a key with all scopes, whose token the requests below use. */
   enter: (environment: string, clientId: string) => Promise<void>;
-  /** Publishes an order of the environment of its own, without waiting until it is applied. */
+  /** Publishes an order to the environment with its own servers, without waiting until it is applied. */
   publish: (id: string, storeId?: string) => Promise<void>;
-  /** Asks for the orders of the store `s1`. */
+  /** Requests the orders of the store `s1`. */
   ask: (environment: string) => Promise<Answer>;
-  /** Waits until those are answered that have these ids. */
+  /** Waits until the answer has exactly these ids. */
   answers: (environment: string, ids: string[]) => Promise<void>;
   close: () => Promise<void>;
 }
 
 export const order = (id: string): TestChange => ({ entity: 'order', storeId: 's1', id, data: ORDER });
 
-/** Starts all of it; `settings` are environment variables of the installation. */
+/** Starts everything; `settings` are environment variables of the installation. */
 export async function startOwnServers(settings: Record<string, string> = {}): Promise<OwnServers> {
   const [kafka, mongodb] = await Promise.all([startKafkaCluster(1), startReplicaSet(1)]);
   const closeServers = () => Promise.all([kafka.close(), mongodb.close()]);

@@ -1,7 +1,7 @@
-/** How patient services are in tests, and what must be quick all the same. */
+/** Timeouts of services in tests, and measurements that do not depend on the load of the machine. */
 
 /**
- * Every installation has it: answers are to be right; that they come in time is for tests about that alone, and machines are busy.
+ * Long timeouts for all installations, since test machines are busy. Only tests about timeouts use other values.
  */
 export const PATIENCE: Record<string, string> = {
   MONGODB_READ_TIMEOUT_MS: '20000',
@@ -10,13 +10,13 @@ export const PATIENCE: Record<string, string> = {
   SHUTDOWN_DELAY_MS: '0',
 };
 
-/** As patient as services are by default: for tests in which a server is away. */
+/** The default timeouts, for tests with an unreachable server. */
 export const DEFAULT_TIMEOUTS: Record<string, string> = {
   MONGODB_READ_TIMEOUT_MS: '',
   REDIS_COMMAND_TIMEOUT_MS: '',
 };
 
-/** How many milliseconds of a processor this process takes for something: however busy the machine is, it is as much. */
+/** The processor time that this process takes for some work, in milliseconds. It hardly depends on the load of the machine. */
 export async function processorMs(act: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await act();
@@ -27,8 +27,8 @@ export async function processorMs(act: () => Promise<unknown>): Promise<number> 
 const MOST_TIMES = 20;
 
 /**
- * Does something until it was quick, at least so many times. On a busy machine a process stands still for moments, so that it may take
- * longer now and then; what has no deadline is never quick.
+ * Repeats work at least so many times, until one time was fast enough. A busy machine may stall a process, but work without a
+ * deadline is never fast.
  */
 export async function quickOnce(
   what: string,

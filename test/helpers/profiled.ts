@@ -1,8 +1,8 @@
-/** The commands that MongoDB got for the read models of an installation, by its profiler. */
+/** Reads commands on an installation's read models from MongoDB's profiler. */
 import type { Document } from 'mongodb';
 import type { Installation } from './installation.ts';
 
-/** Does something and returns the aggregations of these collections meanwhile. @param which narrows them down. */
+/** Runs `work` and returns the aggregations on these collections meanwhile. @param which an additional filter. */
 export async function profiled(
   { databases, environment }: Installation,
   collections: readonly string[],

@@ -1,11 +1,11 @@
-/** Projectors in the process of a test. */
+/** Projectors in the process of the test. */
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import type { Installation } from './installation.ts';
 import { caughtUp } from './read-models.ts';
 
-/** Starts a projector that logs nothing; of one environment if that is named, with settings of its own. */
+/** Starts a projector without logs, optionally with other settings and for one environment. */
 export function startSilentProjector(
   { config, env }: Installation,
   environment?: string,
@@ -15,7 +15,7 @@ export function startSilentProjector(
   return startProjector(own, createLogger('test', 'silent'));
 }
 
-/** Runs a projector until everything that was published to an environment is applied. */
+/** Runs a projector until all published events of an environment are applied. */
 export async function applyAll(installation: Installation, environment?: string): Promise<void> {
   const projector = await startSilentProjector(installation, environment);
   await caughtUp(installation, environment);

@@ -1,4 +1,4 @@
-/** Keeps Python packages for tests in the cache, outside the repository: every one in a fixed version, with its hash. */
+/** Caches Python packages for tests outside the repository, with pinned versions and hashes. */
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,15 +11,15 @@ const run = promisify(execFile);
 
 const PYTHON_TAG = 'import sys; print(sys.implementation.cache_tag)';
 
-/** A set of packages, and the file that pins them. */
+/** A set of packages and its requirements file. */
 export interface PythonPackages {
-  /** The folder's name in the cache, and for people. */
+  /** The cache folder's name, also for messages. */
   name: string;
-  /** A requirements file with hashes, as pip-compile makes it. */
+  /** A requirements file with hashes, made by pip-compile. */
   requirements: string;
 }
 
-/** The folder with the packages, for `PYTHONPATH`; fetched if need be. Rejects with what pip said. */
+/** Downloads the packages if missing. @returns their folder, for `PYTHONPATH`. Rejects with pip's output. */
 export async function installPythonPackages(
   { name, requirements }: PythonPackages,
   cache: string,
@@ -29,7 +29,7 @@ export async function installPythonPackages(
   const pins = createHash('sha256')
     .update(await readFile(requirements))
     .digest('hex');
-  // Compiled packages belong to one Python.
+  // Compiled packages work with one Python version.
   const folder = join(cache, `${name}-${tag}-${pins.slice(0, 12)}`);
   if (existsSync(folder)) return folder;
   log(`fetching ${name} from PyPI`);
@@ -42,7 +42,7 @@ export async function installPythonPackages(
     });
     await rename(staging, folder);
   } catch (error) {
-    // Another process may have been quicker.
+    // Another process may have made the folder meanwhile.
     if (!existsSync(folder)) throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });

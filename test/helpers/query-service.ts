@@ -1,4 +1,4 @@
-/** A whole query service for one test file: an installation, a projector that feeds it, and a listening app. */
+/** A query service for one test file: an installation, a projector, and a listening app. */
 import type { FastifyInstance } from 'fastify';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
@@ -21,18 +21,16 @@ export interface RunningApp extends AsyncDisposable {
 
 export interface QueryService extends RunningApp {
   installation: Installation;
-  /** Stops the projector, or starts one again. */
   stopProjector: () => Promise<void>;
   startProjector: () => Promise<void>;
-  /** Publishes the state of a key, and waits until it counts. */
+  /** Publishes a key, and waits until it is applied. */
   setKey: (key: TestKey) => Promise<void>;
-  /** The same, and a token of the key's first secret. */
+  /** Publishes a key, and gets a token with its first secret. */
   tokenOf: (key: TestKey) => Promise<string>;
-  /** What MongoDB holds of keys, stores and sessions. */
+  /** The collections of keys, stores and sessions. */
   control: ReturnType<typeof controlCollections>;
-  /** Names of what Redis holds of a store of the first environment. */
+  /** The Redis keys of a store in the first environment. */
   inRedis: (storeId: string) => ReturnType<typeof redisKeys>;
-  /** Publishes changes in order, and waits until they are applied. */
   apply: (changes: TestChange[], environment?: string) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -50,9 +48,9 @@ export interface TestChange {
   entity: EntityName;
   storeId: string;
   id: string;
-  /** Absent in a deletion. */
+  /** Absent for a deletion. */
   data?: object;
-  /** When it happened, in ISO 8601; now when absent. */
+  /** The time of the event in ISO 8601; by default now. */
   time?: string;
 }
 
@@ -91,7 +89,7 @@ export async function startQueryService(
     const event = { entity: 'access_key', storeId, subject: clientId, sequence, data };
     await installation.publishAccess([event], key.environment ?? environment);
     const filter = { _id: clientId, sequence, publish_pending: { $exists: false } } as const;
-    await eventually(`key ${clientId} counts`, async () => {
+    await eventually(`key ${clientId} is applied`, async () => {
       return (await control.keys.findOne(filter)) !== null;
     });
   };
@@ -112,13 +110,13 @@ export async function startQueryService(
     const db = installation.databases.generation(name, 1);
     const last = events.at(-1);
     if (last === undefined) return;
-    // A store's events stay in order: when its last one is applied, all are.
+    // Events of a store stay in order: after its last one all are applied.
     const lastOfStores = new Map(events.map((event) => [event.storeId, event]));
     await eventually('changes are applied', async () => {
       for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
         const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity];
         const _id = action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
-        // The service reads snapshots, which come a moment later than what other reads see.
+        // The service reads snapshots, which lag a moment behind other reads.
         const found = await db
           .collection(collection)
           .findOne({ _id: _id as never, sequence: wanted }, { readConcern: 'snapshot' });
@@ -150,7 +148,7 @@ export async function startQueryService(
   };
 }
 
-/** The value of a metric of all instances: of one with labels, or over all of its labels. */
+/** The sum of a metric over all instances, with given labels or over all labels. */
 export async function sumOf(instances: readonly RunningApp[], metric: string): Promise<number> {
   const texts = await Promise.all(instances.map(({ app }) => app.services.metrics.registry.metrics()));
   const own = texts

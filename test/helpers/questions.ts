@@ -1,4 +1,4 @@
-/** Random questions for every list, and every record that random streams can hold, each with what the model answers. */
+/** Random questions for every list, and every record of random streams, each with the model's answer. */
 import fc from 'fast-check';
 import { CAMPAIGN_STATUSES, ORDER_STATUSES, ORDER_TYPES, type EntityName } from '#shared/events/entities.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
@@ -9,7 +9,7 @@ function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T 
   return fc.oneof({ weight: absences, arbitrary: fc.constant(undefined) }, { weight: 10 - absences, arbitrary });
 }
 
-/** Around the seconds of the stream, in the offsets that its stores can have. */
+/** Near the seconds of the stream, in the offsets of its stores. */
 const local = fc
   .record({
     day: fc.integer({ min: 1, max: 4 }),
@@ -45,7 +45,7 @@ const customerOrderQuery = fc
   .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
   .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
 
-/** What is asked of one store's list. */
+/** A request for a list of one store. */
 export type Question = { path: ListPath; query: ListQuery; storeId: string };
 
 type AnswerOf = (model: Model, store: string, query: ListQuery) => Envelope;
@@ -54,7 +54,7 @@ const of =
   (model, store, query) =>
     model.list(kind, store, query);
 
-/** Every list, with what it can be asked and what the model answers. */
+/** Every list, with its possible parameters and the model's answer. */
 export const lists = {
   '/api/customer/list': [customerQuery, of('customer')],
   '/api/order/list': [orderQuery, of('order')],
@@ -84,7 +84,7 @@ export const lists = {
 } satisfies Record<string, [fc.Arbitrary<ListQuery>, AnswerOf]>;
 export type ListPath = keyof typeof lists;
 
-/** Any question. */
+/** An arbitrary question about any list. */
 export const question: fc.Arbitrary<Question> = fc.constantFrom(...(Object.keys(lists) as ListPath[])).chain((path) =>
   fc.record({
     path: fc.constant(path),
@@ -93,7 +93,7 @@ export const question: fc.Arbitrary<Question> = fc.constantFrom(...(Object.keys(
   }),
 );
 
-/** The ids that streams hold, by entity. */
+/** The ids in streams, by entity. */
 export const recordIds = {
   store: [],
   order: numbered('o', 12),
@@ -106,7 +106,7 @@ export const recordIds = {
   customer: ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'],
 } satisfies Record<EntityName, string[]>;
 
-/** Every details endpoint, the ids that streams hold, and what the model answers. */
+/** Every details endpoint, with the ids in streams and the model's answer. */
 export const records = (['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const).map((kind) => ({
   path: `/api/${kind}/details/?${kind}_id=`,
   ids: recordIds[kind],
@@ -121,7 +121,6 @@ function defined<T extends object>(record: T): T {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;
 }
 
-/** The path and query of a question. */
 export function target({ path, query }: Question): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

@@ -1,4 +1,4 @@
-/** Sends record batches to Kafka as they are, which no client would: a broker looks at little more than their checksum. */
+/** Sends raw record batches to Kafka. A broker checks little more than their checksum. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Kafka } from 'kafkajs';
@@ -7,17 +7,17 @@ const PRODUCE = 0;
 const VERSION = 7;
 const TIMEOUT_MS = 30_000;
 
-/** Where a batch goes. */
+/** The target partition of a batch. */
 export interface RawTarget {
   topic: string;
   partition: number;
-  /** Of a transaction that the batch is of. */
+  /** The transaction of the batch. */
   transactionalId?: string;
 }
 
 /**
  * Sends one batch to the leader of its partition and waits until all replicas have it.
- * @returns the offset that the broker gave its first record. @throws with Kafka's error code where the broker refuses it.
+ * @returns the offset of its first record. @throws Kafka's error code if the broker refuses it.
  */
 export async function produceRaw(kafka: Kafka, target: RawTarget, batch: Buffer): Promise<number> {
   const { host, port } = await leaderOf(kafka, target);
@@ -30,7 +30,7 @@ export async function produceRaw(kafka: Kafka, target: RawTarget, batch: Buffer)
       answer = Buffer.concat([answer, chunk as Buffer]);
       if (answer.length >= 4 && answer.length >= 4 + answer.readInt32BE(0)) break;
     }
-    // Length, correlation id, one topic with its name, one partition with its number.
+    // Skips the length, correlation id, topic and partition.
     const at = 4 + 4 + 4 + 2 + Buffer.byteLength(target.topic) + 4 + 4;
     const errorCode = answer.readInt16BE(at);
     if (errorCode !== 0) throw new Error(`the broker refuses the batch with error ${errorCode}`);

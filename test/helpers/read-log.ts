@@ -1,9 +1,9 @@
-/** What the log of a topic shows to commands. */
+/** Reads the log of a topic like the commands do. */
 import { Servers } from '#admin/servers.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Installation } from './installation.ts';
 
-/** All messages of a topic; those of a partition in order. */
+/** All messages of a topic, in order within a partition. */
 export async function readLog({ config }: Installation, topic: string): Promise<LogMessage[]> {
   const servers = new Servers({ config, origin: 'the test' });
   const found: LogMessage[] = [];

@@ -1,4 +1,4 @@
-/** Looks into the read models of an installation, for tests that compare what different ways led to. */
+/** Reads the read models of an installation, and normalizes them for comparisons. */
 import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -26,7 +26,7 @@ export async function readModels(installation: Installation, environment = insta
   return generation.db;
 }
 
-/** The ids of documents, sorted; read as commands read, so that these see them too. */
+/** The sorted ids of documents, with the read concern of commands, so that these see them, too. */
 export async function idsIn(db: Db, name: string, filter: Document = {}): Promise<string[]> {
   const collection = db.collection(name, { readConcern: { level: 'majority' } });
   const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
@@ -35,7 +35,7 @@ export async function idsIn(db: Db, name: string, filter: Document = {}): Promis
 
 let empty = 0;
 
-/** New read models with nothing in them, which no generation names. They go with the installation. */
+/** New empty read models outside of any generation, removed with the installation. */
 export async function emptyReadModels({ mongodb, config }: Installation): Promise<Db> {
   empty += 1;
   const db = mongodb.db(`${config.namePrefix}_empty${empty}`);
@@ -44,8 +44,7 @@ export async function emptyReadModels({ mongodb, config }: Installation): Promis
 }
 
 /**
- * Everything that an event can have changed, in a form that two environments can be compared in: bodies as
- * they are answered, in the store's present offset.
+ * Everything that events can change, normalized to compare two environments: bodies have the store's current offset, as in answers.
  */
 export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
@@ -57,7 +56,7 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
       .find({}, { sort: { _id: 1 } })
       .toArray();
     content[name] = documents
-      // Positions depend on the slices where customers are erased.
+      // After erasures positions depend on the slices.
       .map(({ feed_position: _place, ...document }): Document => document)
       .map((document) => (name === STAMPS ? withoutTreeShapes(document) : document))
       .map((document) => answered(document, offsets.get(document['store_id'])));
@@ -76,8 +75,8 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
 }
 
 /**
- * Where a tree is cut depends on the slices; how many records it counts does not. A record that came and went inside one
- * slice leaves no count, elsewhere it leaves a count of nothing. The version of a layout is never the same twice.
+ * Slices determine where a tree is split, but not how many records it counts. A record that came and went leaves no count within a
+ * slice, and a count of 0 otherwise. The version of a layout is unique.
  */
 function withoutTreeShapes({
   ranks,
@@ -110,13 +109,13 @@ function answered(document: Document, offset: string | undefined): Document {
   return rest;
 }
 
-/** A collection that was just made is in no snapshot for a moment. */
+/** A new collection is missing in snapshots for a moment. */
 export function unlessUnavailable(error: unknown): [] {
   if (!isUnavailable(error)) throw error;
   return [];
 }
 
-/** Waits until the live read models stand at the end of the changes topic: for as long as they move, and `timeoutMs` where they don't. */
+/** Waits until the live read models have applied the changes topic; fails after `timeoutMs` without progress. */
 export function caughtUp(
   installation: Installation,
   environment = installation.environment,
@@ -126,7 +125,7 @@ export function caughtUp(
   return appliedIn(live, installation, environment, timeoutMs);
 }
 
-/** The same of other read models than the live ones. */
+/** The same for other read models. */
 export async function appliedIn(
   find: () => Promise<Db | null>,
   installation: Installation,
@@ -141,7 +140,7 @@ export async function appliedIn(
     `${topic} is applied`,
     async () => {
       if (Date.now() - movedAt > timeoutMs) throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
-      // As the query service reads: a snapshot comes a moment later than what other reads see.
+      // The query service reads snapshots, which lag a moment behind other reads.
       const checkpoints = await (
         await find()
       )
@@ -159,7 +158,7 @@ export async function appliedIn(
   );
 }
 
-/** Waits until nothing is stored any longer of customers whose deletion is applied. */
+/** Waits until all applied erasures of customers are complete. */
 export async function erased(
   installation: Installation,
   environment = installation.environment,

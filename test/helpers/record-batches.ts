@@ -1,22 +1,22 @@
-/** Record batches made byte by byte, right and wrong, as no client would make them. */
+/** Makes valid and invalid record batches byte by byte. */
 import { crc32c } from '@node-rs/crc32';
 
 export interface BatchToEncode {
   baseOffset?: number;
   values?: readonly Buffer[];
-  /** Names of the headers of each message; their values are empty. */
+  /** The header names of each message; values are empty. */
   headers?: readonly string[];
-  /** In the place of `values` and `headers`: records, or the bytes of some. */
+  /** Records or their bytes, instead of `values` and `headers`. */
   records?: readonly (RecordToEncode | Buffer)[];
-  /** The number of the codec, and what packs with it. */
+  /** The codec number and its compressor. */
   codec?: { number: number; pack: (records: Buffer) => Buffer };
-  /** Bytes that stand in the place of the packed records. */
+  /** Bytes that replace the compressed records. */
   packed?: Buffer;
   lastOffsetDelta?: number;
   count?: number;
   magic?: number;
   timestamp?: bigint;
-  /** On top of the codec's. */
+  /** Bits in addition to the codec's. */
   attributes?: number;
   producer?: { id: bigint; epoch: number; sequence: number };
 }
@@ -25,14 +25,14 @@ export interface RecordToEncode {
   key?: Buffer | null;
   value?: Buffer | null;
   headers?: readonly (readonly [name: string | Buffer | null, value: Buffer | null])[];
-  /** Its place in the batch when absent. */
+  /** By default the index in the batch. */
   offsetDelta?: number;
   timestampDelta?: bigint;
-  /** What is said of the lengths and the number of headers, where that is false. */
+  /** False lengths and header counts. */
   says?: { length?: number; key?: number; value?: number; headers?: number; headerValue?: number };
 }
 
-/** A batch with a right checksum, whatever else is wrong with it. */
+/** A batch with a valid checksum. */
 export function encodeBatch({
   baseOffset = 0,
   values = [],
@@ -75,12 +75,12 @@ export function encodeBatch({
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** Makes a batch one of a producer's transaction. */
+/** Makes a batch part of a producer's transaction. */
 export function inTransaction(id: number): Required<Pick<BatchToEncode, 'attributes' | 'producer'>> {
   return { attributes: TRANSACTIONAL, producer: { id: BigInt(id), epoch: 0, sequence: 0 } };
 }
 
-/** The marker with which a broker ends a producer's transaction. */
+/** The control batch that ends a producer's transaction. */
 export function encodeMarker(baseOffset: number, producerId: number, kind: 'abort' | 'commit'): Buffer {
   const key = Buffer.from([0, 0, 0, kind === 'commit' ? 1 : 0]);
   const { attributes, producer } = inTransaction(producerId);
@@ -92,7 +92,7 @@ export function encodeMarker(baseOffset: number, producerId: number, kind: 'abor
   });
 }
 
-/** One record, with its length. @param index its place in the batch. */
+/** One record with its length prefix. @param index in the batch. */
 export function encodeRecord(
   { key = null, value = null, headers = [], offsetDelta, timestampDelta = 0n, says = {} }: RecordToEncode,
   index = 0,
@@ -116,7 +116,7 @@ function bytes(given: Buffer | null, length = given?.length ?? -1): Buffer {
   return Buffer.concat([varint(length), given ?? Buffer.alloc(0)]);
 }
 
-/** A signed number of any size as Kafka has it: zigzag, seven bits a byte. */
+/** Kafka's varint: zigzag, seven bits per byte. */
 export function varint(value: number | bigint): Buffer {
   const signed = BigInt(value);
   const digits: number[] = [];

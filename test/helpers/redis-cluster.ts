@@ -1,4 +1,4 @@
-/** A cluster of three masters and a replica of each, as processes of one test. */
+/** A Redis Cluster of three masters with a replica each, as processes of one test. */
 import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
 import { CLUSTER_SETTINGS, CLUSTER_SLOTS, formCluster } from '#local/stack/redis/redis.ts';
 import slotOf from 'cluster-key-slot';
@@ -7,19 +7,18 @@ import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-pro
 export interface ClusterShard {
   master: RedisProcess;
   replica: RedisProcess;
-  /** Whether a key lies here. */
+  /** Whether this shard holds a key. */
   holds: (key: string) => boolean;
 }
 
 export interface RedisClusterProcesses {
-  /** As `REDIS_URL` takes it: two of the six nodes. */
+  /** An address for `REDIS_URL` with two of the six nodes. */
   url: string;
-  /** Three. */
   shards: readonly ClusterShard[];
   close: () => Promise<void>;
 }
 
-/** A busy machine's server does not answer for a while, and shall not be replaced for that. */
+/** Long, so that a stalled server on a busy machine is not replaced. */
 const NODE_TIMEOUT_MS = 3_000;
 
 export async function startRedisCluster(): Promise<RedisClusterProcesses> {

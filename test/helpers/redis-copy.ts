@@ -1,12 +1,12 @@
-/** A copy of everything that a Redis holds, and ways to put it into one that runs. */
+/** Copies all keys of a Redis, and restores them into a running one. */
 import type { Redis } from 'ioredis';
 import { execute } from '#shared/redis-masters.ts';
 
 interface CopiedKey {
   key: string;
-  /** Until it ends, in milliseconds; 0 is never. */
+  /** The time to live in milliseconds; 0 for none. */
   ttl: number;
-  /** What `RESTORE` takes. */
+  /** The value for `RESTORE`. */
   dump: Buffer;
   content: Content;
 }
@@ -16,27 +16,26 @@ type Content =
 
 export type RedisCopy = readonly CopiedKey[];
 
-/** Copies all keys. */
 export async function copyRedis(redis: Redis): Promise<RedisCopy> {
   const keys = await redis.keys('*');
   const copied = await Promise.all(
     keys.map(async (key) => {
       const [dump, ttl, content] = await Promise.all([redis.dumpBuffer(key), redis.pttl(key), readContent(redis, key)]);
-      // One that has just ended.
+      // The key has just expired.
       return dump === null || content === null ? null : { key, ttl: Math.max(0, ttl), dump, content };
     }),
   );
   return copied.filter((one) => one !== null);
 }
 
-/** Empties a Redis and puts a copy into it, as tools for backups do: `FLUSHALL` and `RESTORE`. */
+/** Restores a copy like backup tools: `FLUSHALL` and `RESTORE`. */
 export async function restoreCopy(redis: Redis, copy: RedisCopy): Promise<void> {
   const commands = redis.pipeline().flushall();
   for (const { key, ttl, dump } of copy) commands.restore(key, ttl, dump);
   await execute(commands);
 }
 
-/** Makes a Redis what it was with commands that everybody uses. */
+/** Restores a copy with ordinary commands. */
 export async function rewriteCopy(redis: Redis, copy: RedisCopy): Promise<void> {
   const present = await redis.keys('*');
   const commands = redis.multi();

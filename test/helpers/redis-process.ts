@@ -1,4 +1,4 @@
-/** A redis-server of one test's own, which may be killed, filled, frozen and brought back from any snapshot. */
+/** A redis-server for one test, which can be killed, filled, frozen and restored from a snapshot. */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,26 +11,26 @@ import { locateRedis } from '#local/stack/redis/redis.ts';
 export interface RedisProcess extends AsyncDisposable {
   url: string;
   port: number;
-  /** The test's own connection; it finds its way back after a restart. */
+  /** The test's connection, which reconnects after a restart. */
   client: Redis;
-  /** What is in it, as the bytes of a snapshot. */
+  /** The bytes of an RDB snapshot. */
   snapshot: () => Promise<Buffer>;
   kill: () => Promise<void>;
-  /** Starts it again on the same port after it was killed: from a snapshot, or empty. */
+  /** Restarts it on the same port after a kill, from a snapshot or empty. */
   start: (snapshot?: Buffer) => Promise<void>;
   close: () => Promise<void>;
 }
 
-/** What the servers of one test share: where their files lie, and what ends them with the test. */
+/** The shared folder and guardian of the servers of one test. */
 export interface RedisHome {
-  /** Starts a server by arguments of redis-server that come after ours, `sentinel` one that watches others by a file of settings. */
+  /** `start` runs redis-server with additional arguments, `sentinel` a sentinel with a settings file. */
   launch: (port: number, settings: readonly string[], sentinel?: readonly string[]) => Promise<GuardedProcess>;
-  /** Where the server of a port keeps its files. */
+  /** The folder of the server at a port. */
   folderOf: (port: number) => string;
   close: () => Promise<void>;
 }
 
-/** @param env where `redis-server` is looked for. */
+/** @param env the environment with `redis-server` in its PATH. */
 export async function openRedisHome(env: NodeJS.ProcessEnv = process.env): Promise<RedisHome> {
   const home = await mkdtemp(join(tmpdir(), 'store-data-redis-'));
   const guard = startGuard();
@@ -65,11 +65,11 @@ export async function openRedisHome(env: NodeJS.ProcessEnv = process.env): Promi
 export interface RedisProcessOptions {
   home?: RedisHome;
   port?: number;
-  /** Of the test's own connection: who it is where the default user is off, and its TLS. */
+  /** Options of the test's connection: its user if the default user is off, and TLS. */
   client?: Pick<RedisOptions, 'username' | 'password' | 'tls'>;
 }
 
-/** Starts a server; `settings` are arguments of redis-server that come after ours. One of several shares a home with them. */
+/** Starts a server; `settings` are additional arguments. Several servers can share a home. */
 export async function startRedisProcess(
   settings: readonly string[] = [],
   { home, port: wanted, client: options = {} }: RedisProcessOptions = {},
@@ -87,7 +87,7 @@ export async function startRedisProcess(
     if (snapshot !== undefined) await writeFile(file, snapshot);
     held = await shared.launch(port, settings);
     if (client.status === 'wait') await client.connect().catch(() => undefined);
-    // Commands wait in the client's queue until the server has loaded its snapshot.
+    // The client queues commands until the server has loaded its snapshot.
     await client.ping();
   };
   const kill = async () => {

@@ -1,15 +1,15 @@
-/** A master, its replica and three sentinels, as processes of one test. */
+/** A Redis master, its replica and three sentinels, as processes of one test. */
 import { Redis } from 'ioredis';
 import { freePorts } from '#local/stack/program.ts';
 import { eventually } from './installation.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
 
 export interface RedisSentinels {
-  /** The variables by which they are found. */
+  /** The variables to connect through the sentinels. */
   settings: Record<string, string>;
   master: RedisProcess;
   replica: RedisProcess;
-  /** Ends the sentinel that the address names first. */
+  /** Stops the first sentinel in the address. */
   killSentinel: () => Promise<void>;
   close: () => Promise<void>;
 }
@@ -17,8 +17,8 @@ export interface RedisSentinels {
 const NAME = 'main';
 const PASSWORD = 'of the sentinels';
 /**
- * A busy machine's server does not answer for a while, and shall not be replaced for that. Sentinels take no replica that was cut off
- * ten times as long before: so long a test has between the cut and the kill.
+ * Long, so that a stalled server on a busy machine is not replaced. Sentinels reject a replica that was disconnected ten times as
+ * long, which bounds the time of a test between the cut and the kill.
  */
 const DOWN_AFTER_MS = 5_000;
 
@@ -53,10 +53,10 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
   };
 }
 
-/** Waits until a sentinel knows the replica and the other sentinels: before that they agree on nothing. */
+/** Waits until a sentinel knows the replica and the other sentinels, without which no failover happens. */
 async function knowsTheOthers(port: number): Promise<void> {
   const sentinel = new Redis({ port, password: PASSWORD });
-  // It may not listen yet.
+  // The sentinel may not listen yet.
   sentinel.on('error', () => undefined);
   try {
     await eventually('the sentinels know one another', async () => {
@@ -69,14 +69,14 @@ async function knowsTheOthers(port: number): Promise<void> {
   }
 }
 
-/** Waits until a replica has what its master has. */
+/** Waits until a replica is in sync with its master. */
 export async function followsItsMaster({ client }: RedisProcess): Promise<void> {
   await eventually('the replica follows', async () =>
     (await client.info('replication')).includes('master_link_status:up'),
   );
 }
 
-/** Lets a replica learn nothing of its master any more: what is written from now on, it does not have when it takes over. */
+/** Cuts replication: a replica that takes over lacks all later writes. */
 export async function cutReplication(master: RedisProcess, replica: RedisProcess): Promise<void> {
   await replica.client.config('SET', 'masterauth', 'wrong');
   await master.client.call('CLIENT', 'KILL', 'TYPE', 'replica');

@@ -1,8 +1,8 @@
-/** Redis and MongoDB behind proxies of one test's own, and the addresses by which a program goes through them. */
+/** Proxies in front of Redis and MongoDB for one test, with the addresses through them. */
 import type { MongoClient } from 'mongodb';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-/** @param address of one server: a test that uses this asks for an installation with `oneRedis`. */
+/** @param address of a single server, as with the option `oneRedis`. */
 export async function startRedisProxy(address: string): Promise<TcpProxy & { url: string }> {
   const url = new URL(address);
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
@@ -10,7 +10,7 @@ export async function startRedisProxy(address: string): Promise<TcpProxy & { url
   return { ...proxy, url: url.href };
 }
 
-/** Before the server that takes writes, of those that the client knows; a driver that goes through it looks for no others. */
+/** A proxy in front of the primary. The address prevents drivers from discovering other members. */
 export async function startMongodbProxy(client: MongoClient): Promise<TcpProxy & { uri: string }> {
   const [server, ...others] = client.options.hosts;
   const name = others.length === 0 ? server?.toString() : (await client.db().admin().command({ hello: 1 }))['primary'];

@@ -1,22 +1,22 @@
-/** A service as a process of its own, for tests that kill it. */
+/** Runs a service as a process, for tests that kill it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { KILL_IN_TRANSACTION } from './killed-in-transaction.ts';
 
 export interface ServiceProcess {
   process: ChildProcess;
-  /** Every line that it logged so far. */
+  /** The log lines so far. */
   lines: LogLine[];
-  /** Resolves when it has ended, however, and all that it logged is in `lines`. */
+  /** Resolves after the process ended, when `lines` is complete. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** Resolves with the first line, past or future, that a check accepts; rejects when the process ends before. */
+  /** Resolves with the first past or future line that `check` accepts; rejects if the process ends before. */
   logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
   kill: (signal: NodeJS.Signals) => void;
 }
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
-/** Starts `services/<name>/main.ts` with the given environment, or another program that runs that service. */
+/** Starts `services/<name>/main.ts`, or another program of that service, with the given environment. */
 export function startService(
   name: 'projector' | 'query',
   env: Record<string, string>,
@@ -64,19 +64,19 @@ export function startService(
   };
 }
 
-/** Kills services, at the end of a test. */
+/** Kills services at the end of a test. */
 export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
   for (const service of services) service.kill('SIGKILL');
   await Promise.all(services.map(({ ended }) => ended));
 }
 
-/** Starts a projector that kills itself when it is about to commit its n-th transaction. */
+/** Starts a projector that kills itself before it commits its n-th transaction. */
 export function startKilledProjector(env: Record<string, string>, transaction: number): ServiceProcess {
   const program = new URL('killed-projector.ts', import.meta.url).pathname;
   return startService('projector', { ...env, [KILL_IN_TRANSACTION]: String(transaction) }, 'info', program);
 }
 
-/** What a process of ours inherits of this one's environment: where programs are, and its compiled modules. */
+/** The inherited variables of child processes: PATH and the compile cache. */
 export function inheritedEnvironment(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env;
   return { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };

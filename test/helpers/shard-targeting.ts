@@ -1,23 +1,22 @@
 /**
- * What a command to MongoDB would mean on a sharded cluster: whether each of its parts names the shard key of its collection, what is
- * forbidden there, and whose documents it touches. Judged from the command alone, as a router would.
+ * Judges a MongoDB command like the router of a sharded cluster, by the command alone: whether each part names the shard key of its
+ * collection, whether it is forbidden there, and whose documents it touches.
  *
- * The rules are those of MongoDB's manual for versions 6.0 to 8.0, and of two versions that differ the stricter one's: `findAndModify`
- * needs the whole key (before 7.0), `$lookup` from a sharded collection is not allowed in a transaction (before 8.0), `distinct` not in
- * a transaction or snapshot, `$unionWith` with a sharded collection not inside a `$lookup`, no collection is made by a transaction that
- * writes to several shards, and a unique index begins with the key.
+ * The rules are the stricter ones of MongoDB 6.0 to 8.0: `findAndModify` needs the whole key (before 7.0), no `$lookup` from a sharded
+ * collection in a transaction (before 8.0), no `distinct` in a transaction or snapshot, no `$unionWith` of a sharded collection inside
+ * a `$lookup`, no collection created by a transaction on several shards, and unique indexes begin with the key.
  */
 import type { Document } from 'mongodb';
 import { CONTROL_SHARDING, SHARDING, type Sharding } from '#shared/read-models/sharding.ts';
 import { words } from '#test/words.ts';
 
-/** A command as it was sent. */
+/** A sent command. */
 export interface Sent {
-  /** Who sent it. */
+  /** The `appName` of the sender. */
   app: string;
   database: string;
   command: Document;
-  /** Names the transaction that it is a part of; `null` for none. */
+  /** The id of its transaction; `null` for none. */
   transaction: string | null;
 }
 
@@ -27,7 +26,7 @@ export interface Problem {
   what: string;
 }
 
-/** A store or a partition whose documents are touched. */
+/** A store or partition whose documents the command touches. */
 export type Owner = `store ${string}` | `partition ${string}`;
 
 export interface Judged {
@@ -35,7 +34,7 @@ export interface Judged {
   owners: Owner[];
 }
 
-/** Commands that are about no documents, or go on with what another command began. */
+/** Commands without documents, or that continue another command. */
 const WITHOUT_DOCUMENTS = new Set(
   words(
     'hello ping getMore killCursors endSessions killSessions commitTransaction abortTransaction',
@@ -43,16 +42,15 @@ const WITHOUT_DOCUMENTS = new Set(
   ),
 );
 
-/** Stands for a value that the shard takes from each document that it joins. */
+/** Placeholder for a value that the shard takes from each joined document. */
 const OF_EACH_DOCUMENT = Symbol('a value of each document');
 
-/** A collection that a command reads or writes, with the condition by which. */
+/** A collection that a command reads or writes, with its filter. */
 interface Part {
   collection: string;
   filter: Document;
 }
 
-/** Judges a command. */
 export function judge({ app, database, command, transaction }: Sent): Judged {
   const [name = ''] = Object.keys(command);
   const judged: Judged = { problems: [], owners: [] };
@@ -76,7 +74,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
     for (const document of command['documents'] as Document[]) check({ collection, filter: document }, true);
   } else if (name === 'update') {
     for (const { q, u, multi = false, upsert = false } of command['updates'] as Document[]) {
-      // One document may also be found by its `_id` alone, but then every shard is asked.
+      // Writes to one document by `_id` are allowed, but go to every shard.
       check({ collection, filter: q }, !multi || upsert);
       const changed = isReplacement(u) && changesKey(q, u, shardingOf(collection));
       if (changed) report({ collection, filter: q }, 'replaces the key');
@@ -117,7 +115,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
   return judged;
 }
 
-/** The collections that a pipeline reads; what stands before the first other stage are its conditions. */
+/** The collections that a pipeline reads; its leading `$match` stages are the filter. */
 function partsOf(collection: string, pipeline: Document[], joined: Document = {}): Part[] {
   const other = pipeline.findIndex((stage) => !('$match' in stage));
   const leading = pipeline.slice(0, other === -1 ? pipeline.length : other).map(({ $match }) => $match);
@@ -133,7 +131,7 @@ function partsOf(collection: string, pipeline: Document[], joined: Document = {}
   return parts;
 }
 
-/** The names of all stages, those of inner pipelines included. */
+/** The names of all stages, including inner pipelines. */
 function stagesIn(pipeline: Document[]): string[] {
   return pipeline.flatMap((stage) => [
     ...Object.keys(stage),
@@ -150,7 +148,7 @@ function unitesInLookup(pipeline: Document[]): boolean {
   );
 }
 
-/** The values that a filter allows for a field: `null` where it says nothing of it, or nothing that a router could use. */
+/** The values that a filter allows for a field; `null` if a router cannot tell. */
 function valuesOf(filter: Document, field: string): unknown[] | null {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$and') {
@@ -170,7 +168,7 @@ function valuesOf(filter: Document, field: string): unknown[] | null {
   return null;
 }
 
-/** Where a range of a field begins, if the filter says where it begins and ends. */
+/** The lower bound of a field, if the filter has both bounds. */
 function rangeOf(filter: Document, field: string): string | null {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$and') {
@@ -225,7 +223,7 @@ function isReplacement(update: Document): boolean {
   return !Array.isArray(update) && !Object.keys(update).some((name) => name.startsWith('$'));
 }
 
-/** A field of the key that a replacement leaves out would be `null`; its `_id` stays what it is. */
+/** A replacement without a key field would set it to `null`; `_id` stays. */
 function changesKey(filter: Document, replacement: Document, sharding: Sharding | undefined): boolean {
   return Object.keys(sharding?.key ?? {}).some(
     (field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0],
@@ -236,7 +234,7 @@ function fieldsOf(filter: Document): string {
   const names = Object.entries(filter).flatMap(([name, condition]) =>
     name === '$and' || name === '$or' ? (condition as Document[]).flatMap((part) => Object.keys(part)) : [name],
   );
-  // Of fields inside of others it is the stores that give them their names.
+  // Names of nested fields are store ids.
   const outermost = new Set(names.map((name) => name.split('.', 1)[0] ?? name));
   return names.length === 0 ? 'nothing' : [...outermost].toSorted().join(', ');
 }

@@ -1,4 +1,4 @@
-/** Catalogues whose products share option groups: one group of all products, and ten large ones. */
+/** Catalogues whose products share option groups. */
 import type { Installation } from '#test/installation.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
@@ -25,7 +25,7 @@ function product(index: number, categories: number, groups: string[]): Catalogue
   return { entity: 'product', id: `p${index}`, state };
 }
 
-/** @param description of each option: it makes the group as large as it shall be. */
+/** @param description of each option, which determines the size of the group. */
 export function group(id: string, options: number, cents = 300, description = 'Porção de 80 g'): CatalogueRecord {
   const option = (index: number) => {
     return { id: `o${index}`, name: `Opção ${index}`, description, price: ((cents + index) / 100).toFixed(2) };
@@ -33,7 +33,7 @@ export function group(id: string, options: number, cents = 300, description = 'P
   return { entity: 'option_group', id, state: { ...LEAST.option_group, options: times(options, option) } };
 }
 
-/** Products that each name one common group of 20 options, and two of 100 others of 10. */
+/** Products that share one group of 20 options, and each have two of 100 groups of 10 options. */
 export function sharedGroupCatalogue(products: number): CatalogueRecord[] {
   return [
     ...times(40, category),
@@ -43,12 +43,12 @@ export function sharedGroupCatalogue(products: number): CatalogueRecord[] {
   ];
 }
 
-/** A group of some 60 KiB. */
+/** A group of about 60 KiB. */
 export function largeGroup(index: number, cents = 300): CatalogueRecord {
   return group(`large${index}`, 12, cents, 'x'.repeat(4_950));
 }
 
-/** Products that each name the same ten groups of 60 KiB. */
+/** Products that share ten groups of 60 KiB. */
 export function largeGroupCatalogue(products: number): CatalogueRecord[] {
   const groups = times(10, (index) => largeGroup(index));
   const ids = groups.map(({ id }) => id);
@@ -57,7 +57,7 @@ export function largeGroupCatalogue(products: number): CatalogueRecord[] {
 
 let sequence = 0;
 
-/** Publishes records of a store to a partition, each newer than the ones before. */
+/** Publishes records of a store to a partition, with increasing sequences. */
 export function publishRecords(
   { send, environment }: Installation,
   storeId: string,

@@ -1,4 +1,4 @@
-/** Applies events as one slice of a partition, in a transaction, as the projector does. */
+/** Applies events as one slice of a partition in a transaction, like the projector. */
 import type { ClientSession, Db } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
 import { isUnavailable } from '#shared/errors.ts';
@@ -10,7 +10,7 @@ import type { TestChange } from './query-service.ts';
 
 let sequence = 0;
 
-/** A slice of changes that are newer than all before. */
+/** A slice of changes with increasing sequences. */
 export function sliceOf(changes: readonly TestChange[]): Slice {
   const messages = changes.map(({ id: subject, data, entity, storeId }) => {
     sequence += 1;
@@ -20,16 +20,15 @@ export function sliceOf(changes: readonly TestChange[]): Slice {
   return { topic: 't', partition: 0, messages, next: sequence + 1 };
 }
 
-/** For installations that have erased no store. */
+/** For installations without erased stores. */
 export const findErased: FindErased = async () => ({ skips: () => false, times: new Map() });
 
 type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs' | 'findErased'> & {
   epochs?: Epochs;
-  /** Whether the outcome of the commit is learned. */
+  /** Whether the outcome of the commit is known. */
   isKnown?: boolean;
 };
 
-/** Applies changes to read models. */
 export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options = {}): Promise<void> {
   const { epochs = new Epochs(), isKnown = true, ...others } = options;
   const slice = sliceOf(changes);
@@ -39,7 +38,7 @@ export async function applyEvents(db: Db, changes: readonly TestChange[], option
   if (isKnown) epochs.committed(given);
 }
 
-/** Runs work in a transaction, again where a busy server interrupts it. */
+/** Runs work in a transaction, with retries if a busy server interrupts it. */
 export async function inTransaction<R extends object = AppliedSlice>(
   db: Db,
   work: (session: ClientSession) => Promise<R>,

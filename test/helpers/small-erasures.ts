@@ -1,8 +1,8 @@
-/** Lets slices and pieces of this process erase hardly anything at once, so that a handful of orders has erasures under way. */
+/** Makes erasures of this process so small that a few orders suffice for one in several pieces. */
 import { MAX_PIECE } from '#shared/projection/erasure/pieces.ts';
 import { MAX_SLICE } from '#shared/projection/erasure/erase.ts';
 
-/** @returns what makes them as they were. */
+/** @returns a function that restores the limits. */
 export function withSmallErasures(): () => void {
   const before = [MAX_SLICE, MAX_PIECE].map((sizes) => ({ sizes, are: { ...sizes } }));
   for (const { sizes } of before) Object.assign(sizes, { documents: 1, letters: 1 });

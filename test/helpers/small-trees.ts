@@ -1,9 +1,9 @@
-/** Makes rank trees of this process so small that a handful of records has leaves and several levels of nodes. */
+/** Makes rank trees of this process so small that a few records suffice for several levels. */
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 
 /**
- * @param leafBytes of the texts of a leaf; as many as always when absent.
- * @returns what makes them as they were.
+ * @param leafBytes the maximum bytes of a leaf's texts; unchanged by default.
+ * @returns a function that restores the limits.
  */
 export function withSmallTrees(leafRecords: number, nodeParts: number, leafBytes?: number): () => void {
   const before = Object.values(RANK_TREES).map((tree) => ({ tree, sizes: { ...tree } }));

@@ -1,6 +1,6 @@
 /**
- * Stands in for the router of a sharded cluster in making zones and sharded collections: it speaks MongoDB's
- * protocol, keeps what it receives in the collections of `config`, and returns it. It holds no documents.
+ * Replaces the router of a sharded cluster for zone and sharding commands: speaks MongoDB's protocol, and stores and returns the
+ * collections of `config`. It holds no documents.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -13,12 +13,12 @@ const HEADER_BYTES = 16;
 
 export interface StandInRouter {
   uri: string;
-  /** What it was told to do, in order. */
+  /** The received commands, in order. */
   told: { database: string; command: Document }[];
   close: () => Promise<void>;
 }
 
-/** Starts a router of shards with these names. */
+/** Starts a router with these shards. */
 export async function startStandInRouter(shards: readonly string[]): Promise<StandInRouter> {
   const told: StandInRouter['told'] = [];
   const config: Record<string, Document[]> = {
@@ -85,14 +85,14 @@ const HELLO = {
   maxWireVersion: 17,
 };
 
-/** A command comes as a message with one section, at first perhaps as a query of old. */
+/** A command is a message with one section; the first one may be a legacy query. */
 function replyTo(message: Buffer, answer: (command: Document) => Document): Buffer {
   const isQuery = message.readInt32LE(12) === QUERY;
-  // Flags, then the kind of section; or flags, a name that ends with a zero, and two numbers.
+  // Flags and the section's kind; or flags, a zero-terminated name and two numbers.
   const start = isQuery ? message.indexOf(0, HEADER_BYTES + 4) + 9 : HEADER_BYTES + 5;
   const command = BSON.deserialize(message.subarray(start, start + message.readInt32LE(start)));
   const body = BSON.serialize(answer(command));
-  // Flags and the kind of section; or flags, a cursor of none, and that it is the first and only document.
+  // Flags and the section's kind; or flags, no cursor, and one document.
   const before = Buffer.alloc(isQuery ? 20 : 5);
   if (isQuery) before.writeInt32LE(1, 16);
   const header = Buffer.alloc(HEADER_BYTES);

@@ -1,4 +1,4 @@
-/** Random streams of changes: entities created, changed, deleted and brought back, in and out of order, again and again. */
+/** Random streams of changes: entities are created, changed, deleted and restored, in and out of order. */
 import fc from 'fast-check';
 import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
 import type { TestEvent } from './events.ts';
@@ -12,13 +12,13 @@ const ORDERS = Array.from({ length: 12 }, (_, index) => `o${index + 1}`);
 
 const NAMES = [
   ...`José da Silva|jose da silva|Ana|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split('|'),
-  // What folding and sorting stumble over: a dotted capital I, a sharp s, Hangul, marks in two orders, lines, quotes, joiners.
+  // Hard cases of folding and sorting: dotted capital I, sharp s, Hangul, two orders of marks, line breaks, quotes, joiners.
   ...'İstanbul|Straße|한글|a\u0323\u0307b|a\u0307\u0323b|a\u2028"b\\c"\u0001|👩‍👩‍👧 Silva|\uffffz'.split('|'),
 ];
 const DOCUMENTS = ['123.456.789-09', '12.ABC.345/01DE-35', '98765432100', ''];
 const PHONES = ['+55 11 98765-4321', '(62) 3333-4444', '11987654321', ''];
 
-/** Few instants, so that equal and neighbouring ones are common; fractions on both sides of a second. */
+/** Few instants, so that equal and adjacent ones are common; with and without fractions of a second. */
 const instant = fc
   .record({
     day: fc.integer({ min: 1, max: 4 }),
@@ -194,7 +194,7 @@ const event = fc.oneof(
   { weight: 3, arbitrary: changes('option_group', fc.constantFrom(...GROUPS), optionGroupState) },
 );
 
-/** A stream in which some events come twice. */
+/** A stream with some repeated events. */
 export const stream: fc.Arbitrary<StreamEvent[]> = fc
   .array(fc.record({ event, twice: fc.nat({ max: 9 }) }), { minLength: 200, maxLength: 500 })
   .map((entries) => entries.flatMap(({ event: one, twice }) => (twice === 0 ? [one, one] : [one])));

@@ -1,19 +1,19 @@
-/** A TCP proxy whose connections can be frozen or cut: a server that hangs or is gone, for one test alone. */
+/** A TCP proxy that freezes or cuts connections, to simulate a hanging or dead server for one test. */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy extends AsyncDisposable {
   port: number;
-  /** Nothing passes any more, new connections are accepted and stay silent: like a stopped process. */
+  /** No data passes, and new connections are accepted and stay silent: like a stopped process. */
   freeze: () => void;
-  /** Connections end and new ones are refused: like a killed process. */
+  /** Connections are closed and new ones refused: like a killed process. */
   cut: () => Promise<void>;
-  /** Everything passes again and at once; what was held back, too. */
+  /** All data passes again, including held-back data. */
   restore: () => Promise<void>;
-  /** What comes back from the server comes so many milliseconds later: like one that is overloaded. */
+  /** Delays answers by so many milliseconds: like an overloaded server. */
   slowDown: (milliseconds: number) => void;
-  /** The connections that are there stay open and silent for ever; new ones are not concerned: like a link that forgot them. */
+  /** Existing connections stay open and silent forever, new ones work: like a NAT that dropped its state. */
   strand: () => void;
-  /** New connections go to another server: like an address that moves in a failover. */
+  /** New connections go to another server: like an address after a failover. */
   retarget: (target: { host: string; port: number }) => void;
   close: () => Promise<void>;
 }
@@ -21,7 +21,7 @@ export interface TcpProxy extends AsyncDisposable {
 /** Starts a proxy in front of a server. */
 export async function startTcpProxy(first: { host: string; port: number }): Promise<TcpProxy> {
   const pairs = new Set<[Socket, Socket]>();
-  /** The clients' ends of connections whose other ends are gone without a word. */
+  /** Client sockets whose server side was dropped silently. */
   const stranded = new Set<Socket>();
   let target = first;
   let frozen = false;

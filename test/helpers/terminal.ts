@@ -1,16 +1,15 @@
-/** A terminal without a window: shows what a person would see of what is written to it. */
+/** A headless terminal that shows what a user would see. */
 import type { Output } from '#local/start/screen.ts';
 import xterm from '@xterm/headless';
 
 export interface TestTerminal {
   output: Output;
-  /** The rows that are to be seen, without blanks at their ends, up to the last that is not empty. */
+  /** The visible rows without trailing blanks, up to the last non-empty one. */
   rows: () => Promise<string[]>;
-  /** As when the window is dragged. */
+  /** Like dragging the window. */
   resize: (columns: number, rows: number) => void;
 }
 
-/** A terminal of that size. */
 export function testTerminal(columns: number, rows: number): TestTerminal {
   const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: true });
   const resized: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** Topics of an installation: where their logs end, their settings, and another log in the place of one. */
+/** Reads and changes topics of an installation. */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { createTopics } from '#shared/kafka/client.ts';
 import { eventually } from './installation.ts';
@@ -13,20 +13,20 @@ export async function withAdmin<T>(kafka: Kafka, use: (admin: Admin) => Promise<
   }
 }
 
-/** The end of each partition's log. */
+/** The end offset of each partition. */
 export async function endsOf(kafka: Kafka, topic: string): Promise<Map<number, number>> {
   const offsets = await withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic));
   return new Map(offsets.map(({ partition, high }) => [partition, Number(high)]));
 }
 
-/** Sets all settings of a topic: what is not among them gets the broker's default. */
+/** Replaces all settings of a topic; others get the broker's default. */
 export function configureTopic(kafka: Kafka, name: string, settings: Record<string, string>): Promise<void> {
   const configEntries = Object.entries(settings).map(([setting, value]) => ({ name: setting, value }));
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name, configEntries };
   return withAdmin(kafka, (admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }));
 }
 
-/** Deletes a topic and makes one of its name with one partition. */
+/** Deletes a topic and recreates it with one partition. */
 export function makeTopicAnew(kafka: Kafka, topic: string): Promise<void> {
   return withAdmin(kafka, async (admin) => {
     await admin.deleteTopics({ topics: [topic] });

@@ -1,21 +1,21 @@
-/** Watches every command that the MongoDB clients of this process send: those whose address asks for it by `monitorCommands=true`. */
+/** Watches the commands of all MongoDB clients in this process whose address has `monitorCommands=true`. */
 import { type CommandStartedEvent, MongoClient } from 'mongodb';
 import type { Sent } from './shard-targeting.ts';
 
-/** An address whose clients are watched. */
+/** An address with that option. */
 export function watchedAddress(uri: string): string {
   const open = uri.includes('?') ? `${uri}&` : uri.replace(/(?<=[^/])\/?$/, '/?');
   return `${open}monitorCommands=true`;
 }
 
 /**
- * Watches from now on.
- * @param see told of each command, before it is sent.
- * @returns what ends it.
+ * Starts watching.
+ * @param see called with each command before it is sent.
+ * @returns a function that stops watching.
  */
 export function watchCommands(see: (sent: Sent) => void): () => void {
   const { prototype } = MongoClient;
-  // Clients are made deep inside of what is watched, and bring each event here.
+  // Product code creates the clients, so the prototype's `emit` is the only place to see their events.
   const { emit } = prototype;
   const watching = function (this: MongoClient, ...[event, ...rest]: Parameters<typeof emit>) {
     if (event === 'commandStarted') see(sentBy(this, rest[0] as CommandStartedEvent));

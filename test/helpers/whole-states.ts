@@ -1,6 +1,6 @@
 /**
- * The state of each entity with every field that docs/rules.md gives it, written from there: `TEXT` stands for any text, and each list
- * has one entry.
+ * The state of each entity with every field of docs/rules.md, copied from there: `TEXT` stands for any text, and each list has one
+ * entry.
  */
 import type { EntityName, EntityStates } from '#shared/events/entities.ts';
 
@@ -8,7 +8,7 @@ export const TEXT = 'text';
 const MONEY = '1.00';
 const AT = '2026-11-20T21:15:04.120Z';
 
-/** Fields with these names that all have one value. */
+/** Fields with these names and one value. */
 function each<N extends string, V>(value: V, ...names: N[]): Record<N, V> {
   return Object.fromEntries(names.map((name) => [name, value])) as Record<N, V>;
 }

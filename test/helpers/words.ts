@@ -1,4 +1,4 @@
-/** The words of some lines: a table of many short texts without blanks reads better as a block than with a line for each. */
+/** Splits lines into words: many short texts are easier to read as a block than one per line. */
 export function words(...lines: string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
