@@ -1,4 +1,4 @@
-/** A query service as a process of its own, to be attacked with connections, and what holds them. */
+/** A query service in a separate process, to be attacked with connections. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
@@ -10,14 +10,13 @@ export interface AttackedService {
   service: QueryService;
   attacked: ServiceProcess;
   url: string;
-  /** Opens connections to the attacked service, or to another. */
+  /** Opens connections to this service, or to another. */
   openMany: (count: number, address?: string) => Promise<Socket[]>;
-  /** Fails unless a client that behaves gets every answer soon. */
+  /** Asserts that a normal client gets every answer quickly. */
   expectNormalService: (requests: number) => Promise<void>;
   close: () => Promise<void>;
 }
 
-/** Starts it. */
 export async function startAttackedService(): Promise<AttackedService> {
   const service = await startQueryService();
   await service.setKey({ clientId: 'full' });
@@ -59,17 +58,17 @@ export async function startAttackedService(): Promise<AttackedService> {
       attacked.kill('SIGTERM');
       await attacked.ended;
       await service.close();
-      // No attack makes the service log a failure of its own.
+      // An attack must not make the service log an internal failure.
       expect(attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50)).toEqual([]);
     },
   };
 }
 
-/** All that comes until the server ends the connection. */
+/** All data until the server closes the connection. */
 export async function readToEnd(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-  // A reset is an end as well.
+  // A reset closes it, too.
   socket.on('error', () => undefined);
   if (!socket.closed) await once(socket, 'close');
   return text;

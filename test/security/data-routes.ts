@@ -1,17 +1,16 @@
-/** The data endpoints as the app itself lists them, so that no attack can forget a new one. */
+/** The data endpoints, read from the app, so that attacks include every new one. */
 import type { FastifyInstance } from 'fastify';
 import type { Scope } from '#shared/events/access-event.ts';
 
 export interface DataRoute {
   path: string;
   scopes: readonly Scope[];
-  /** Names of all parameters. */
+  /** The names of all parameters. */
   parameters: string[];
-  /** Those without which the endpoint answers nothing: the ids of details endpoints. */
+  /** The names of required parameters: ids of details endpoints. */
   required: string[];
 }
 
-/** Every data endpoint. */
 export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
   return routes.flatMap(({ path, operation }) => {
     const scopes = operation?.security[0]?.['accessToken'] as readonly Scope[] | undefined;
@@ -24,7 +23,7 @@ export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
 
 const namesOf = (parameters: readonly { name?: unknown }[]) => parameters.map(({ name }) => String(name));
 
-/** The address of an endpoint with the parameters that it requires, and others. */
+/** The target of a request with the required parameters and more. */
 export function targetOf({ path, required }: DataRoute, id: string, more: readonly string[] = []): string {
   const pairs = [...required.map((name) => `${name}=${id}`), ...more];
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;

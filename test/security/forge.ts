@@ -1,12 +1,12 @@
-/** Makes tokens that no service would: signed with its own key, a stranger's or none, saying whatever they are given. */
+/** Forges tokens with arbitrary claims, signed with the service's key, another key or none. */
 import { createPrivateKey, type JsonWebKey, type KeyObject, sign } from 'node:crypto';
 
-/** Base64url of a text as it is, or of an object's JSON. */
+/** Base64url of a text, or of an object's JSON. */
 export function part(value: object | string): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** What a token says, without any check. */
+/** The unverified claims of a token. */
 export function opened(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
   const [header, claims] = token
     .split('.')
@@ -16,7 +16,7 @@ export function opened(token: string): { header: Record<string, unknown>; claims
   return { header, claims };
 }
 
-/** A token signed with ES256, its header and claims given as objects or as JSON text. */
+/** A token signed with ES256, from a header and claims as objects or JSON text. */
 export function signed(key: KeyObject, header: object | string, claims: object | string): string {
   const text = `${part(header)}.${part(claims)}`;
   const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' });
@@ -25,13 +25,13 @@ export function signed(key: KeyObject, header: object | string, claims: object |
 
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
-/** The other signature that verifies where one does: (r, n−s) for (r, s). */
+/** The second valid ECDSA signature: (r, n−s) for (r, s). */
 export function mirrored(signature: Buffer): Buffer {
   const s = P256_ORDER - BigInt(`0x${signature.toString('hex', 32)}`);
   return Buffer.concat([signature.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')]);
 }
 
-/** The first key of a JWK set: what the service signs with. */
+/** The first key of a JWK set, with which the service signs. */
 export function signingKey(jwkSet: string): { jwk: JsonWebKey; key: KeyObject } {
   const [jwk] = (JSON.parse(jwkSet) as { keys: JsonWebKey[] }).keys;
   if (jwk === undefined) throw new Error('no key');

@@ -1,12 +1,12 @@
-/** What must hold of every answer to an attack, besides its status. */
+/** Asserts general properties of every answer to an attack. */
 import assert from 'node:assert/strict';
 import type { Answer } from '#test/api-client.ts';
 
-/** Traces of the inside: stack frames, files, classes of errors, servers behind the service. */
+/** Internal details: stack frames, files, error classes, servers behind the service. */
 const INSIDE =
   /\bat \S+ \(|\.[jt]s:\d|node_modules|node:internal|\w+Error\b|\bmongo|\bredis|\bkafka|\bfastify|\bECONN/i;
 
-/** Fails on a 5xx, on words about the inside, and where an answer repeats what must not be repeated. */
+/** Fails on a 5xx, on internal details, and on an answer that repeats forbidden texts. */
 export function expectHarmless(answer: Answer, about: string, unsaid: readonly string[] = []): void {
   const { status, headers, text } = answer;
   const all = [...headers].map(([name, value]) => `${name}: ${value}`).join('\n') + `\n\n${text}`;

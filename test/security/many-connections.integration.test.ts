@@ -1,4 +1,4 @@
-/** Very many connections at once: everybody else is answered as before. */
+/** Many simultaneous connections do not affect other clients. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { eventually } from '#test/installation.ts';
 import { type AttackedService, startAttackedService } from './attacked-service.ts';
 
 const CONNECTIONS = 10_000;
-/** Files that this process and the service need besides. */
+/** Additional open files of this process and the service. */
 const OTHER_FILES = 500;
 
 let target: AttackedService;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => target?.close());
 
-/** How many files a process may have open here. */
+/** The maximum number of open files on this machine. */
 function openFilesLimit(): number {
   const { userLimits } = process.report.getReport() as unknown as {
     userLimits: { open_files: { soft: unknown } };
@@ -25,7 +25,7 @@ function openFilesLimit(): number {
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
 }
 
-/** The memory of the attacked process, which only Linux shows. */
+/** The memory of the attacked process; only on Linux. */
 async function residentMegabytes(): Promise<number> {
   if (process.platform !== 'linux') return 0;
   const status = await readFile(`/proc/${target.attacked.process.pid}/status`, 'utf8');
@@ -33,7 +33,7 @@ async function residentMegabytes(): Promise<number> {
 }
 
 describe('very many connections', () => {
-  it('that have had an answer and stay open leave everybody else in peace', async () => {
+  it('that stay open after an answer do not affect other clients', async () => {
     const files = openFilesLimit();
     const count = Math.min(CONNECTIONS, files - OTHER_FILES);
     if (count < CONNECTIONS) {
@@ -44,7 +44,7 @@ describe('very many connections', () => {
     let ended = 0;
     while (held.length < count) {
       const opened = await target.openMany(Math.min(500, count - held.length));
-      // At once: who says nothing for 10 s is cut off.
+      // In parallel, since a silent connection is closed after 10 s.
       for (const socket of opened) {
         socket.once('data', () => (answered += 1));
         socket.once('close', () => (ended += 1));
@@ -54,14 +54,14 @@ describe('very many connections', () => {
     }
     await eventually('all are answered', () => answered === count);
     await target.expectNormalService(50);
-    // Idle ones are kept for 72 s, which a busy machine may need for all this.
+    // Idle connections stay open for 72 s, which a busy machine may need for this test.
     expect(ended).toBeLessThan(count / 10);
     expect(await residentMegabytes()).toBeLessThan(1_000);
     for (const socket of held) socket.destroy();
     await target.expectNormalService(10);
   });
 
-  it('that break off in the middle leave nothing behind', async () => {
+  it('that break off in a request leave nothing behind', async () => {
     for (let round = 0; round < 5; round += 1) {
       for (const socket of await target.openMany(400)) {
         socket.write(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ngrant`);

@@ -1,4 +1,4 @@
-/** Prototype pollution, operator injection and searches that should take for ever, in every parameter of every endpoint. */
+/** Prototype pollution, operator injection and searches designed to run forever, in every parameter of every endpoint. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import type { ErrorAnswer } from '#test/api-client.ts';
@@ -8,7 +8,7 @@ import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
 import { words } from '#test/words.ts';
 
-/** In every value of an attack; no answer may repeat it. */
+/** Part of every attack value; no answer may repeat it. */
 const CANARY = 'canary7f3a';
 
 const OWN: Tenant = {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   ]);
 });
 
-/** A target with our own record where one is required. */
+/** A target with an existing id if one is required. */
 const ownTarget = (route: DataRoute, more: readonly string[] = []) =>
   targetOf(route, idOf((route.required[0] ?? '').replace(/_id$/, ''), OWN), more);
 
@@ -48,7 +48,7 @@ function expectUnpolluted(): void {
   ]);
 }
 
-/** Names that other parsers make objects, arrays or operators of; `x` stands for a parameter that is there. */
+/** Names that other parsers turn into objects, arrays or operators; `x` stands for an existing parameter. */
 const NAMES = words(
   '__proto__ __proto__[polluted] __proto__.polluted constructor',
   'constructor[prototype][polluted] constructor.prototype.polluted prototype[polluted] toString',
@@ -57,7 +57,7 @@ const NAMES = words(
   'fields sort limit order_by store_id environment',
 );
 
-/** Values that mean something to a database, a template, a shell, a log or a browser. */
+/** Values with a meaning for a database, a template, a shell, a log or a browser. */
 const VALUES = [
   `{"$gt":"","${CANARY}":1}`,
   `{"$ne":"${CANARY}"}`,
@@ -84,11 +84,11 @@ const VALUES = [
   `${CANARY}${'x'.repeat(8_000)}`,
 ];
 
-/** Words that are dangerous as names of properties, and nothing but words as ids. */
+/** Property names that are valid ids. */
 const WORDS = words('__proto__ constructor prototype toString hasOwnProperty null undefined NaN');
 
 describe('every data endpoint', () => {
-  it('refuses every name that it does not define', async () => {
+  it('refuses every unknown parameter', async () => {
     for (const route of routes) {
       const [known = 'page'] = route.parameters;
       for (const pattern of NAMES) {
@@ -102,7 +102,7 @@ describe('every data endpoint', () => {
     expectUnpolluted();
   });
 
-  it('takes no operator, code or path for a value of any parameter', async () => {
+  it('accepts no operator, code or path as the value of any parameter', async () => {
     for (const route of routes) {
       for (const name of route.parameters) {
         for (const value of VALUES) {
@@ -110,7 +110,7 @@ describe('every data endpoint', () => {
           const pair = `${name}=${encodeURIComponent(value)}`;
           const target = targetOf({ ...route, required: others }, 'x', [pair]);
           const answer = await service.api.get(target, token);
-          // Whatever is searched for is a text like any other, unless it is too long.
+          // A search accepts any text that is not too long.
           const isText = name === 'search' && value.length <= 100;
           expect([target, answer.status]).toEqual([target, isText ? 200 : 422]);
           if (isText) expect(answer.json).toMatchObject({ count: 0, results: [] });
@@ -123,7 +123,7 @@ describe('every data endpoint', () => {
     expectUnpolluted();
   });
 
-  it('takes a property’s name for an id like any other', async () => {
+  it('treats a property’s name like any other id', async () => {
     for (const route of routes) {
       for (const name of route.parameters) {
         for (const word of WORDS) {
@@ -162,7 +162,7 @@ describe('a search', () => {
   const search = async (text: string) =>
     service.api.list(`/api/customer/list?search=${encodeURIComponent(text)}`, token);
 
-  it('takes whatever it is for a text, at once', async () => {
+  it('treats every pattern as plain text, and ends quickly', async () => {
     for (const text of [
       ...words('(a+)+$ (a|a)*b (.*a){25} [[ \\\\ (?=a (?i)ZÉ [a-z] \\d\\d \\u0061 $$'),
       ...['.*', '^', '(1'].map((repeated) => repeated.repeat(50)),
@@ -171,7 +171,7 @@ describe('a search', () => {
       `${'+'.repeat(98)}1x`,
       `${' '.repeat(5_000)}zz`,
     ]) {
-      // What MongoDB takes has a limit of its own.
+      // MongoDB's time has a separate limit.
       const took = await processorMs(async () => {
         expect([text, (await search(text)).count]).toEqual([text, 0]);
       });
@@ -181,7 +181,7 @@ describe('a search', () => {
 });
 
 describe('the token endpoint', () => {
-  it('takes no operator for a client or a secret', async () => {
+  it('accepts no operator as a client or a secret', async () => {
     for (const odd of ['{"$gt":""}', '{"$ne":null}', '[$ne]', '$where', '__proto__', 'constructor', '*', '.*', '']) {
       for (const [clientId, secret] of [
         [odd, odd],
@@ -195,7 +195,7 @@ describe('the token endpoint', () => {
     }
   });
 
-  it('takes no operator for a parameter, and ignores what it does not know', async () => {
+  it('accepts no operator as a parameter, and ignores unknown parameters', async () => {
     for (const value of VALUES) {
       const encoded = encodeURIComponent(value);
       const grant = await service.api.askToken('full', 'secret', `grant_type=${encoded}`);
@@ -222,7 +222,7 @@ describe('the token endpoint', () => {
   });
 });
 
-it('leaves the service as it was', async () => {
+it('works as before after all attacks', async () => {
   expect((await service.api.list('/api/customer/list', token)).count).toBe(1);
   expect((await service.api.call('/health')).status).toBe(200);
 });

@@ -1,4 +1,4 @@
-/** Requests that two servers could read in two ways: refused, with one answer, and nothing behind them is read. */
+/** Ambiguous requests (request smuggling) get one refusal, and the bytes after them are not read. */
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
@@ -11,7 +11,7 @@ const HOST = 'Host: x\r\n';
 const CLOSE = 'Connection: close\r\n';
 const LIST = 'GET /api/order/list HTTP/1.1\r\n';
 const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\n${HOST}`;
-/** What a smuggler hides behind a request; answered, it would be the 404 that nothing else here gets. */
+/** The smuggled request. Its answer would be the only 404 here. */
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 const service = useQueryService();
@@ -23,7 +23,7 @@ beforeAll(async () => {
   authorization = `Authorization: Bearer ${token}\r\n`;
 });
 
-/** The statuses of all answers to bytes (one for each character), until the server ends the connection. */
+/** Sends bytes (one per character). @returns the statuses of all answers until the server closes the connection. */
 async function statusesOf(bytes: string): Promise<number[]> {
   const { hostname, port } = new URL(service.url);
   const text = await new Promise<string>((resolve, reject) => {
@@ -85,12 +85,12 @@ describe('the framing of a request', () => {
     expect(await statusesOf(`${head}\r\n${SMUGGLED}`)).toEqual([400]);
   });
 
-  it('of HTTP/1.0 has no chunks', async () => {
+  it('is refused with chunks in HTTP/1.0', async () => {
     const head = `POST ${TOKEN_PATH} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
     expect(await statusesOf(`${head}${SMUGGLED}`)).toEqual([400]);
   });
 
-  it('keeps bodies apart from the requests that follow', async () => {
+  it('separates bodies from the following requests', async () => {
     const ok = `GET /health HTTP/1.1\r\n${HOST}`;
     const length = `Content-Length: ${SMUGGLED.length}\r\n\r\n`;
     expect(await statusesOf(`${ok}${length}${SMUGGLED}${ok}${CLOSE}\r\n`)).toEqual([200, 200]);
@@ -111,7 +111,7 @@ describe('a header that must come once', () => {
     ['the same Host twice', () => `${HOST}${HOST}${authorization}`],
   ])('is refused: %s', async (_what, headers) => {
     expect(await statusesOf(`${LIST}${headers()}${CLOSE}\r\n`)).toEqual([400]);
-    // At the token endpoint too, with credentials that would pass.
+    // Also at the token endpoint, with valid credentials.
     const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 29\r\n';
     const basic = 'Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n';
     const request = `${headers().replaceAll(authorization, basic)}${form}${CLOSE}\r\ngrant_type=client_credentials`;
@@ -126,8 +126,8 @@ describe('a header that must come once', () => {
     }
   });
 
-  it('is not lost behind thousands of others', async () => {
-    // As many as the limit of bytes allows; Node itself would keep 2,000.
+  it('is found among thousands of others', async () => {
+    // As many as the byte limit allows; by default Node keeps 2,000.
     const many = 'a:\r\n'.repeat(3_500);
     const bad = 'Authorization: Bearer x\r\n';
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${authorization}${many}${bad}\r\n`)).toEqual([400]);
@@ -154,7 +154,7 @@ describe('Authorization', () => {
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${header()}\r\n`)).toEqual([status]);
   });
 
-  it('in a trailer counts for nothing', async () => {
+  it('is ignored in a trailer', async () => {
     const chunked = `Transfer-Encoding: chunked\r\nTrailer: Authorization\r\n\r\n0\r\n${authorization}\r\n`;
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${chunked}`)).toEqual([401]);
   });
@@ -168,7 +168,7 @@ describe('the host and the target', () => {
     },
   );
 
-  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])('the host %j is let pass', async (host) => {
+  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])('the host %j is accepted', async (host) => {
     expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
   });
 
@@ -195,7 +195,7 @@ describe('the host and the target', () => {
     ['/API/ORDER/LIST', 404],
     ['/api/order/list%20', 404],
     ['/%61pi/order/list', 200],
-  ])('the target %s asks for what it names, and needs a token', async (target, status) => {
+  ])('the target %s leads only to its own resource, and needs a token', async (target, status) => {
     const request = (headers: string) => `GET ${target} HTTP/1.1\r\n${HOST}${CLOSE}${headers}\r\n`;
     expect(await statusesOf(request(authorization))).toEqual([status]);
     expect(await statusesOf(request(''))).toEqual([[200, 422].includes(status) ? 401 : status]);
@@ -230,7 +230,7 @@ describe('headers of proxies and frameworks', () => {
     te: 'trailers',
   };
 
-  it('neither open an endpoint nor change its answer', async () => {
+  it('neither grant access nor change an answer', async () => {
     for (const route of dataRoutes(service.app)) {
       const target = targetOf(route, 'x');
       expect((await service.api.call(target, { headers: HEADERS })).status).toBe(401);
@@ -242,7 +242,7 @@ describe('headers of proxies and frameworks', () => {
     }
   });
 
-  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])('%s overrides no method', async (name) => {
+  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])('%s has no effect', async (name) => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
     for (const method of ['POST', 'PUT', 'DELETE']) {
@@ -253,7 +253,7 @@ describe('headers of proxies and frameworks', () => {
   });
 });
 
-describe('headers that should take for ever to read', () => {
+describe('headers designed to be slow to parse', () => {
   it.each([
     ['authorization', `Bearer ${'a'.repeat(7_000)}${'='.repeat(7_000)}!`],
     ['authorization', `Bearer${' '.repeat(14_000)}`],
@@ -270,7 +270,7 @@ describe('headers that should take for ever to read', () => {
     ['x-forwarded-for', '1.1.1.1,'.repeat(1_700)],
     ['cookie', 'a=b;'.repeat(3_500)],
     ['host', 'a.'.repeat(7_000)],
-  ])('%s is read at once', async (name, value) => {
+  ])('%s is parsed quickly', async (name, value) => {
     const others = name === 'authorization' ? '' : authorization;
     const host = name === 'host' ? '' : HOST;
     const head = `${LIST}${host}${CLOSE}${others}${name}: ${value}\r\n\r\n`;
@@ -282,7 +282,7 @@ describe('headers that should take for ever to read', () => {
   });
 });
 
-it('leaves the service as it was', async () => {
+it('works as before after all attacks', async () => {
   expect((await service.api.get('/api/order/list', token)).status).toBe(200);
   expect((await service.api.call('/health')).status).toBe(200);
 });

@@ -1,4 +1,4 @@
-/** Clients that hold a connection by being silent, slow or deaf. They are cut off, and others are answered meanwhile. */
+/** Clients that hold a connection without sending, by sending slowly, or without reading are cut off; others are answered meanwhile. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
@@ -6,7 +6,7 @@ import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
 import { type AttackedService, readToEnd, startAttackedService } from './attacked-service.ts';
 
-/** A request must have arrived after 10 s; and machines are busy. */
+/** A request must arrive within 10 s; longer for a busy machine. */
 const PATIENCE_MS = 60_000;
 
 let target: AttackedService;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => target?.close());
 
-/** Sends bytes one at a time until the connection is gone. */
+/** Sends single bytes until the connection is closed. */
 async function drip(socket: Socket, text: string): Promise<void> {
   for (const byte of text) {
     if (socket.destroyed || !socket.writable) return;
@@ -24,8 +24,8 @@ async function drip(socket: Socket, text: string): Promise<void> {
   }
 }
 
-describe.concurrent('a connection is ended in time', { timeout: PATIENCE_MS }, () => {
-  it('that says nothing', async ({ expect: check }) => {
+describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, () => {
+  it('if the client sends nothing', async ({ expect: check }) => {
     const texts = await Promise.all((await target.openMany(100)).map(readToEnd));
     for (const text of texts) check(text).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
   });
@@ -33,10 +33,10 @@ describe.concurrent('a connection is ended in time', { timeout: PATIENCE_MS }, (
   const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
   const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
   it.for([
-    ['headers come slowly', 100, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
-    ['body comes slowly', 100, POST + FORM, 'grant_type=client_credentials'],
-    ['chunks come slowly, or never end', 50, `${POST}Transfer-Encoding: chunked\r\n\r\n`, '1\r\na\r\n'],
-  ] as const)('whose %s', async ([, count, head, slow], { expect: check }) => {
+    ['sends headers slowly', 100, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
+    ['sends a body slowly', 100, POST + FORM, 'grant_type=client_credentials'],
+    ['sends chunks slowly, or without end', 50, `${POST}Transfer-Encoding: chunked\r\n\r\n`, '1\r\na\r\n'],
+  ] as const)('if the client %s', async ([, count, head, slow], { expect: check }) => {
     const opened = await target.openMany(count);
     const ends = opened.map(readToEnd);
     for (const socket of opened) {
@@ -49,9 +49,9 @@ describe.concurrent('a connection is ended in time', { timeout: PATIENCE_MS }, (
     }
   });
 
-  it('whose client takes none of its answers', async ({ expect: check }) => {
+  it('if the client does not read answers', async ({ expect: check }) => {
     await using impatient = await startApp(target.service.installation.config);
-    // What it is otherwise would be half a minute to wait.
+    // With the real timeout the test would wait half a minute.
     check(impatient.app.server.timeout).toBe(10_000);
     impatient.app.server.timeout = 1_000;
     const asked = 300;
@@ -61,12 +61,12 @@ describe.concurrent('a connection is ended in time', { timeout: PATIENCE_MS }, (
       socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(asked));
     }
     await sleep(8_000);
-    // What the machine itself holds for them comes still.
+    // Data in socket buffers still arrives.
     const texts = await Promise.all(opened.map((socket) => readToEnd(socket.resume())));
     for (const text of texts) check(text.split('HTTP/1.1 200').length - 1).toBeLessThan(asked);
   });
 
-  it('while others are answered', async () => {
+  it('and other clients are answered meanwhile', async () => {
     for (let round = 0; round < 8; round += 1) {
       await target.expectNormalService(10);
       await sleep(1_000);

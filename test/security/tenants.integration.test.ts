@@ -1,4 +1,4 @@
-/** No store sees anything of another, nor of itself in another environment: tried at every endpoint with every id. */
+/** No store sees data of another store or another environment, at any endpoint, with any id. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -30,11 +30,11 @@ beforeAll(async () => {
 });
 
 const others = (tenant: Tenant) => tenants.filter(({ name }) => name !== tenant.name);
-/** The kind of record that an id parameter names. */
+/** The kind of record of an id parameter. */
 const entityOf = (parameter: string) => parameter.replace(/_id$/, '');
 
 describe('every data endpoint', () => {
-  it('shows each tenant its own records and nothing of the others’', async () => {
+  it('shows each tenant only its own records', async () => {
     for (const tenant of tenants) {
       for (const route of routes) {
         const [required = ''] = route.required;
@@ -55,7 +55,7 @@ describe('every data endpoint', () => {
     expect(detailed.length).toBeGreaterThan(0);
     for (const route of detailed) {
       const [parameter = ''] = route.required;
-      // So that a new kind of id cannot slip through without a record behind it.
+      // Every kind of id must have a record, even a new kind.
       expect(Object.keys(COLLECTIONS)).toContain(entityOf(parameter));
       for (const tenant of tenants) {
         const nobodys = await service.api.get(targetOf(route, 'nobodys'), tenant.token);
@@ -69,7 +69,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('answers no id of another kind of record', async () => {
+  it('finds no record by the id of another kind', async () => {
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error('there is no tenant');
     for (const route of routes.filter(({ required }) => required.length > 0)) {
@@ -81,7 +81,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('finds nothing by a filter that names another tenant’s record', async () => {
+  it('finds nothing by a filter with another tenant’s id', async () => {
     let tried = 0;
     for (const route of routes) {
       const filters = route.parameters.filter((name) => name.endsWith('_id') && !route.required.includes(name));
@@ -98,7 +98,7 @@ describe('every data endpoint', () => {
     expect(tried).toBeGreaterThan(0);
   });
 
-  it('finds nothing by searching for what another tenant’s customer has', async () => {
+  it('finds nothing by a search for another tenant’s customer', async () => {
     for (const tenant of tenants) {
       for (const owner of tenants) {
         for (const text of [owner.secret, owner.phone]) {
@@ -109,7 +109,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('takes no other tenant’s entity tag for its own', async () => {
+  it('does not match another tenant’s entity tag', async () => {
     for (const route of routes.filter(
       ({ required, parameters }) => required.length === 0 && !parameters.includes('after'),
     )) {
@@ -123,7 +123,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('takes no other tenant’s cursor', async () => {
+  it('refuses another tenant’s cursor', async () => {
     const feeds = routes.filter(({ parameters }) => parameters.includes('after'));
     expect(feeds.length).toBe(10);
     for (const route of feeds) {
@@ -137,7 +137,7 @@ describe('every data endpoint', () => {
     }
   });
 
-  it('lets no parameter or header choose a store or an environment', async () => {
+  it('ignores parameters and headers that name a store or an environment', async () => {
     const [own, foreign] = tenants;
     if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
     const names = ['store_id', 'store', 'storeid', 'environment', 'env', 'tenant', 'tenant_id', 'client_id'];
@@ -157,7 +157,7 @@ describe('every data endpoint', () => {
 });
 
 describe('a record that names another tenant’s records', () => {
-  it('shows nothing that lies behind those names', async () => {
+  it('shows nothing of those records', async () => {
     const [own, foreign] = tenants;
     if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
     await service.apply(recordsOf(own, foreign), own.environment);

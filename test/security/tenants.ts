@@ -1,4 +1,4 @@
-/** Tenants that have records of every kind, each marked as theirs. */
+/** Tenants with records of every kind, marked with a secret text. */
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { LEAST } from '#test/changes.ts';
 import type { TestChange } from '#test/query-service.ts';
@@ -7,18 +7,18 @@ export interface Tenant {
   name: string;
   storeId: string;
   environment: string;
-  /** In the content of all its records, and nowhere else. */
+  /** A text in all records of this tenant, and nowhere else. */
   secret: string;
-  /** Digits that only its customers have. */
+  /** Digits in its customers only. */
   phone: string;
 }
 
-/** The id of a tenant's record. */
+/** The id of a tenant's record of a kind. */
 export function idOf(entity: string, { name, storeId }: Tenant): string {
   return entity === 'store' ? storeId : `${entity}-${name}`;
 }
 
-/** One record of every kind. Its references go to the records of `other`: its own, or those of a neighbour. */
+/** One record of every kind. References point to records of `other`. */
 export function recordsOf(tenant: Tenant, other: Tenant = tenant): TestChange[] {
   const { secret: name, phone, storeId } = tenant;
   const ref = (entity: EntityName) => idOf(entity, other);

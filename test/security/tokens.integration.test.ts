@@ -1,4 +1,4 @@
-/** Tokens that are forged, changed, borrowed or absurd: refused with 401, in the same words, and nothing else happens. */
+/** Forged, changed, borrowed or absurd tokens get 401 in the same words, without side effects. */
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -33,7 +33,7 @@ async function expectRefused(bad: string, why = ''): Promise<void> {
   const about = `${why} ${bad.slice(0, 80)}`;
   const answer = await service.api.get(PATH, bad);
   expect([about, answer.status]).toEqual([about, 401]);
-  // Nothing that was sent comes back, nor any longer piece of it.
+  // The answer repeats no longer part of the token.
   expectHarmless(
     answer,
     about,
@@ -41,10 +41,10 @@ async function expectRefused(bad: string, why = ''): Promise<void> {
   );
 }
 
-/** Signed with the service's own key, which no attacker has: even so nothing but what it would say itself counts. */
+/** Signed with the service's own key, which no attacker has: even then only the claims that it would issue are valid. */
 const ours = (changes: object, head: object = {}) => signed(own.key, { ...header, ...head }, { ...claims, ...changes });
 
-describe('a signature that is not ours', () => {
+describe('a foreign signature', () => {
   it.each([
     ...words('none None NONE nOnE HS256 HS384 HS512 RS256 PS256 ES384 ES256K EdDSA es256'),
     '',
@@ -58,7 +58,7 @@ describe('a signature that is not ours', () => {
     await expectRefused(signed(own.key, { ...header, alg }, claims));
   });
 
-  it('is refused as an HMAC keyed with the public key, in any form', async () => {
+  it('is refused if it is an HMAC keyed with the public key, in any encoding', async () => {
     const { d: _private, ...jwk } = own.jwk;
     const publicKey = createPublicKey(own.key);
     const { crv, kty, x = '', y } = jwk;
@@ -74,17 +74,17 @@ describe('a signature that is not ours', () => {
     }
   });
 
-  it('is refused from a stranger’s key, whatever key it names', async () => {
+  it('is refused if it comes from another key, whatever key it names', async () => {
     const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { kid: right } = header;
     const texts = ['unknown', '', '__proto__', 'constructor', '../../../../dev/null', "' OR 1=1 --", 'x'.repeat(2_000)];
     const kids = [right, ...texts, undefined, null, 7, [right], { kid: right }];
     for (const kid of kids) await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
-    // Our own key under another name is as strange.
+    // The service's key under another name is refused, too.
     for (const kid of kids.slice(1)) await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
   });
 
-  it('is refused when it brings its own key, whose address is not fetched', async () => {
+  it('is refused if it embeds its own key, whose URL is not fetched', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig', alg: 'ES256' };
     let asked = 0;
@@ -114,11 +114,11 @@ describe('a signature that is not ours', () => {
     }
   });
 
-  it('is refused when it is empty numbers, in another format, or of other words', async () => {
+  it('is refused if it is zeros, in another format, or of other content', async () => {
     const [head = '', body = ''] = token.split('.');
     const text = `${head}.${body}`;
     const one = Buffer.from('1'.padStart(64, '0').repeat(2), 'hex');
-    // The order of the curve for both numbers is zero once more.
+    // The order of the curve for both numbers is zero, too.
     const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'.repeat(2), 'hex');
     const zeros = [64, 0, 63, 65, 2_000].map((length) => Buffer.alloc(length));
     for (const bytes of [...zeros, Buffer.alloc(64, 0xff), one, order]) {
@@ -132,8 +132,8 @@ describe('a signature that is not ours', () => {
   });
 });
 
-describe('what our own key signed', () => {
-  it('passes when it is what the service itself says', async () => {
+describe('a token signed with the service’s key', () => {
+  it('is accepted with the service’s own claims', async () => {
     expect(await statusOf(ours({}))).toBe(200);
     expect(await statusOf(ours({ nbf: Math.floor(Date.now() / 1_000) - 5 }))).toBe(200);
   });
@@ -151,7 +151,7 @@ describe('what our own key signed', () => {
     for (const value of values) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
-  it.each([['order crm'], ['']])('never holds more scopes than it says: %j', async (scope) => {
+  it.each([['order crm'], ['']])('grants only the scopes in its claim: %j', async (scope) => {
     const answers = [PATH, '/api/customer/list', '/api/store/info/'].map(async (path) => {
       return (await service.api.get(path, ours({ scope }))).status;
     });
@@ -165,7 +165,7 @@ describe('what our own key signed', () => {
 
   it.each<[claim: string, what: string, values: () => readonly unknown[]]>([
     ['exp', 'that is over', () => [1, 0, -1, seconds, seconds - 1, -seconds, -(2 ** 53)]],
-    // In milliseconds it is for fifty thousand years.
+    // Milliseconds would expire in fifty thousand years.
     ['exp', 'in milliseconds', () => [Date.now() + 900_000]],
     ['exp', 'beyond all lifetimes', () => [2 ** 31, 2 ** 32, 2 ** 53, 2 ** 53 + 2, 1e18, 1e300]],
     [
@@ -183,14 +183,14 @@ describe('what our own key signed', () => {
     for (const value of values()) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
-  it('is refused with an end that is too large for anything but JSON', async () => {
+  it('is refused with an expiry that only JSON can represent', async () => {
     const text = JSON.stringify(claims);
     for (const exp of ['1e999', '-1e999', '9007199254740993', '1E400', '-0']) {
       await expectRefused(signed(own.key, header, text.replace(/"exp":\d+/, `"exp":${exp}`)), `exp ${exp}`);
     }
   });
 
-  it('counts a claim that comes twice once: the last', async () => {
+  it('is read with the last of two equal claims', async () => {
     const text = JSON.stringify(claims).slice(1, -1);
     const twice = (first: string, last: string) => signed(own.key, header, `{${first},${text},${last}}`);
     expect(await statusOf(twice('"store_id":"s2","exp":1', '"iss":"store-data"'))).toBe(200);
@@ -210,7 +210,7 @@ describe('what our own key signed', () => {
     await expectRefused(ours({}, change));
   });
 
-  it('is refused when its words are no object', async () => {
+  it('is refused if its claims are not an object', async () => {
     for (const text of ['null', '[]', '7', '"x"', '', '{', '{}', '{"exp":9999999999}', '\uFEFF{}', '{}{}']) {
       await expectRefused(signed(own.key, header, text), text);
       await expectRefused(signed(own.key, text, claims), text);
@@ -220,7 +220,7 @@ describe('what our own key signed', () => {
 });
 
 describe('a session', () => {
-  it('counts for its own store, environment and key alone', async () => {
+  it('is valid only for its own store, environment and key', async () => {
     const [first = '', second = ''] = service.installation.config.environments;
     await service.setKey({ clientId: 'neighbour', storeId: 's2' });
     await service.setKey({ clientId: 'colleague' });
@@ -229,7 +229,7 @@ describe('a session', () => {
       const foreign = await service.api.token(clientId, 'secret');
       expect(await statusOf(foreign)).toBe(200);
       const { jti, store_id, environment, client_id } = opened(foreign).claims;
-      // The other's session in our token, our session in the other's, and everything between.
+      // All combinations of sessions and tokens of the two.
       await expectRefused(ours({ jti }), `session of ${clientId}`);
       const { jti: mine } = claims;
       await expectRefused(ours({ store_id, environment, client_id, sub: client_id, jti: mine }), clientId);
@@ -239,7 +239,7 @@ describe('a session', () => {
     }
   });
 
-  it('is over when it is deleted or has run out, although its token still verifies', async () => {
+  it('is refused after deletion or expiry, although its token still verifies', async () => {
     const { redis } = service.installation;
     const keys = service.inRedis('s1');
     const deleted = await service.api.token('full', 'secret');
@@ -253,7 +253,7 @@ describe('a session', () => {
     await expectRefused(expired, 'expired');
   });
 
-  it('of an environment that this service does not serve is refused', async () => {
+  it('is refused if this service does not serve its environment', async () => {
     const [, second = ''] = service.installation.config.environments;
     const { config } = service.installation;
     await using alone = await startApp({ ...config, environments: [second] });
@@ -263,9 +263,9 @@ describe('a session', () => {
 });
 
 describe('a token in another form', () => {
-  it('is refused when it is cut, extended or changed anywhere', async () => {
+  it('is refused if it is cut, extended or changed anywhere', async () => {
     const [head = '', body = '', signature = ''] = token.split('.');
-    // From here on it is known to be ours, which must help no other.
+    // From here on the original is in the cache, which must not help a changed one.
     expect((await service.api.get(PATH, token)).status).toBe(200);
     for (const bad of [
       '.',
@@ -292,7 +292,7 @@ describe('a token in another form', () => {
       const next = alphabet[(alphabet.indexOf(token[at] ?? '') + 1) % 64] ?? 'A';
       if (token[at] !== '.') await expectRefused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
     }
-    // The last character carries four bits that no byte uses.
+    // The last character has four unused bits.
     for (const last of alphabet) if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
   });
 
@@ -304,7 +304,7 @@ describe('a token in another form', () => {
       `${token}==`,
       `${head}=.${body}.${signature}`,
       `${standard(head)}.${standard(body)}.${standard(signature)}`,
-      // Never the same text: a tilde is allowed in a token, and no character of base64.
+      // Differs from every valid text: base64 has no tilde, but a token may.
       `${head}~.${body}.${signature}`,
       `${head}.${body}/.${signature}`,
       `${head}.${body}.+${signature}`,
@@ -314,7 +314,7 @@ describe('a token in another form', () => {
     }
   });
 
-  it('is refused when it is encrypted, or JSON', async () => {
+  it('is refused if it is encrypted, or JSON', async () => {
     const jwe = (head: object) => `${part(head)}..${part('iv')}.${part('text')}.${part('tag')}`;
     await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM' }));
     await expectRefused(jwe({ alg: 'ECDH-ES', enc: 'A256GCM', epk: own.jwk['x'] }));
@@ -325,7 +325,7 @@ describe('a token in another form', () => {
     await expectRefused(ours({}, { cty: 'JWT', typ: 'JWT' }));
   });
 
-  it('is refused when it is nested deeply', async () => {
+  it('is refused if it is deeply nested', async () => {
     const deep = `${'['.repeat(1_400)}${']'.repeat(1_400)}`;
     await expectRefused(`${part(`{"alg":"ES256","x":${deep}}`)}.${part(claims)}.${part('x')}`);
     const objects = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`;
@@ -333,7 +333,7 @@ describe('a token in another form', () => {
     await expectRefused('.'.repeat(5_000));
   });
 
-  it('is refused when it is huge, before it costs anything', async () => {
+  it('is refused if it is huge, before any costly step', async () => {
     const raw = (size: number) =>
       sendRaw(
         service.url,
@@ -352,7 +352,7 @@ describe('a token in another form', () => {
     expect(await processorMs(refuse)).toBeLessThan(2_000);
   });
 
-  it('is refused when it comes by another way', async () => {
+  it('is refused outside of the Authorization header', async () => {
     const [, body = ''] = token.split('.');
     const authorizations = [
       `Basic ${token}`,
@@ -382,7 +382,7 @@ describe('a token in another form', () => {
   });
 });
 
-it('leaves the service as it was: the true token still passes', async () => {
+it('the real token is still accepted after all attacks', async () => {
   expect(await statusOf(token)).toBe(200);
   expect((await service.api.call('/health')).status).toBe(200);
 });
