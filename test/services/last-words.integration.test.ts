@@ -1,11 +1,11 @@
-/** What a service says when it ends by a failure: one line of JSON like all others, level fatal, and nothing after it. */
+/** A service that fails ends with one JSON line of level fatal. */
 import { describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { type LogLine, startService } from '#test/service-process.ts';
 
 const installation = useInstallation();
 
-/** Throws an uncaught error when the process gets a signal. */
+/** Throws an uncaught error on a signal. */
 const failing = (statement: string) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGWINCH', () => { ${statement} })`)}`,
 });
@@ -14,11 +14,11 @@ const FAILURES = [
   ['an unhandled rejection', failing("Promise.reject(new Error('boom'))")],
 ] as const;
 
-/** What every line of a service has. */
+/** The fields of every log line. */
 const ofService = (name: string, level: unknown, msg: unknown): LogLine =>
   ({ service: name, level, time: expect.anything(), msg }) as LogLine;
 
-describe.each(['projector', 'query'] as const)('the last words of the %s', (name) => {
+describe.each(['projector', 'query'] as const)('the last log line of the %s', (name) => {
   it.each([
     ['numbers', 60],
     ['names', 'fatal'],
@@ -44,7 +44,7 @@ describe.each(['projector', 'query'] as const)('the last words of the %s', (name
     ]);
   });
 
-  it.each(FAILURES)('are fatal after %s', async (_case, preload) => {
+  it.each(FAILURES)('is fatal after %s', async (_case, preload) => {
     const service = startService(name, { ...installation.env, ...preload });
     await service.logged(({ msg }) => msg?.endsWith(' started') === true);
     service.kill('SIGWINCH');

@@ -1,6 +1,6 @@
 /**
- * What the services and commands write: everything that real processes logged at the most verbose level, and what they
- * show as metrics, is searched for every secret, token and personal datum that was used.
+ * Searches all output of services and commands, at the most verbose log level, and their metrics, for every secret, token and
+ * personal datum that was used.
  */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runProcess } from './admin/run-command.ts';
 import { words } from '#test/words.ts';
 
-/** Nothing else holds these by chance. */
+/** Texts that occur nowhere else. */
 const PERSON = {
   name: 'Zulmira Quixadá Wanderleya',
   document: '731.946.285-09',
@@ -52,7 +52,7 @@ let env: Record<string, string>;
 let redis: TcpProxy;
 let mongodb: TcpProxy;
 const services: ServiceProcess[] = [];
-/** What commands wrote that is not meant for a pair of eyes. */
+/** Output of commands that must not contain secrets. */
 const written: string[] = [];
 const secrets = new Set<string>();
 const tokens = new Set<string>();
@@ -60,7 +60,7 @@ let url = '';
 let metrics = '';
 
 beforeAll(async () => {
-  // Servers go away here, and what waits for them is answered before its connection is given up.
+  // Servers fail here, and waiting requests must be answered before connections close.
   const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
   installation = await createInstallation({ oneRedis: true, partitions: 1, settings });
   signingKey = await newSigningKey();
@@ -85,7 +85,7 @@ afterAll(async () => {
   await installation?.close();
 });
 
-/** Runs a command; its result is searched unless it is its purpose to show a secret, or what a message holds. */
+/** Runs a command. Its output is searched, unless the command shows a secret or a message by design. */
 async function command(
   args: string[],
   options: { input?: string; shows?: 'secret' | 'message' } = {},
@@ -144,7 +144,7 @@ const entities: [string, string, object][] = [
   ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],
 ];
 
-/** Messages that are no events, each with something that must not be logged. */
+/** Invalid messages, each with a text that must not be logged. */
 function poison(): { key: string; value: string }[] {
   const customer = (data: object, change: object = {}) => {
     const { key, value } = encodeEvent({
@@ -182,12 +182,12 @@ const ENDPOINTS = words(
   '/api/product/details/?product_id=p1 /api/option-group/list /api/customer/order-list/',
 );
 
-/** Everything that was written, as one text. */
+/** All output as one text. */
 const everything = () =>
   [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join('\n');
 
-describe('a run with everything in it', () => {
-  it('goes through endpoints, refusals, poison and outages', async () => {
+describe('a run with all kinds of activity', () => {
+  it('includes endpoints, refusals, poison and outages', async () => {
     const imported = newSecret();
     const wrong = newSecret();
     const projector = startService('projector', env, 'trace');
@@ -243,7 +243,7 @@ describe('a run with everything in it', () => {
     }
     expect((await ask(customers, basic(id, secret))).status).toBe(401);
 
-    // The token endpoint, with secrets wherever they can be put.
+    // The token endpoint, with secrets in every possible place.
     expect((await askToken(id, wrong)).status).toBe(401);
     expect((await askToken(wrong, wrong)).status).toBe(401);
     const form = `grant_type=client_credentials&client_id=${id}&client_secret=${secret}`;
@@ -256,7 +256,7 @@ describe('a run with everything in it', () => {
     ] as const) {
       expect((await askToken(id, secret, body, query)).status).toBe(400);
     }
-    // What is no HTTP, and no path of ours.
+    // Malformed HTTP and unknown paths.
     const sendHead = (line: string, more = '') => sendRaw(url, `${line} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
     const close = 'Connection: close\r\n';
     await sendHead('GET /api/menu/', `Authorization: ${bearer.authorization}\r\n bad: ${secret}\r\n`);
@@ -288,7 +288,7 @@ describe('a run with everything in it', () => {
     });
     await command(['dead-letters', 'list'], { shows: 'message' });
 
-    // Commands that change access, and that fail.
+    // Commands that change access, and commands that fail.
     await command(['sessions', 'revoke', '--token'], { input: live });
     expect((await ask(customers, bearer)).status).toBe(401);
     await command(['keys', 'scopes', 'pos-17', '--set', 'order']);
@@ -305,7 +305,7 @@ describe('a run with everything in it', () => {
     await Promise.all(shown.map((args) => command(args)));
     metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
 
-    // Trouble: a broken file of keys, and servers that go away under requests and events.
+    // A broken key file, and servers that fail during requests and events.
     await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }));
     await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
     const again = { authorization: `Bearer ${await tokenOf(id, secret)}` };
@@ -329,7 +329,7 @@ describe('a run with everything in it', () => {
     }
   });
 
-  it('left lines about all of it', () => {
+  it('logs lines about all of them', () => {
     const text = everything();
     for (const words of [
       '"msg":"request"',
@@ -353,7 +353,7 @@ describe('a run with everything in it', () => {
     expect(secrets.size).toBeGreaterThan(3);
   });
 
-  it('left no secret, hash, token, key or personal datum', () => {
+  it('logs no secret, hash, token, key or personal datum', () => {
     const text = everything();
     const told = (what: string) => {
       const index = text.indexOf(what);
@@ -365,7 +365,7 @@ describe('a run with everything in it', () => {
         hashSecret(secret),
         Buffer.from(secret).toString('base64').slice(0, -4),
       ]),
-      // Not the header, which all tokens share.
+      // Without the header, which all tokens share.
       ...[...tokens].flatMap((token) => token.split('.').slice(1)),
       signingKey.d,
       ...SPELLINGS,

@@ -53,7 +53,7 @@ function storedAccess(storeId: string): Promise<StoreAccess | null> {
 }
 
 const keysOf = (storeId: string) => redisKeys(installation.config.namePrefix, installation.environment, storeId);
-/** What Redis holds of a key, or of the blocking of a store, the newest only. */
+/** The newest member in Redis of a key, or of a store's blocking. */
 const grantOf = (clientId: string) => installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
 const blockOf = (storeId: string) => installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
 
@@ -62,21 +62,21 @@ async function newKey(scopes = 'order,crm'): Promise<string> {
   return (await json('keys', 'create', '--store', 's1', '--scopes', scopes)).client_id;
 }
 
-/** Waits until the access log is applied to its end, also where MongoDB had it before. */
+/** Waits until the access log is applied to its end. */
 async function logIsApplied(): Promise<void> {
   await start();
   const topic = accessTopic(installation.environment);
   const end = (await endsOf(installation.kafka, topic)).get(0);
   const checkpoints = control().collection<{ topic: string; position: number }>('checkpoints');
   await eventually('the access log is applied', async () => {
-    // As records of access are read: what a majority has comes a moment later than what other reads see.
+    // Access records are read with majority, which lags a moment behind other reads.
     const checkpoint = await checkpoints.findOne({ topic }, { readConcern: 'majority' });
     return (checkpoint?.position ?? 0) >= Number(end);
   });
 }
 
 describe('keys', () => {
-  it('are live when "create" ends, and shown with their secret this once', async () => {
+  it('are active when "create" ends, which prints their secret once', async () => {
     await start();
     const { code, stdout, stderr } = await run('keys', 'create', '--store', 's1', '--scopes', 'order,crm');
     expect(code).toBe(0);
@@ -99,7 +99,7 @@ describe('keys', () => {
     expect(listed.stdout).not.toContain(hashSecret(secret));
   });
 
-  it('can be brought along, and are unique', async () => {
+  it('can be imported, and are unique', async () => {
     await start();
     const secret = 'pos secret: ç "quoted" 0123456789';
     const words = 'keys create -s s1 --scopes menu --secret-stdin --client-id';
@@ -114,7 +114,7 @@ describe('keys', () => {
     expect((await storedKey('pos 17'))?.secret_hashes).toEqual([hashSecret(secret)]);
   });
 
-  it('are suspended, let in again, and revoked for good', async () => {
+  it('are deactivated, activated again, and revoked for good', async () => {
     const key = await newKey();
     await json('keys', 'deactivate', key);
     expect(await grantOf(key)).toEqual(['inactive crm order']);
@@ -132,7 +132,7 @@ describe('keys', () => {
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
   });
 
-  it('are changed by two operators at once without either undoing the other', async () => {
+  it('keep the changes of two operators at the same time', async () => {
     for (let round = 0; round < 2; round += 1) {
       const key = await newKey('order,crm');
       const [scopes, status] = await Promise.all([
@@ -151,7 +151,7 @@ describe('keys', () => {
 describe('while no projector runs', () => {
   afterEach(() => start());
 
-  it('what takes rights away counts at once, and its event changes nothing later', async () => {
+  it('a removal of rights takes effect immediately, and its event changes nothing later', async () => {
     const [lessScopes, inactive, revoked] = [await newKey(), await newKey(), await newKey()];
     const stored = () => Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)));
     await stop();
@@ -165,13 +165,13 @@ describe('while no projector runs', () => {
     expect(await stored()).toEqual(before);
   });
 
-  it('what gives rights counts at once, unless the log holds what is not applied', async () => {
+  it('a grant of rights takes effect immediately, unless the log has unapplied events', async () => {
     const key = await newKey('order');
     await logIsApplied();
     await stop();
     expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({ live: true });
     expect(await grantOf(key)).toEqual(['active order menu']);
-    // Somebody else takes away what the command would give again, with the sequence that it would take.
+    // Another publisher removes the rights with the sequence that the command would use.
     await installation.publishAccess([keyEvent(key, 3, { scopes: ['menu'] })]);
     for (const words of [`keys scopes ${key} --set order,menu,crm`, 'keys create -s s1 --scopes menu']) {
       await expectRefused(runCommand(installation.env, `${words} --wait 0`), 'were not applied after 0 s');
@@ -183,7 +183,7 @@ describe('while no projector runs', () => {
     expect((await storedKey(key))?.secret_hashes).toEqual([hashSecret('secret')]);
   });
 
-  it('a revocation does not wait for the transaction of one that was killed', async () => {
+  it('a revocation does not wait for the transaction of a killed projector', async () => {
     const key = await newKey();
     await logIsApplied();
     await stop();
@@ -196,7 +196,7 @@ describe('while no projector runs', () => {
       .updateOne({ _id: `store-access.${installation.environment}/0` }, { $set: { session: session.id } });
     const startedAt = Date.now();
     await json('keys', 'revoke', key);
-    // The server would let go of it after a minute.
+    // MongoDB itself would abort it after a minute.
     expect(Date.now() - startedAt).toBeLessThan(45_000);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
     await session.abortTransaction().catch(() => undefined);
@@ -205,7 +205,7 @@ describe('while no projector runs', () => {
 });
 
 describe('while Kafka or Redis is away', () => {
-  it('a revocation counts where it arrived, and the command says what is missing', async () => {
+  it('a revocation takes effect on reachable servers, and the command names the missing step', async () => {
     const key = await newKey();
     const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
     await expectRefused(
@@ -215,7 +215,7 @@ describe('while Kafka or Redis is away', () => {
     expect(await grantOf(key)).toEqual(['revoked crm order']);
     expect(await storedKey(key)).toMatchObject({ event_pending: true });
 
-    // The next command has the log have it.
+    // The next command publishes the event.
     const other = await newKey();
     expect((await storedKey(key))?.event_pending).toBeUndefined();
     await controlCollections(control()).keys.deleteOne({ _id: key });
@@ -235,7 +235,7 @@ describe('while Kafka or Redis is away', () => {
     );
   });
 
-  it('nothing that gives rights is written', async () => {
+  it('no grant of rights is written', async () => {
     const key = await newKey('order');
     const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
     const failed = await runCommand(noKafka, `keys scopes ${key} --set order,crm,menu`);
@@ -246,7 +246,7 @@ describe('while Kafka or Redis is away', () => {
 });
 
 describe('stores', () => {
-  it('stay blocked while their own record says so', async () => {
+  it('stay blocked while their own record blocks them', async () => {
     await start();
     const created_at = '2026-01-01T00:00:00Z';
     const data = { name: 'x', timezone_offset: '-03:00', status: 'blocked', created_at };
@@ -259,7 +259,7 @@ describe('stores', () => {
   });
 });
 
-describe('at the last sequence that there is', () => {
+describe('at the highest sequence', () => {
   const NOTHING_TO_GIVE = 'has the last sequence that there is: it can only be narrowed, deactivated';
 
   async function lastKey(clientId: string): Promise<void> {
@@ -271,7 +271,7 @@ describe('at the last sequence that there is', () => {
     await stop();
   }
 
-  it('a key can be narrowed, deactivated and revoked, and be given nothing', async () => {
+  it('a key can lose scopes, be deactivated and revoked, but gain nothing', async () => {
     await lastKey('last');
     expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({ live: true });
     expect(await grantOf('last')).toEqual(['active crm order']);
@@ -293,7 +293,7 @@ describe('at the last sequence that there is', () => {
     expect(await control().collection('dead_letters').countDocuments()).toBe(0);
   });
 
-  it('a store can be blocked, and not be let in again', async () => {
+  it('a store can be blocked, but not unblocked', async () => {
     await installation.publishAccess([storeAccessEvent('s9', Number.MAX_SAFE_INTEGER, 'active')]);
     await logIsApplied();
     await stop();

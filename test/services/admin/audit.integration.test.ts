@@ -30,7 +30,7 @@ const audit = (...args: string[]) => runJson<Entry[]>(env, ['audit', ...args]);
 const commands = async (...args: string[]) =>
   (await audit(...args)).filter(({ action }) => !action.startsWith('event.'));
 const control = () => service.installation.databases.control;
-/** While validation lets no other record of the audit in, as a missing right would. */
+/** Runs work while a validator refuses new audit records, like a missing privilege. */
 async function withValidator(validator: object, act: () => Promise<void>): Promise<void> {
   await control().command({ collMod: 'audit', validator });
   try {
@@ -41,7 +41,7 @@ async function withValidator(validator: object, act: () => Promise<void>): Promi
 }
 
 describe('the audit', () => {
-  it('has every change of a key with who made it, and no secret', async () => {
+  it('records every change of a key with its actor, without secrets', async () => {
     const { environment } = service.installation;
     const { client_id: id, client_secret: secret } = await runJson<{
       client_id: string;
@@ -82,7 +82,7 @@ describe('the audit', () => {
     expect(everything).not.toContain(token);
   });
 
-  it('has stores, and finds by store, action and time', async () => {
+  it('records changes of stores, and filters by store, action and time', async () => {
     const words = ['stores block s9', 'stores unblock s9', 'quota set -s s9 --requests 5', 'quota reset -s s9'];
     for (const command of words) await runJson(env, command);
     const actions = ['stores.block', 'stores.unblock', 'quota.set', 'quota.reset'];
@@ -99,7 +99,7 @@ describe('the audit', () => {
     expect((await runCommand(env, ['audit', '--since', 'yesterday'])).code).toBe(2);
   });
 
-  it('has changes that arrive as events, in the transaction that applies them, once', async () => {
+  it('records changes by events once, in the transaction that applies them', async () => {
     const event = (sequence: number, status: string) => ({
       ...keyEvent('by-event', sequence, { scopes: ['crm'], status }),
       storeId: 's2',
@@ -124,7 +124,7 @@ describe('the audit', () => {
     ]);
   });
 
-  it('says what failed, and what is published but not live yet', async () => {
+  it('records failures, and changes that are not yet active', async () => {
     await expectRefused(runCommand(env, ['keys', 'revoke', 'nobody']), 'there is no key nobody');
     expect(await audit('--client-id', 'nobody')).toMatchObject([
       { action: 'keys.revoke', outcome: 'failed', result: { reason: 'there is no key nobody' } },
@@ -135,7 +135,7 @@ describe('the audit', () => {
     expect(await audit('--client-id', 'no-kafka')).toMatchObject([{ outcome: 'failed', store_id: 's3', result }]);
   });
 
-  it('comes before the change: where it cannot be written, nothing is changed', async () => {
+  it('is written before the change: if that fails, nothing changes', async () => {
     await service.setKey({ clientId: 'kept' });
     await withValidator({ action: { $ne: 'keys.revoke' } }, async () => {
       const { code, stdout } = await runCommand(env, ['keys', 'revoke', 'kept']);
@@ -145,7 +145,7 @@ describe('the audit', () => {
     });
   });
 
-  it('shows a change whose end is unknown, and the command says so', async () => {
+  it('records a change with unknown outcome, and the command reports it', async () => {
     await service.setKey({ clientId: 'half' });
     await withValidator({ phase: { $ne: 'done' } }, async () => {
       const result = await runCommand(env, ['keys', 'deactivate', 'half']);
@@ -158,7 +158,7 @@ describe('the audit', () => {
     ]);
   });
 
-  it('refuses an actor that could forge lines', async () => {
+  it('refuses an actor with line breaks', async () => {
     for (const actor of ['', 'a\nb', 'x'.repeat(129)]) {
       expect((await runCommand(env, ['--actor', actor, 'keys', 'revoke', 'x'])).code).toBe(2);
     }

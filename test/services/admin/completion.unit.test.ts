@@ -28,14 +28,14 @@ describe('completion', () => {
     expect(stdout.split(/\s+/).filter((word) => word !== '')).toEqual(words);
   });
 
-  it('knows the same in zsh', async () => {
+  it('suggests the same in zsh', async () => {
     const wordsIn = (text: string) => text.slice(text.indexOf('_store_data_at()'), text.indexOf('\n_store_data()'));
     expect(wordsIn(await scriptFor('zsh'))).toBe(wordsIn(script));
     expect(script.split('\n').length).toBeGreaterThan(40);
   });
 });
 
-describe('what is wrong', () => {
+describe('a mistake', () => {
   const env = { KAFKA_BROKERS: '', MONGODB_URI: 'nonsense', REDIS_URL: 'redis://127.0.0.1:1' };
 
   it.each([

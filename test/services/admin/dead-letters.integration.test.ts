@@ -29,11 +29,11 @@ interface RetryAnswer {
   missing: string[];
 }
 
-/** What these tests see, the commands see too: they read what a majority has. */
+/** Reads with majority, like the commands, so that these see the same. */
 const MAJORITY = { readConcern: { level: 'majority' } } as const;
 
 describe('dead-letters', () => {
-  // The letters below died long ago.
+  // The letters below are old.
   const installation = useInstallation({ partitions: 2, settings: { DEAD_LETTER_DAYS: '0' } });
   useProjector(installation);
   let letters: Collection<DeadLetter>;
@@ -55,7 +55,7 @@ describe('dead-letters', () => {
     return { ...(JSON.parse(stdout) as RetryAnswer), code };
   };
 
-  /** A letter as a projector of another day would have left it. */
+  /** A letter of an older projector. */
   function letter(
     event: TestEvent,
     at: { topic?: string; partition?: number; offset: number; reason?: RejectionReason },
@@ -75,7 +75,7 @@ describe('dead-letters', () => {
     (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order).findOne({ _id: `s1/${id}` });
   const stamp = async () => (await readModels(installation)).collection<Stamp>(STAMPS).findOne({ _id: 's1' });
 
-  it('are listed with what the projector itself refused, and show no data unless asked', async () => {
+  it('are listed with the projector’s reasons, and without data unless requested', async () => {
     const secret = 'Maria da Silva';
     const bad = orderMessage('bad', { data: { total: '1', customer: { id: 'c1', name: secret } } });
     await installation.send(topic, [
@@ -119,7 +119,7 @@ describe('dead-letters', () => {
     expect(await letters.countDocuments()).toBe(3);
   });
 
-  it('are applied by a retry, in order, or found outdated, or stay with today’s reason', async () => {
+  it('are applied in order by a retry, or are outdated, or stay with the present reason', async () => {
     await installation.publish([order('known', 5)]);
     await eventually('the order is applied', async () => (await storedOrder('known')) !== null);
     const before = await stamp();
@@ -139,7 +139,7 @@ describe('dead-letters', () => {
     ]);
   });
 
-  it('are retried by id or by reason', async () => {
+  it('can be retried by id or by reason', async () => {
     const one = letter(order('r1', 1), { offset: 2_000_001 });
     const two = letter(order('r2', 1), { offset: 2_000_002, partition: 1 });
     const three = letter(order('r3', 1), { offset: 2_000_003, reason: 'unknown_type' });
@@ -152,7 +152,7 @@ describe('dead-letters', () => {
     expect(await retry('--all')).toMatchObject({ code: 0, applied: 0 });
   });
 
-  it('are retried once, also by two operators and while a projector works on the same store', async () => {
+  it('are retried once, even by two operators while a projector changes the same store', async () => {
     const many = Array.from({ length: 300 }, (_, index) =>
       letter(order(`m${index}`, 1), { offset: 3_000_000 + index }),
     );
@@ -167,7 +167,7 @@ describe('dead-letters', () => {
     await eventually('everything is counted once', async () => (await stamp())?.order === before + 3_300);
   });
 
-  it('of the access topic reach Redis too', async () => {
+  it('of the access topic reach Redis after a retry', async () => {
     const access = accessTopic(installation.environment);
     const key = letter(keyEvent('letter-key', 1, { scopes: ['menu'] }), { topic: access, offset: 4_000_001 });
     const block = letter(storeAccessEvent('s5', 1, 'blocked'), { topic: access, offset: 4_000_002 });
@@ -183,7 +183,7 @@ describe('dead-letters', () => {
     expect(await accessLetters.countDocuments()).toBe(0);
   });
 
-  it('are dropped only with --yes where there is no terminal for a question', async () => {
+  it('are dropped without a terminal only with --yes', async () => {
     const [one, two, three] = [1, 2, 3].map((offset) =>
       letter(order(`d${offset}`, 1), { offset, reason: offset === 3 ? 'unknown_type' : 'malformed' }),
     );
@@ -199,7 +199,7 @@ describe('dead-letters', () => {
     expect((await run('list')).stdout).toBe('no dead letters\n');
   });
 
-  it('show with a key and headers that are no text', async () => {
+  it('can be shown with a binary key and headers', async () => {
     const odd = {
       ...letter(order('x', 1), { offset: 9 }),
       key: new Binary(Buffer.from([0xff, 0x1b])),

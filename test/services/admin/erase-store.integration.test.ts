@@ -1,4 +1,4 @@
-/** A store that leaves is erased in every generation; its neighbours stay. It stays away in rebuilds, until it publishes again. */
+/** The erasure of a store removes it from every generation and from rebuilds, until it publishes again. Its neighbours stay. */
 import { setTimeout } from 'node:timers/promises';
 import { BSON, type Db, type Document, type Filter } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -24,7 +24,7 @@ interface Answer {
 }
 
 const GONE = 'Xilofone Quebrado';
-/** So many that they have leaves and nodes. */
+/** Enough for leaves and nodes. */
 const ORDERS = 30;
 
 let service: QueryService;
@@ -36,7 +36,7 @@ beforeAll(async () => {
   service = await startQueryService({ environments: 2, partitions: 1 });
   const { environment } = service.installation;
   gone = { name: 'a', storeId: 'gone', environment, secret: GONE, phone: '84937164825' };
-  // Begins like the other one.
+  // Has the other one's id as a prefix.
   neighbour = { ...gone, storeId: 'gone-not', secret: 'Violino Novo' };
 });
 afterAll(async () => {
@@ -78,12 +78,12 @@ async function fill({ installation, apply, setKey }: QueryService): Promise<void
 
 const controlDb = () => service.installation.databases.control;
 
-/** All documents of some databases that do, or do not, hold a text. */
+/** All documents of some databases that contain, or do not contain, a text. */
 async function documentsOf(dbs: readonly Db[], holds: (bytes: Buffer) => boolean): Promise<string[]> {
   const found: string[] = [];
   for (const db of dbs) {
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
-      // Those two move with every event, and by themselves.
+      // These two change with every event, and without events.
       if (name === CHECKPOINTS || name === STORE_RECORDS_PENDING) continue;
       for await (const document of db.collection(name).find({}, { sort: { _id: 1 } })) {
         const bytes = Buffer.from(BSON.serialize(document));
@@ -122,7 +122,7 @@ describe('stores erase', () => {
   let token: string;
   let etag: string;
 
-  it('shows what there is, and changes nothing', async () => {
+  it('previews the data, and changes nothing', async () => {
     await fill(service);
     await json('quota', 'set', '-s', 'gone', '-e', service.installation.environment, '--requests', '1000');
     await json('rebuild', '-e', service.installation.environment);
@@ -151,7 +151,7 @@ describe('stores erase', () => {
     expect((await service.api.get('/api/order/list', token)).status).toBe(200);
   });
 
-  it('leaves nothing of the store in any generation, and everything of others', async () => {
+  it('removes all data of the store from every generation, and none of others', async () => {
     const before = await others();
     expect(before.length).toBeGreaterThan(100);
     const erased = await inFirst('stores', 'erase', 'gone', '--yes');
@@ -162,7 +162,7 @@ describe('stores erase', () => {
     await allIsRight();
   });
 
-  it('refuses its keys, and of access keeps only that they are refused', async () => {
+  it('revokes its keys, and keeps only their revocation', async () => {
     expect((await service.api.get('/api/order/list', token)).status).toBe(401);
     expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
     for (const rest of ['session:*', 'tokens:*', 'quota:*', 'last-tokens']) {
@@ -185,7 +185,7 @@ describe('stores erase', () => {
     expect(await documentsOf([controlDb()], (bytes) => bytes.includes(hashSecret('secret')))).toHaveLength(3);
   });
 
-  it('stands in the audit, what it did with access too', async () => {
+  it('is in the audit, including its changes of access', async () => {
     const { environment } = service.installation;
     type Change = { action: string; outcome: string; environment: string };
     const audit = await json<Change[]>('audit', '--store', 'gone');
@@ -199,19 +199,19 @@ describe('stores erase', () => {
     ]);
   });
 
-  it('stays away in a rebuild, poison included', async () => {
+  it('is not undone by a rebuild, not even for poison', async () => {
     await json('rebuild', '-e', service.installation.environment);
     expect(await ofGone()).toEqual([]);
     expect((await generationDbs()).length).toBe(3);
     await allIsRight();
   });
 
-  it('begins again with what is published later, and with nothing of before', async () => {
+  it('lets the store begin again with only its later events', async () => {
     const { environment } = service.installation;
     const notes = 'Began anew';
     await service.installation.publish([{ ...order('gone', 'new', notes), subject: 'new', sequence: 1 }]);
     await caughtUp(service.installation);
-    // A publisher gives its messages times of its own, also such as lie before the end.
+    // Publishers set the times of messages, which may lie before the erasure.
     const old = { ...order('gone', 'old', notes), action: 'changed' as const, subject: 'old', sequence: 1 };
     await service.installation.send(changesTopic(environment), [
       { ...encodeEvent({ source: '/test', ...old }), timestamp: '1000000000000' },
@@ -260,7 +260,7 @@ describe('stores erase', () => {
     expect(await erasedAt()).toEqual(before);
   });
 
-  it('is complete after a kill, also while the store’s publisher continues', { timeout: 240_000 }, async () => {
+  it('completes after a kill, even while the store’s publisher continues', { timeout: 240_000 }, async () => {
     const { installation } = service;
     const { environment } = installation;
     let index = 0;
@@ -277,20 +277,20 @@ describe('stores erase', () => {
     const publishing = (async () => {
       while (!over.signal.aborted) {
         await publish(5);
-        // Four generations apply it during the erasure: events that come faster would pile up.
+        // Four generations apply the events during the erasure: faster ones would pile up.
         await setTimeout(25);
       }
     })();
     const orders = async (filter: Filter<Document> = {}) =>
       (await readModels(installation)).collection('orders').countDocuments({ store_id: 'busy', ...filter });
-    // Otherwise it would continue during a second attempt.
+    // Otherwise it would continue during a retry of the test.
     onTestFinished(() => over.abort());
     const command = startCommand(installation.env, ['stores', 'erase', 'busy', '--yes', '-e', environment]);
     const ended = command.result.then(({ code, stderr }) => Promise.reject(new Error(`ended with ${code}: ${stderr}`)));
     await Promise.race([eventually('it is at work', async () => (await orders()) < 1_500), ended]);
     command.process.kill('SIGKILL');
     expect((await command.result).code).toBeNull();
-    // Nothing is applied meanwhile, however much is published.
+    // Events of the store are not applied meanwhile.
     await publish(10);
     const published = `busy/b${index}`;
     await caughtUp(installation);

@@ -1,4 +1,4 @@
-/** What a store's erasure covers: messages by their offsets, as long as the log is the one that was erased; never by their time (rule R14.8). */
+/** A store's erasure covers messages by their offsets, only in the log that was erased, and never by their time (rule R14.8). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => service?.close());
 
-/** Brokers before Kafka 3.6 take any time of a message; later ones, by default, only such as are less than an hour ahead. */
+/** Brokers before Kafka 3.6 accept any timestamp; later ones by default only those less than an hour ahead. */
 async function allowAnyTime(): Promise<void> {
   const { kafka, environment } = service.installation;
   const settings = { ...TOPIC_CONFIG, 'message.timestamp.after.max.ms': String(1_000 * DAY_MS) };
@@ -41,7 +41,7 @@ const ordersIn = async (generation: number, store_id = 'gone') => {
 };
 
 describe('an erased store', () => {
-  it('stays away in a rebuild though its publisher’s clock is days ahead, and begins again though it is days behind', async () => {
+  it('is not rebuilt although its publisher’s clock is days ahead, and begins again although it is days behind', async () => {
     const { installation } = service;
     await publish(order('ahead', Date.now() + 3 * DAY_MS), order('now', Date.now()));
     await publish(order('other', Date.now() + 3 * DAY_MS, 'neighbour'));
@@ -55,7 +55,7 @@ describe('an erased store', () => {
     expect(await ordersIn(3)).toEqual(['behind']);
   });
 
-  it('is applied from a log that replaced the erased one, and the command says so', async () => {
+  it('is applied from a log that replaced the erased one, and the command reports that', async () => {
     const { installation } = service;
     const topic = changesTopic(installation.environment);
     await publish(order('old', Date.now()), order('older', Date.now()));
@@ -63,7 +63,7 @@ describe('an erased store', () => {
     await json('stores', 'erase', 'gone', '--yes');
     await service.stopProjector();
     await makeTopicAnew(installation.kafka, topic);
-    // At the offsets that the erasure covered in the former log.
+    // At the covered offsets of the former log.
     await publish(order('new', Date.now()), order('newer', Date.now()), order('newest', Date.now()));
     await service.startProjector();
     const { code, stderr } = await runCommand(installation.env, ['rebuild', '--accept', 'all']);
@@ -71,7 +71,7 @@ describe('an erased store', () => {
     expect(await ordersIn(2)).toEqual(['new', 'newer', 'newest']);
   });
 
-  it('begins again in a partition that its topic was given later, in rebuilds too', async () => {
+  it('begins again in a partition that was added later, also in rebuilds', async () => {
     const { installation } = service;
     await publish(order('old', Date.now()));
     await caughtUp(installation);
@@ -89,19 +89,19 @@ describe('an erased store', () => {
     expect(await ordersIn(2)).toEqual(['moved']);
   });
 
-  it('stays away by the note of an earlier release, which judged by time as well', async () => {
+  it('stays erased by the note of an earlier release, which also used times', async () => {
     const { installation } = service;
     const topic = changesTopic(installation.environment);
     await publish(order('old', Date.now()), order('late', Date.now()), order('later', Date.now()));
     await caughtUp(installation);
     await json('stores', 'erase', 'gone', '--yes');
-    // What is published after the erasure's own event is applied after it: the note below replaces what both wrote.
+    // This event is applied after the erasure's own event: the note below replaces the notes of both.
     await service.setKey({ clientId: 'after the erasure', storeId: 'other' });
     const erased = { at: new Date(Date.now() + 60_000), ends: [{ topic, partition: 0, end: 1, until: 2 }] };
     const { stores } = controlCollections(installation.databases.control);
     const _id = storeAccessId(installation.environment, 'gone');
     await stores.updateOne({ _id }, { $set: { erased } });
-    // That note covers the first two messages alone.
+    // That note covers only the first two messages.
     await runCommand(installation.env, ['rebuild', '--accept', 'all']);
     expect(await ordersIn(2)).toEqual(['later']);
   });

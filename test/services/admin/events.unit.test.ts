@@ -3,7 +3,7 @@ import { readChange } from '#shared/events/change.ts';
 import { runCommand } from './run-command.ts';
 
 describe('events', () => {
-  it('shows fields within 80 columns, and an example that the projector takes', async () => {
+  it('shows fields within 80 columns, and an example that the projector accepts', async () => {
     const { code, stdout } = await runCommand({}, ['events', 'order']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^total +money +\(required\)$/m);
@@ -13,7 +13,7 @@ describe('events', () => {
     expect(readChange({ key: Buffer.from('s1'), value })).toMatchObject({ entity: 'order' });
   });
 
-  it('says the same to programs', async () => {
+  it('prints the same as JSON', async () => {
     const { stdout } = await runCommand({}, ['events', 'customer', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       entity: 'customer',

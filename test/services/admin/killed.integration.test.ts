@@ -1,4 +1,4 @@
-/** Processes killed in the instant between MongoDB and Redis: what they decided gets to Redis all the same. */
+/** Processes that are killed between their writes to MongoDB and Redis: their changes reach Redis anyway. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
@@ -9,11 +9,11 @@ import { startService } from '#test/service-process.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { startCommand } from './run-command.ts';
 
-/** Without a projector, nothing else would compare the two; with one, it is every ten minutes. */
+/** Without a projector nothing else compares the two; a projector does so every ten minutes. */
 const SOON_MS = 60_000;
 
 const service = useQueryService({ oneRedis: true });
-/** The way to Redis of those who are killed: what they write there is swallowed. */
+/** The killed processes' proxy to Redis, which swallows their writes. */
 let proxy: TcpProxy;
 let env: Record<string, string>;
 
@@ -38,7 +38,7 @@ async function keyWithToken(clientId: string): Promise<string> {
   return token;
 }
 
-it('a command that was killed has revoked the key, also while no projector runs', async () => {
+it('the revocation of a key by a killed command takes effect, even without a projector', async () => {
   const token = await keyWithToken('k1');
   await service.stopProjector();
   proxy.freeze();
@@ -56,7 +56,7 @@ it('a command that was killed has revoked the key, also while no projector runs'
   });
 });
 
-it('a command that was killed has revoked the session', async () => {
+it('the revocation of a session by a killed command takes effect', async () => {
   const token = await keyWithToken('k2');
   const other = await service.api.token('k2', 'secret');
   await service.stopProjector();
@@ -73,7 +73,7 @@ it('a command that was killed has revoked the session', async () => {
   expect(await statusOf(other)).toBe(200);
 });
 
-it('a projector that was killed has revoked the key', async () => {
+it('the revocation of a key by a killed projector takes effect', async () => {
   const token = await keyWithToken('k3');
   await service.stopProjector();
   const projector = startService('projector', env);

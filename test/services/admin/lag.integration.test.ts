@@ -15,7 +15,7 @@ describe('lag', () => {
     await installation.publish(['o1', 'o2', 'o3'].map((id) => orderEvent(id)));
   });
 
-  it('is the whole log before a projector ran, and none after', async () => {
+  it('is the whole log before a projector ran, and 0 after', async () => {
     const { environment } = installation;
     const lag = () => runJson<LagAnswer>(installation.env, `lag -e ${environment}`);
     const nothing = { partition: 0, position: null, last_applied_at: null };
@@ -37,7 +37,7 @@ describe('lag', () => {
     expect(lines.at(-1)).toMatch(/^total +\d+$/);
   });
 
-  it('is watched until Ctrl-C, a line a second for programs', async () => {
+  it('is watched until Ctrl-C, with --json in a line per second', async () => {
     const { process: child, result } = startCommand(installation.env, ['lag', '--watch', '--json']);
     let seen = 0;
     child.stdout.on('data', (chunk: Buffer) => {
@@ -54,7 +54,7 @@ describe('lag', () => {
     expect(lines[0]?.partitions).toHaveLength(4);
   });
 
-  it('names a topic that is missing', async () => {
+  it('names a missing topic', async () => {
     expect(await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, ['lag'])).toMatchObject({
       code: 1,
       stderr: 'store-data: topic store-changes.missing does not exist\n',

@@ -5,7 +5,7 @@ import { expectRefused, runCommand, runProcess } from './run-command.ts';
 describe('the process', () => {
   const installation = useInstallation();
 
-  it('ends with 2 and one line on wrong usage, with 0 on --help, with 2 and the help on nothing', async () => {
+  it('exits with 2 and one line on wrong usage, with 0 on --help, with 2 and the help without arguments', async () => {
     const env = installation.env;
     const unknown = "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n";
     expect(await runProcess(env, ['keys', 'reboke'])).toEqual({ code: 2, stdout: '', stderr: unknown });
@@ -17,7 +17,7 @@ describe('the process', () => {
     await expectRefused(runProcess(env, []), 'Commands:', 2);
   });
 
-  it('says which server is away, and never with credentials or a stack trace', async () => {
+  it('names an unreachable server, without credentials or a stack trace', async () => {
     const away = { ...installation.env, MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0' };
     const begunAt = performance.now();
     await runProcess(away, ['--help']);
@@ -30,11 +30,11 @@ describe('the process', () => {
       /^store-data: MongoDB cannot be reached at mongodb:\/\/127\.0\.0\.1:1\/ \(from the environment variables\): [^\n]+\n$/,
     );
     expect(stderr).not.toContain('secret');
-    // The driver would look for a server for 30 s: too long at a terminal.
+    // The driver's default of 30 s is too long at a terminal.
     expect(tookMs).toBeLessThan(20_000 + 3 * startMs);
   });
 
-  it('shows no piece of a password, whatever it holds', async () => {
+  it('shows no part of a password, whatever characters it has', async () => {
     const { env, environment } = installation;
     const away = { ...env, REDIS_URL: 'redis://:abc@tail@127.0.0.1:1?password=tail' };
     const setting = runCommand(away, `quota set -s s1 --requests 5 -e ${environment}`);

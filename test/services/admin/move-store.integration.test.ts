@@ -1,4 +1,4 @@
-/** A store that moves to another environment, by the steps of docs/operations.md. */
+/** A store moves to another environment by the steps of docs/operations.md. */
 import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CATEGORY_PRODUCTS, COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
@@ -34,7 +34,7 @@ const attributes = (id: string, sequence: number) => ({
   sequence: String(sequence),
 });
 
-/** In the other environment everything is as here, but for positions in the feed, which are given there. */
+/** Both environments must have the same data, except feed positions, which each assigns itself. */
 async function contents(environment: string): Promise<unknown[]> {
   const db = await readModels(service.installation, environment);
   const found: unknown[] = [];
@@ -54,7 +54,7 @@ async function move(): Promise<{ sent: number; exported: Awaited<ReturnType<type
   return { sent, exported };
 }
 
-it('brings every record and deletion, in whatever form their events were published, and nothing of others', async () => {
+it('moves every record and deletion, in any form of events, and nothing of other stores', async () => {
   const { send } = service.installation;
   const headers = Object.fromEntries(
     Object.entries(attributes('binary', 100)).map(([name, value]) => [`ce_${name}`, value]),
@@ -73,7 +73,7 @@ it('brings every record and deletion, in whatever form their events were publish
   expect(exported.stdout).not.toContain('Vizinha');
 });
 
-it('brings later changes when it is repeated, names messages that are no events, and ends with an erasure', async () => {
+it('moves later changes when repeated, names invalid messages, and ends with an erasure', async () => {
   const { env, send } = service.installation;
   await service.apply([{ entity: 'review', storeId: 's1', id: 'late', data: review }]);
   await send(changesTopic(here), [{ key: 's1', value: 'poison' }]);

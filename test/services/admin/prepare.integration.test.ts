@@ -14,7 +14,7 @@ describe('prepare', () => {
   const installation = useInstallation();
   const folder = useFolder();
 
-  it('makes topics that keep everything and a key that signs, and leaves both alone the next time', async () => {
+  it('makes topics with unlimited retention and a signing key, and changes neither the next time', async () => {
     const environment = `${installation.environment}-new`;
     const file = join(folder, 'keys', 'signing-keys.json');
     const { SIGNING_KEYS: _inline, ...servers } = installation.env;
@@ -45,10 +45,10 @@ describe('prepare', () => {
     expect(await readFile(file, 'utf8')).toBe(key);
   });
 
-  describe('of a MongoDB that is no sharded cluster', () => {
+  describe('sharding of a MongoDB that is not sharded', () => {
     const shard = (env: Record<string, string>, ...args: string[]) => runCommand(env, ['prepare', '--shard', ...args]);
 
-    it('refuses to shard before anything is changed', async () => {
+    it('is refused before any change', async () => {
       const environment = `${installation.environment}-unsharded`;
       const file = join(folder, 'none', 'signing-keys.json');
       const { SIGNING_KEYS: _inline, ...servers } = installation.env;
@@ -64,13 +64,13 @@ describe('prepare', () => {
       await expect(stat(file)).rejects.toThrow('ENOENT');
     });
 
-    it('takes its options only where they mean something', async () => {
+    it('refuses its options where they have no effect', async () => {
       const alone = runCommand(installation.env, ['prepare', '--dry-run']);
       await expectRefused(alone, '--shards and --dry-run go with --shard', 2);
       expect((await shard(installation.env, '--dry-run', '--shards', 'a,,b')).code).toBe(2);
     });
 
-    it('shows what it would do with the shards that are named, for what is there and the next rebuild', async () => {
+    it('previews the commands for the named shards, for present generations and the next rebuild', async () => {
       const { mongodb, config, environment } = installation;
       const { namePrefix } = config;
       const live = mongodb.db(`${namePrefix}_${environment}_g4`);

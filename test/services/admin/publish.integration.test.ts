@@ -33,7 +33,7 @@ describe('publish', () => {
     return path;
   };
 
-  /** Everything on both topics of an environment. */
+  /** All messages on both topics of an environment. */
   async function published(environment: string): Promise<Published[]> {
     const found: Published[] = [];
     for (const topic of [changesTopic(environment), accessTopic(environment)]) {
@@ -44,7 +44,7 @@ describe('publish', () => {
     return found;
   }
 
-  it('sends what is an event and reports the rest, without stopping', async () => {
+  it('sends valid events, and reports other lines without stopping', async () => {
     const big = orderLine('s1', 'big', { padding: 'x'.repeat(900_000) });
     const block = orderLine('s2', 's2', {
       type: 'store-data.store_access.changed',
@@ -85,7 +85,7 @@ describe('publish', () => {
     });
   });
 
-  it('keeps the order of each store, from a pipe, and answers programs in JSON', async () => {
+  it('keeps the order of each store from a pipe, and prints JSON', async () => {
     const ids = Array.from({ length: 6_000 }, (_, index) => index);
     const input = ids.map((id) => `${orderLine(`s${id % 7}`, `o${id}`)}\n`).join('');
     const result = await runJson<object>(installation.env, ['publish', '-', '--environment', second], input);
@@ -100,7 +100,7 @@ describe('publish', () => {
     }
   });
 
-  it('rejects by number the one event that its topic is too narrow for', async () => {
+  it('names the line of an event that is too large for its topic', async () => {
     const narrow = (bytes: number) =>
       configureTopic(installation.kafka, changesTopic(second), {
         ...TOPIC_CONFIG,
@@ -123,7 +123,7 @@ describe('publish', () => {
     }
   });
 
-  it('stops cleanly on Ctrl-C while lines come, and says how far it came', async () => {
+  it('stops on Ctrl-C while it reads, and reports its progress', async () => {
     const before = (await published(first)).length;
     const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
     child.stdin.on('error', () => undefined);
@@ -139,7 +139,7 @@ describe('publish', () => {
     expect(stderr).toContain(`stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`);
   });
 
-  it('sends what a pipe has brought before it brings more, and ends at once on Ctrl-C', async () => {
+  it('sends lines of a pipe before more arrive, and ends immediately on Ctrl-C', async () => {
     const before = (await published(first)).length;
     const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
     child.stdin.write(`${orderLine('s1', 'idle')}\n`);
@@ -150,7 +150,7 @@ describe('publish', () => {
     expect(code).toBe(1);
   });
 
-  it('says what is wrong with what it was asked', async () => {
+  it('explains wrong arguments', async () => {
     const path = await file('one.ndjson', orderLine('s1', 'o1'));
     const none = join(folder, 'none');
     const configured = `configured are ${first}, ${second}\n`;
@@ -169,7 +169,7 @@ describe('publish', () => {
     await expectEnd(path, 1, stopped, { ENVIRONMENTS: 'missing' });
   });
 
-  it('says within seconds that a broker is away, or takes connections and never answers', async () => {
+  it('reports within seconds a broker that is unreachable, or accepts connections and never answers', async () => {
     const path = await file('one.ndjson', orderLine('s1', 'o1'));
     const deaf = createServer(() => undefined);
     await new Promise<void>((resolve) => {

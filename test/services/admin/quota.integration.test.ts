@@ -26,7 +26,7 @@ afterAll(async () => {
 const environment = () => service.installation.environment;
 const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
-/** What `quota set` does, without the second that a process takes. */
+/** `quota set` in this process, which is faster. */
 const set = (store: string, quota: OwnQuota, name = environment()) => setQuota(servers, name, store, quota);
 const stores = () =>
   controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix)).stores;
@@ -37,7 +37,7 @@ async function tokenFor(store: string): Promise<string> {
   return service.api.token(`of-${store}`, 'secret');
 }
 
-/** What each instance says of the quota, one request each, in order. */
+/** The quota headers of one request to each instance, in order. */
 async function told(token: string): Promise<[status: number, policy: string | null, state: string | null][]> {
   const answers = [];
   for (const { api } of [service, ...others]) answers.push(await api.get('/api/order/list', token));
@@ -49,7 +49,7 @@ async function told(token: string): Promise<[status: number, policy: string | nu
 }
 
 describe('quota set', () => {
-  it('counts for the next request of every instance, on what was counted before', async () => {
+  it('applies to the next request of every instance, and keeps the present count', async () => {
     const token = await tokenFor('small');
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
     await json('set', '-e', environment(), '-s', 'small', '--requests', '5');
@@ -63,7 +63,7 @@ describe('quota set', () => {
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 429]);
   });
 
-  it('with another window begins that one at once, and with its own end', async () => {
+  it('with another window starts that window immediately', async () => {
     const token = await tokenFor('windowed');
     await set('windowed', { requests: 2 });
     await told(token);
@@ -79,7 +79,7 @@ describe('quota set', () => {
     expect(left).toBeGreaterThan(3_500_000);
   });
 
-  it('is loaded from MongoDB when Redis lost it, never replaced by the configured one', async () => {
+  it('is loaded from MongoDB if Redis lost it, and never replaced by the configured one', async () => {
     const token = await tokenFor('lost');
     await set('lost', { requests: 50, window_seconds: 30 });
     await told(token);
@@ -90,7 +90,7 @@ describe('quota set', () => {
     expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual(['active 50 30']);
   });
 
-  it('leaves the store’s blocking alone, and a later change of the blocking leaves the quota', async () => {
+  it('does not change the store’s blocking, and a later change of the blocking keeps the quota', async () => {
     const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
     await applyStoreStatus(stores(), environment(), blocked, 'access');
     await set('both', { requests: 9 });
@@ -100,7 +100,7 @@ describe('quota set', () => {
     expect(await stores().findOne({ store_id: 'both' })).toMatchObject(active);
   });
 
-  it('leaves other stores and environments alone', async () => {
+  it('does not affect other stores and environments', async () => {
     await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
     const tokens = [await tokenFor('other'), await service.api.token('elsewhere', 'secret')];
     await set('alone', { requests: 1 });
@@ -114,7 +114,7 @@ describe('quota set', () => {
 const elsewhere = () => service.installation.config.environments[1] ?? '';
 
 describe('quota reset', () => {
-  it('lets the configured quota hold again, at once', async () => {
+  it('restores the configured quota immediately', async () => {
     const token = await tokenFor('back');
     await set('back', { requests: 1 });
     expect((await told(token)).map(([status]) => status)).toEqual([200, 429, 429]);
@@ -128,7 +128,7 @@ describe('quota reset', () => {
 });
 
 describe('quota show', () => {
-  it('names the stores with a quota of their own, and of one store whatever holds', async () => {
+  it('lists the stores with their own quota, and shows the effective quota of one store', async () => {
     const none = await command('show', '-e', elsewhere());
     expect(none.stdout).toBe('no store has a quota of its own\n');
     await json('set', '-e', elsewhere(), '-s', 'b', '--requests', '2', '--window', '1');
@@ -145,7 +145,7 @@ describe('quota show', () => {
   });
 });
 
-it('refuses an environment that is not configured, and a Redis that is not there without writing anything', async () => {
+it('refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
   await expectRefused(command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1'), 'configured are', 2);
   const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
   const setting = runCommand(env, `quota set -e ${environment()} -s away --requests 1`);

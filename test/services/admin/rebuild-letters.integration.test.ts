@@ -13,7 +13,7 @@ import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
 
-describe('what was decided about dead letters', () => {
+describe('a decision about dead letters', () => {
   const installation = useInstallation({ partitions: 1 });
   let projector: RunningProjector;
   let topic = '';
@@ -28,7 +28,7 @@ describe('what was decided about dead letters', () => {
     await projector?.stop();
   });
 
-  /** Publishes an order that generations refuse, as a release would that did not understand it. */
+  /** Publishes an order and makes a dead letter of it in generations, as if an older release did not understand it. */
   async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
     await projector.stop();
     await installation.publish([orderEvent(id)]);
@@ -54,7 +54,7 @@ describe('what was decided about dead letters', () => {
   };
   const ordersIn = (number: number) => idsIn(generationDb(installation, number), COLLECTIONS.order);
 
-  it('holds in a rebuild: dropped and retried ones do not come up again', async () => {
+  it('applies in a rebuild: dropped and retried letters do not return', async () => {
     await installation.publish([orderEvent('o0')]);
     await installation.send(topic, [
       { key: 's1', value: 'poison 1' },
@@ -66,7 +66,7 @@ describe('what was decided about dead letters', () => {
     expect(await offsetsIn(1)).toEqual([1, 2, 3, 4]);
     await letters('drop', `${topic}/0/1`, '--yes');
     await letters('retry', `${topic}/0/3`);
-    // Dropped for good, although this release could apply it.
+    // It stays dropped, although this release could apply it.
     await letters('drop', `${topic}/0/4`, '--yes');
     expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3']);
 
@@ -77,7 +77,7 @@ describe('what was decided about dead letters', () => {
     expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
   });
 
-  it('holds in a generation that is kept', async () => {
+  it('applies in a kept generation', async () => {
     await publishRefused('o5', 5, [1, 2]);
     await installation.send(topic, [{ key: 's1', value: 'poison 3' }]);
     await generationCaughtUp(installation, 1);
@@ -95,7 +95,7 @@ describe('what was decided about dead letters', () => {
     expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
   });
 
-  it('counts only for the message that was there: another log has others', async () => {
+  it('applies only to the original message, not to one of another log', async () => {
     const { control } = installation.databases;
     expect(await idsIn(control, 'dropped_letters')).toEqual([1, 4, 6].map((offset) => `${topic}/0/${offset}`));
     await control.collection('dropped_letters').updateMany({}, { $set: { published_at: new Date(0) } });

@@ -10,7 +10,7 @@ import { expectRefused, runCommand, startCommand } from './run-command.ts';
 describe('a rebuild that would lose events', () => {
   const installation = useInstallation({ environments: 3, partitions: 2 });
 
-  /** An environment in which everything was applied. */
+  /** An environment with applied events. */
   const applied = async (index: number): Promise<string> => {
     const environment = installation.config.environments[index] ?? '';
     const orders = Array.from({ length: 20 }, (_, number) => orderEvent('o1', { storeId: `s${number}` }));
@@ -20,11 +20,11 @@ describe('a rebuild that would lose events', () => {
   };
   const rebuild = (environment: string) => runCommand(installation.env, ['rebuild', '-e', environment]);
 
-  it('is refused where the topic no longer reaches back to its beginning, and nothing is begun', async () => {
+  it('is refused before it begins if the topic has lost its first messages', async () => {
     const environment = await applied(0);
     const topic = changesTopic(environment);
     await withAdmin(installation.kafka, async (admin) => {
-      // The client must know the topic before.
+      // The client must already know the topic.
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions: [{ partition: 1, offset: '3' }] });
     });
@@ -35,7 +35,7 @@ describe('a rebuild that would lose events', () => {
     expect(await statesOf(installation, environment)).toEqual(['1 live']);
   });
 
-  it('is refused where the topic is compacted', async () => {
+  it('is refused if the topic is compacted', async () => {
     const environment = await applied(1);
     const topic = changesTopic(environment);
     await configureTopic(installation.kafka, topic, { 'cleanup.policy': 'compact' });
@@ -43,7 +43,7 @@ describe('a rebuild that would lose events', () => {
     expect(await statesOf(installation, environment)).toEqual(['1 live']);
   });
 
-  it('says that no projector fills it, and continues when run again', async () => {
+  it('says that no projector fills the generation, and continues when run again', async () => {
     const environment = await applied(2);
     const { process: command, result } = startCommand(installation.env, ['rebuild', '-e', environment]);
     let said = '';

@@ -22,7 +22,7 @@ interface Answer {
   };
 }
 
-/** The same events in every run, since a difference must be reproducible. */
+/** A fixed seed, since a difference must be reproducible. */
 const [first = [], more = []] = fc.sample(stream, { numRuns: 2, seed: 7 });
 
 describe('rebuild', () => {
@@ -37,7 +37,7 @@ describe('rebuild', () => {
   const run = (...args: string[]) => runCommand(installation.env, args);
   const dumps = () => Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
 
-  it('makes read models that equal the present ones, and takes them into use', async () => {
+  it('makes read models equal to the present ones, and flips to them', async () => {
     const answer = await runJson<Answer>(installation.env, ['rebuild']);
     expect(answer).toMatchObject({ generation: 2, flipped: { from: 1, to: 2 } });
     expect(answer.comparison).toMatchObject({ stores: 3, unsettled: 0, differences: [] });
@@ -49,7 +49,7 @@ describe('rebuild', () => {
     expect(rebuilt).toEqual(old);
   });
 
-  it('leaves both projected, so that a rollback loses nothing', async () => {
+  it('keeps both generations up to date, so that a rollback loses nothing', async () => {
     await installation.publish(more);
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);
@@ -77,7 +77,7 @@ describe('rebuild', () => {
     await expectRefused(run('rollback'), '');
   });
 
-  it('lists what differs, and takes it into use only if that is accepted', async () => {
+  it('lists differences, and flips only if they are accepted', async () => {
     const live = generationDb(installation, 2);
     const orders = live.collection<{ _id: string; summary: string }>(COLLECTIONS.order);
     const [order] = await orders.find({}, { sort: { _id: 1 }, limit: 1 }).toArray();

@@ -26,14 +26,14 @@ async function secretOf(answer: RotatedKey): Promise<string> {
   return answer.client_secret ?? '';
 }
 
-/** What another source of keys sends; resolves when it is applied. */
+/** Publishes a key event of another source, and waits until it is applied. */
 async function event(clientId: string, sequence: number, data: object): Promise<void> {
   await service.installation.publishAccess([keyEvent(clientId, sequence, data)]);
   await eventually('the event is applied', async () => (await stored(clientId))?.sequence === sequence);
 }
 
 describe('keys rotate-secret', () => {
-  it('leaves both secrets valid, and ends the old one with --retire-old, but not its tokens', async () => {
+  it('keeps both secrets valid; --retire-old ends the old one, but not its tokens', async () => {
     const words = 'keys create --store s1 --scopes store,menu';
     const created = await runJson<RotatedKey>(service.installation.env, words);
     const { client_id: id } = created;
@@ -55,20 +55,20 @@ describe('keys rotate-secret', () => {
     expect((await stored(id))?.secret_hashes).toEqual([hashSecret(next)]);
   });
 
-  it('ends the older of two secrets in whatever order events name them', async () => {
+  it('retires the older secret in any order in which events list them', async () => {
     await service.setKey({ clientId: 'pos', secrets: ['first'] });
     await event('pos', 100, { secret_sha256: [hashSecret('first'), hashSecret('second')] });
     await rotate('pos', '--retire-old');
     expect([await statusOf('pos', 'first'), await statusOf('pos', 'second')]).toEqual([401, 200]);
   });
 
-  it('shows the secret also where the change is not live yet', async () => {
+  it('prints the secret even if the change is not active yet', async () => {
     await service.setKey({ clientId: 'late', secrets: ['old'] });
     const secret = await secretOf(await rotate('late', '--wait', '0'));
     await eventually('the secret counts', async () => (await statusOf('late', secret)) === 200);
   });
 
-  it('refuses a third secret, and to retire the only one', async () => {
+  it('refuses a third secret, and the retirement of the only one', async () => {
     await service.setKey({ clientId: 'both', secrets: ['a', 'b'] });
     await expectRefused(
       run('rotate-secret', 'both'),
@@ -82,7 +82,7 @@ describe('keys rotate-secret', () => {
     ]);
   });
 
-  it('refuses a key that is revoked, that is not there, and both options at once', async () => {
+  it('refuses a revoked key, an unknown key, and both options together', async () => {
     await service.setKey({ clientId: 'gone', status: 'revoked' });
     await expectRefused(run('rotate-secret', 'gone'), 'is revoked, which is final');
     await expectRefused(run('rotate-secret', 'nobody'), 'there is no key nobody');
@@ -90,13 +90,13 @@ describe('keys rotate-secret', () => {
     await expectRefused(run('rotate-secret', 'x', '--retire-old-after', 'soon'), '', 2);
   });
 
-  it('ends the old secret at a deadline, also when a later event names both without one', async () => {
+  it('ends the old secret at a deadline, even if a later event lists both without one', async () => {
     await service.setKey({ clientId: 'timed', secrets: ['old'] });
     const answer = await rotate('timed', '--retire-old-after', '1h');
     const next = await secretOf(answer);
     expect(Date.parse(answer.old_secret_ends_at ?? '')).toBeGreaterThan(Date.now() + 3_000_000);
     expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([200, 200]);
-    // The owner of the key sends all of it again, and knows nothing of deadlines.
+    // The source of the key publishes all of it again, without deadlines.
     await event('timed', 100, { secret_sha256: [hashSecret('old'), hashSecret(next)], scopes: ['menu'] });
     expect(await stored('timed')).toMatchObject({
       scopes: ['menu'],
@@ -107,13 +107,13 @@ describe('keys rotate-secret', () => {
     await event('timed', 101, { secret_sha256: [hashSecret('old'), hashSecret(next)], secret_expires_at });
     await eventually('the old secret has ended', async () => (await statusOf('timed', 'old')) === 401);
     expect(await statusOf('timed', next)).toBe(200);
-    // What has ended makes room.
+    // An ended secret makes room for another.
     const third = await secretOf(await rotate('timed'));
     expect((await stored('timed'))?.secret_hashes).toEqual([hashSecret(third), hashSecret(next)]);
     expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([401, 200]);
   });
 
-  it('carries the deadline in the log, so that a replay has it too', async () => {
+  it('publishes the deadline, so that a replay applies it', async () => {
     await event('logged', 1, {
       secret_sha256: [hashSecret('new').toUpperCase(), hashSecret('old')],
       secret_expires_at: { [hashSecret('old')]: '2026-01-01T00:00:00+00:00' },

@@ -1,6 +1,6 @@
 /**
- * Runs `npm run store-data -- …`. What a command does is the same in a process of its own and in that of the test, where it starts
- * without loading everything again; signals, exits and arguments of a shell need a real process.
+ * Runs `npm run store-data -- …`. In the test's process a command starts without loading all modules again. Tests of signals, exit
+ * codes and shell arguments need a real process.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -30,18 +30,18 @@ export interface RunningCommand {
   result: Promise<CommandResult>;
 }
 
-/** The words of a command: a list, or as they are typed where no word has a blank. */
+/** The arguments: a list, or a string if none has a blank. */
 type Words = string | readonly string[];
 
 const wordsOf = (words: Words) => (typeof words === 'string' ? words.split(' ') : words);
 
-/** A command that is refused, with its reason and without a result. */
+/** Asserts that a command fails with this reason and prints no result. */
 export async function expectRefused(running: Promise<CommandResult>, reason: string | RegExp, code = 1): Promise<void> {
   const stderr: unknown = typeof reason === 'string' ? expect.stringContaining(reason) : expect.stringMatching(reason);
   expect(await running).toMatchObject({ code, stdout: '', stderr });
 }
 
-/** Starts a command as a process with nothing in its environment but `env`. */
+/** Starts a command as a process whose environment is only `env`. */
 export function startCommand(
   env: Record<string, string>,
   args: Words,
@@ -62,7 +62,7 @@ export function startCommand(
   return { process: child, result };
 }
 
-/** Runs a command as a process to its end; `input` is its standard input. */
+/** Runs a command as a process; `input` is its standard input. */
 export function runProcess(
   env: Record<string, string>,
   args: Words,
@@ -74,16 +74,16 @@ export function runProcess(
   return result;
 }
 
-/** Runs a command to its end in the process of the test, as one of several that may run at once. */
+/** Runs a command in the test's process; several can run concurrently. */
 export async function runCommand(
   env: Record<string, string>,
   args: Words,
   { input }: { input?: string | Buffer } = {},
 ): Promise<CommandResult> {
-  giveEachCommandItsOwn();
+  isolateCommands();
   const stdout = collected();
   const stderr = collected();
-  const own: OwnOfCommand = {
+  const own: CommandProcess = {
     env: { ...env },
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
     stdout: stdout.stream,
@@ -99,7 +99,7 @@ export async function runCommand(
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** Runs a command with `--json` that must succeed, and answers what it printed. */
+/** Runs a command with `--json`, asserts success, and returns its output. */
 export async function runJson<T>(env: Record<string, string>, args: Words, input = ''): Promise<T> {
   const words = [...wordsOf(args), '--json'];
   const { code, stdout, stderr } = await runCommand(env, words, { input });
@@ -107,8 +107,8 @@ export async function runJson<T>(env: Record<string, string>, args: Words, input
   return JSON.parse(stdout) as T;
 }
 
-/** What each command has of the process for itself. */
-interface OwnOfCommand {
+/** The parts of `process` that each command has for itself. */
+interface CommandProcess {
   env: Record<string, string>;
   stdin: Readable;
   stdout: Writable;
@@ -116,14 +116,14 @@ interface OwnOfCommand {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-const ofCommand = new AsyncLocalStorage<OwnOfCommand>();
+const ofCommand = new AsyncLocalStorage<CommandProcess>();
 
-let isGiven = false;
+let isIsolated = false;
 
-/** From now on what a command reads and writes of `process` is its own; for everybody else it is what it was. */
-function giveEachCommandItsOwn(): void {
-  if (isGiven) return;
-  isGiven = true;
+/** Makes those parts of `process` depend on the asynchronous context: a command sees its own, other code the real ones. */
+function isolateCommands(): void {
+  if (isIsolated) return;
+  isIsolated = true;
   for (const name of ['env', 'stdin', 'stdout', 'stderr'] as const) {
     const original = Object.getOwnPropertyDescriptor(process, name);
     Object.defineProperty(process, name, {

@@ -25,7 +25,7 @@ describe('the servers that a command works on', () => {
     return writeFile(join(folder, '.local', 'stack.json'), text);
   };
 
-  it('are those of the variables, even where a stack runs', async () => {
+  it('are those of the variables, even if a stack runs', async () => {
     await writeStack(STACK);
     const env = { KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
     const { config, origin } = await readConnection(env, [folder]);
@@ -33,7 +33,7 @@ describe('the servers that a command works on', () => {
     expect(origin).toBe('the environment variables');
   });
 
-  it('are those of a stack that runs here, with its environments and prefix', async () => {
+  it('are those of a running stack, with its environments and prefix', async () => {
     await writeStack({ ...STACK, environments: ['demo'], name_prefix: 'local' });
     const { config, origin } = await readConnection({ MONGODB_URI: '' }, ['/nowhere', folder]);
     expect(config).toMatchObject({
@@ -46,7 +46,7 @@ describe('the servers that a command works on', () => {
     expect(origin).toBe(join(folder, '.local', 'stack.json'));
   });
 
-  it('are never mixed: if one is given, the others stay missing, for commands that do not use them', async () => {
+  it('are never mixed: if one is given, the others stay missing, which only matters to commands that use them', async () => {
     await writeStack(STACK);
     const { config } = await readConnection({ MONGODB_URI: 'mongodb://production' }, [folder]);
     expect([config.kafka.brokers, config.redis.url]).toEqual([[], '']);
@@ -65,7 +65,7 @@ describe('the servers that a command works on', () => {
     expect(stderr).toMatch(new RegExp(`this command needs ${missing}: .*npm start.*stack\\.json`));
   });
 
-  it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file that says %j', async (content) => {
+  it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file with %j', async (content) => {
     await writeStack(content);
     await expect(readConnection({}, [folder])).rejects.toThrow(/not the file of a running local stack/);
   });

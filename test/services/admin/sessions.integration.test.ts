@@ -14,7 +14,7 @@ describe('sessions revoke', () => {
   const byId = (id: string, store = 's1') =>
     `sessions revoke ${id} --store ${store} --environment ${installation.environment} --client client`;
 
-  /** A session as the token endpoint leaves it. */
+  /** A session as the token endpoint stores it. */
   async function session(): Promise<{ id: string; key: string; token: string }> {
     const { config, environment, redis } = installation;
     const id = newSessionId();
@@ -43,14 +43,14 @@ describe('sessions revoke', () => {
     expect(record).toMatchObject({ store_id: 's1', client_id: 'client' });
     const { iat = 0, exp = 0 } = decodeJwt(token);
     expect(record?.expires_at).toEqual(new Date(exp * 1_000));
-    // Both are rounded to seconds, away from each other.
+    // Both are rounded to seconds in opposite directions.
     expect(exp - iat - 900).toBeOneOf([0, 1]);
     const again = await runCommand(installation.env, args, { input: token });
     expect(again.code).toBe(0);
     expect(again.stdout).toMatch(/revoked_before +true\n/);
   });
 
-  it('says so too where a service ended it first, as each does within a second', async () => {
+  it('succeeds if a service ended the session first, as each does within a second', async () => {
     const { id, key } = await session();
     const { env, redis } = installation;
     const state = { going: true };
@@ -65,7 +65,7 @@ describe('sessions revoke', () => {
     expect(stdout).toMatch(/was_live +true\n/);
   });
 
-  it('fails when there was no such session, and notes the revocation all the same', async () => {
+  it('fails if there is no such session, but records the revocation', async () => {
     const { id, key } = await session();
     const { code, stdout, stderr } = await runCommand(installation.env, `${byId(id, 'other')} --json`);
     expect(code).toBe(1);
@@ -75,7 +75,7 @@ describe('sessions revoke', () => {
     expect(await installation.redis.exists(key)).toBe(1);
   });
 
-  it('takes nothing else for a token', async () => {
+  it('refuses anything that is not a token', async () => {
     for (const input of ['', 'not.a.token', 'eyJhbGciOiJub25lIn0.e30.']) {
       const running = runCommand(installation.env, ['sessions', 'revoke', '--token'], { input });
       await expectRefused(running, 'store-data: standard input is no access token of ours\n');

@@ -10,7 +10,7 @@ const key = (kid: string, seconds?: number) => ({
 });
 
 describe('scheduleOf', () => {
-  it('says what each key does, and until when tokens of former ones live', () => {
+  it('gives the role of each key, and the time until which tokens of former keys live', () => {
     const keys = [key('d', 60), key('c', -10), key('b', -2_000), key('a')];
     expect(scheduleOf(keys, NOW, LIFETIME)).toEqual([
       { kid: 'd', state: 'waits', signs_from: new Date(NOW + 60_000), tokens_until: new Date(NOW) },
@@ -21,7 +21,7 @@ describe('scheduleOf', () => {
         signs_from: new Date(NOW - 2_000_000),
         tokens_until: new Date(NOW - 10_000 + LIFETIME + CLOCK_MARGIN_MS),
       },
-      // It stopped signing when the first of those before it began.
+      // It stopped signing when the first of the later keys began.
       {
         kid: 'a',
         state: 'verifies',
@@ -31,7 +31,7 @@ describe('scheduleOf', () => {
     ]);
   });
 
-  it('allows for clocks that are ahead: a key that nearly signs may have signed', () => {
+  it('allows for clocks ahead: a key that is about to sign may already have signed', () => {
     const [waiting] = scheduleOf([key('b', 1), key('a')], NOW, LIFETIME);
     expect(waiting).toMatchObject({ state: 'waits', tokens_until: null });
   });

@@ -20,9 +20,9 @@ interface ListedKey {
   tokens_until: string | null;
 }
 
-/** Long enough for what a test does with a token on a busy machine, short enough to wait for its end. */
+/** Long enough to use a token on a busy machine, short enough to wait for its expiry. */
 const LIFETIME_SECONDS = 8;
-/** Between requests, so that other tests get on as well. */
+/** The pause between requests, for other tests on the machine. */
 const PAUSE_MS = 40;
 
 const installation = useInstallation({ settings: { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) } });
@@ -44,7 +44,7 @@ const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', .
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
 const fileKeys = async () => (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
 
-/** One service and what it answers. */
+/** A service and its answers. */
 async function startQuery(): Promise<{ service: ServiceProcess; url: string }> {
   const service = startService('query', env);
   const started = await service.logged(({ msg }) => msg === 'query service started');
@@ -56,7 +56,7 @@ const newToken = (url: string) => createApiClient(url).token('rotating', 'secret
 const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 
 describe('signing-keys', () => {
-  it('creates a file once, without any setting', async () => {
+  it('creates a file only once, without any setting', async () => {
     const path = join(folder, 'created.json');
     const create = () => runJson<{ made: boolean }>({}, ['signing-keys', 'create', path]);
     expect(await create()).toEqual({ file: path, made: true });
@@ -68,13 +68,13 @@ describe('signing-keys', () => {
     await rm(path);
   });
 
-  it('rotates under continuous requests at two services without a refused token', async () => {
+  it('rotates keys under continuous requests to two services without a refused token', async () => {
     const projector = await startSilentProjector(installation);
     await installation.publishAccess([keyEvent('rotating', 1, { scopes: ['menu'] })]);
     const [a, b] = await Promise.all([startQuery(), startQuery()]);
     await eventually('the key counts', async () => (await newToken(a.url).catch(() => null)) !== null);
 
-    // Every token is used at once at both services, and again until shortly before it expires.
+    // Every token is used immediately at both services, and again shortly before it expires.
     const refused: string[] = [];
     const seen = { a: new Set<string | undefined>(), b: new Set<string | undefined>() };
     let answers = 0;
@@ -86,7 +86,7 @@ describe('signing-keys', () => {
           headers: { authorization: `Bearer ${token}` },
         });
         const remainingMs = ends - Date.now();
-        // What was answered behind its end may have been asked behind it.
+        // An answer after the expiry may belong to a request after it.
         if (remainingMs < 0) return;
         answers += 1;
         if (status !== 200) refused.push(`${status} for ${kidOf(token)}, ${remainingMs} ms before its end`);
@@ -98,7 +98,7 @@ describe('signing-keys', () => {
           ['a', a.url],
           ['b', b.url],
         ] as const) {
-          // It lives as long as the answer says, counted from no sooner than the question.
+          // The lifetime counts from the request or later.
           const ends = Date.now() + LIFETIME_SECONDS * 1_000;
           const token = await newToken(url);
           seen[name].add(kidOf(token));
@@ -117,7 +117,7 @@ describe('signing-keys', () => {
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
       const atOnce = await run('retire', first.kid);
       expect(atOnce.code).toBe(1);
-      // A busy machine may stand still for as long as the new key waits.
+      // A busy machine may stall for as long as the new key waits.
       if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
       await eventually('both sign with the new key', () => [seen.a, seen.b].every((kids) => kids.has(next?.kid)));
       const early = run('retire', first.kid);
@@ -146,7 +146,7 @@ describe('signing-keys', () => {
     expect([seen.a.size, seen.b.size]).toEqual([2, 2]);
   });
 
-  it('replaces the file as a whole, for its owner alone, and shows no private part', async () => {
+  it('replaces the file atomically, readable only by its owner, and prints no private part', async () => {
     await writeFile(file, printKeySet([first]), { mode: 0o644 });
     const results = [await run('rotate'), await run('list'), await run('list', '--json')];
     for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
@@ -158,11 +158,11 @@ describe('signing-keys', () => {
     }
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual(['keys.json']);
-    // Five minutes, for files that take their time to every service.
+    // Five minutes for slow distribution of the file to all services.
     expect((keys[0]?.nbf ?? 0) * 1_000 - Date.now()).toBeGreaterThan(200_000);
   });
 
-  it('keeps the file as it is when it refuses', async () => {
+  it('does not change the file when it refuses', async () => {
     const [waiting] = await json('rotate');
     const before = await readFile(file, 'utf8');
     const refusals = [
@@ -176,19 +176,19 @@ describe('signing-keys', () => {
       expect(await readFile(file, 'utf8')).toBe(before);
     }
     expect(await readdir(folder)).toEqual(['keys.json']);
-    // A key that never signed goes at once.
+    // A key that never signed can be removed immediately.
     expect(await json('retire', waiting?.kid ?? '')).toHaveLength(1);
     expect((await run('retire', first.kid, '--force')).stderr).toMatch(/is the only key/);
   });
 
-  it('removes a key that is still in use with --force only', async () => {
+  it('removes a key in use only with --force', async () => {
     const second = await newSigningKey();
     await writeFile(file, printKeySet([second, first]));
     await expectRefused(run('retire', first.kid), /it is unknown when .* stopped signing/);
     expect(await json('retire', first.kid, '--force')).toMatchObject([{ kid: second.kid, state: 'signs' }]);
   });
 
-  it('says what to do where another command is at it, or there is no file', async () => {
+  it('says what to do if another command holds the lock, or the file is missing', async () => {
     const draft = join(folder, '.keys.json.new');
     await writeFile(draft, '');
     expect((await run('rotate')).stderr).toContain(`if none is, one was killed: remove ${draft}`);

@@ -1,4 +1,4 @@
-/** A message that fails whatever is tried ends as a dead letter: by itself, or when an operator skips it. */
+/** A message that always fails becomes a dead letter, automatically or when an operator skips it. */
 import type { ClientSession } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -35,7 +35,7 @@ const bare = (offset: number) => ({
   value_bytes: expect.any(Number),
 });
 
-it('becomes a dead letter by itself where MongoDB refuses what it brings about', async () => {
+it('becomes a dead letter automatically if MongoDB refuses its writes', async () => {
   const db = await readModels(installation);
   await db.command({ collMod: 'orders', validator: { _id: { $ne: 's1/refused' } } });
   await publish('s1', 'before');
@@ -49,7 +49,7 @@ it('becomes a dead letter by itself where MongoDB refuses what it brings about',
   expect(await orders()).toEqual(['s1/before', 's1/behind', 's1/refused']);
 });
 
-it('is skipped where somebody else holds what it writes, when an operator says so', async () => {
+it('is skipped by an operator if another transaction holds its documents', async () => {
   const db = await readModels(installation);
   await installation.mongodb.withSession(async (session: ClientSession) => {
     session.startTransaction();
@@ -62,7 +62,7 @@ it('is skipped where somebody else holds what it writes, when an operator says s
       return failing.values.some(({ value }) => value >= 3);
     });
     expect(await orders()).not.toContain('s2/waits');
-    // What was applied, and what only waits behind it.
+    // An applied message, and one that waits behind it.
     expect(await skip(2)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
     expect(await skip(4)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
     expect(await skip(3)).toMatchObject({

@@ -1,4 +1,4 @@
-/** What commands show of stores, their keys and their sessions. */
+/** Commands that show stores, keys and sessions. */
 import { beforeAll, expect, it } from 'vitest';
 import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 const command = (...args: string[]) => runCommand(service.installation.env, args);
 
-it('stores list shows those with a record, a key or an access status', async () => {
+it('stores list shows stores with a record, a key or an access status', async () => {
   await json('quota', 'set', '-s', 's1', '--requests', '7');
   const statuses = { access_status: 'active', record_status: 'active' };
   const active = { environment, ...statuses, blocked: false, quota: null };
@@ -45,7 +45,7 @@ it('stores list shows those with a record, a key or an access status', async () 
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
 });
 
-it('stores show counts the records of the store alone, and says why it is blocked', async () => {
+it('stores show counts only the store’s records, and says why it is blocked', async () => {
   type Shown = { counts: Record<string, number>; environment_lag: number };
   const shown = await json<Shown>('stores', 'show', 's1');
   expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
@@ -57,7 +57,7 @@ it('stores show counts the records of the store alone, and says why it is blocke
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
 
-it('keys show prints all of a key but its secrets', async () => {
+it('keys show prints a key without its secrets', async () => {
   const key = await json<object>('keys', 'show', KEY);
   const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
   expect(key).toEqual(listed);
@@ -65,7 +65,7 @@ it('keys show prints all of a key but its secrets', async () => {
   expect((await command('keys', 'show', 'nobody')).stderr).toBe('store-data: there is no key nobody\n');
 });
 
-it('publish names and counts events that are not newer than what is stored', async () => {
+it('publish names and counts outdated events', async () => {
   const lines = (...sequences: string[]) =>
     sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
   const { code, stdout, stderr } = await runCommand(service.installation.env, ['publish', '-'], {
@@ -79,7 +79,7 @@ it('publish names and counts events that are not newer than what is stored', asy
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
 });
 
-it('sessions list shows those of the store that are live, until they are revoked', async () => {
+it('sessions list shows the live sessions of a store until their revocation', async () => {
   await service.api.token(KEY, 'secret');
   await service.api.token(KEY, 'secret');
   await service.api.token('early', 'secret');
@@ -97,7 +97,7 @@ it('sessions list shows those of the store that are live, until they are revoked
   expect(await list('s1')).toHaveLength(1);
 });
 
-it('keys list and show say when a key last obtained a token, or that it is unknown', async () => {
+it('keys list and keys show print when a key last got a token, or that it is unknown', async () => {
   type Shown = { client_id: string; last_token_at: string | null };
   const before = Date.now() - 1_000;
   const [, wrong] = [await service.api.token(KEY, 'secret'), await service.api.askToken('former', 'secret')];

@@ -32,7 +32,7 @@ describe('verify --deep', () => {
   let projector: RunningProjector | null = null;
   let db: Db;
   beforeAll(async () => {
-    // Whatever can happen: versions in any order, deletions, customers who come back, offsets that change.
+    // Versions in any order, deletions, customers that return, changes of the offset.
     await installation.publish(fc.sample(stream, { numRuns: 4, seed: 20_261_121 }).flat());
     await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
     const of = (entity: string, subject: string, data: object) => ({
@@ -58,7 +58,7 @@ describe('verify --deep', () => {
 
   const customer = { id: 'c1', name: 'Iracema Tabajara' };
   const order = (id: string, sequence: number) => orderEvent(id, { storeId: 's9', sequence, data: { customer } });
-  /** Runs a projector until everything is applied. */
+  /** Runs a projector until all events are applied. */
   async function restart(): Promise<void> {
     projector = await startSilentProjector(installation);
     await caughtUp(installation);
@@ -70,7 +70,7 @@ describe('verify --deep', () => {
     return { code, stderr, ...(JSON.parse(stdout) as Answer) };
   };
 
-  it('finds nothing where all is right, while a projector works', async () => {
+  it('finds no difference while a projector works', async () => {
     const busy = installation.publish(
       Array.from({ length: 2_000 }, (_, index) => order(`busy${index % 50}`, 1 + Math.floor(index / 50))),
     );
@@ -85,7 +85,7 @@ describe('verify --deep', () => {
     expect(stdout).toMatch(/^1 stores verified, 56 records compared with the \d+ messages of the log: all is right\n$/);
   });
 
-  it('drops the database of a command that was killed, and leaves that of one at work', async () => {
+  it('drops the database of a killed command, and keeps that of a running one', async () => {
     const { client } = db;
     const now = Date.now();
     const names = [100_000, 0].map((silenceMs, index) => {
@@ -106,12 +106,12 @@ describe('verify --deep', () => {
     await client.db(working).dropDatabase();
   });
 
-  it('knows of messages that were no events when they came, until they are retried, and of those that were dropped', async () => {
+  it('respects messages that were dead letters until a retry, and dropped ones', async () => {
     const topic = changesTopic(installation.environment);
     const letters = lettersIn(db);
     const [letter] = await letters.find({}).toArray();
     if (letter === null || letter === undefined) throw new Error('there is one of the poison');
-    // As if this release understood what an older one did not: an event of today that has a letter instead of a document.
+    // As if an older release had not understood the event: it has a letter instead of a document.
     await projector?.stop();
     const before = await endsOf(installation.kafka, topic);
     const published_at = new Date();
@@ -138,7 +138,7 @@ describe('verify --deep', () => {
     expect((await verify('--store', 's9')).differences).toEqual([]);
   });
 
-  it('finds a damaged body, version and tree key, a document too many, and one that is missing', async () => {
+  it('finds a damaged body, version and tree key, an extra document, and a missing one', async () => {
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const third = await orders.findOne({ _id: 's9/o3' });
     if (third === null) throw new Error('there is an order o3');
@@ -204,7 +204,7 @@ describe('verify --deep', () => {
   });
 });
 
-describe('verify --deep of a topic that was given more partitions', () => {
+describe('verify --deep of a topic that got more partitions', () => {
   const installation = useInstallation({ partitions: 1 });
   beforeAll(async () => {
     const topic = changesTopic(installation.environment);
@@ -219,7 +219,7 @@ describe('verify --deep of a topic that was given more partitions', () => {
       ...(action === 'deleted' ? {} : { data: { name: 'Iracema', created_at: '2026-11-20T21:15:04Z' } }),
     });
     const order = orderEvent('named', { storeId: 's2', data: { customer: { id: 'back', name: 'Iracema' } } });
-    // A source that is not sure that it published the last one does so again, and it lies in another partition.
+    // A source repeats its last event, which lands in another partition.
     const last = { ...order, subject: 'twice', data: { ...order.data, total: '2.00' } };
     await installation.publish([...before, customer(1, 'changed'), order, customer(2, 'deleted'), last]);
     const topicPartitions = [{ topic, count: 5 }];
@@ -233,7 +233,7 @@ describe('verify --deep of a topic that was given more partitions', () => {
     return JSON.parse(stdout) as Answer;
   };
 
-  it('finds nothing where all is right, and counts each store once', async () => {
+  it('finds no difference, and counts each store once', async () => {
     const answer = await verify();
     expect(answer.differences).toEqual([]);
     const db = await readModels(installation);
@@ -244,7 +244,7 @@ describe('verify --deep of a topic that was given more partitions', () => {
     expect((await verify('--store', 's2')).differences).toEqual([]);
   });
 
-  it('finds what is damaged of a store that lies in two', async () => {
+  it('finds damage of a store in two partitions', async () => {
     const orders = (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order);
     await orders.updateOne({ _id: 's2/twice' }, { $set: { whole: '{}' } });
     await orders.updateOne({ _id: 's2/named' }, { $set: { sequence: 7 } });

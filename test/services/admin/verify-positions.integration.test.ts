@@ -1,4 +1,4 @@
-/** `verify` finds feed positions that followers would miss, and moves these records to the end of the feed. */
+/** `verify` finds feed positions that followers would miss, and gives their records new positions. */
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import {
@@ -75,7 +75,7 @@ it('names each kind of damage, and gives earlier followers the damaged records a
   await place('order', 's1/o3', undefined);
   await place('order', 's1/o4', 'one');
   await place('order', 's1/o5', 2.5);
-  // One that another kind of records has, and one of two orders.
+  // A position of another kind of record, and one shared by two orders.
   await place('customer', 's1/c1', await positionOf('s1/o6'));
   await place('order', 's1/o7', await positionOf('s1/o8'));
   const tombstones = tombstonesIn(db);
@@ -104,7 +104,7 @@ it('names each kind of damage, and gives earlier followers the damaged records a
 
   const after = await stamps.findOne({ _id: 's1' });
   expect(after?.position).toBe((before?.position ?? 0) + 10);
-  // A new epoch: later positions differ from those of a restored database or of the projector that gave the last one.
+  // A new epoch: later positions differ from those of a restored database or of the projector that assigned the last one.
   const [last, ...others] = epochsIn(after?.epochs).toReversed();
   expect(last?.from).toBe((before?.position ?? 0) + 1);
   expect(others.toReversed()).toEqual(epochsIn(before?.epochs));
@@ -112,12 +112,12 @@ it('names each kind of damage, and gives earlier followers the damaged records a
   expect(told(await changes('order', token, again.next))).toEqual(['o2']);
 });
 
-it('shows nothing of a customer whose erasure is under way', async () => {
+it('shows nothing of a customer during the erasure', async () => {
   const token = await tokenOf('s4');
   const named = { id: 'c1', name: 'Ana', phone: '+5511999990000' };
   await service.apply(['o1', 'o2', 'o3', 'o4'].map((id) => order('s4', id, { customer: named })));
   const next = await end('order', token);
-  // As the projector leaves it of a customer whom very many orders name, until their pieces are rewritten.
+  // The projector leaves this state for a customer in many orders until their pieces are erased.
   await service.stopProjector();
   const position = await positionOf('s4/o3');
   await db

@@ -22,7 +22,7 @@ describe('verify', () => {
     await applyAll(installation);
   });
 
-  it('names what differs and fails, and repairs it on request', async () => {
+  it('names differences and fails, and repairs them on request', async () => {
     const db = await readModels(installation);
     const nodes = db.collection<RankNode>(RANK_NODES);
     expect((await nodes.findOne({ _id: 'order/s1/0/' }))?.boundaries.length).toBeGreaterThan(1);
@@ -45,7 +45,7 @@ describe('verify', () => {
     expect(await runJson<VerifyAnswer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
   });
 
-  it('mends the numbers of products of a category', async () => {
+  it('repairs the product counts of a category', async () => {
     const product = (subject: string, category_id: string | null) => ({
       entity: 'product',
       storeId: 's3',
@@ -77,13 +77,13 @@ describe('verify', () => {
       ['s3/', 1],
       ['s3/k1', 2],
     ]);
-    // What services cached of the wrong numbers counts no longer.
+    // Services no longer use cached wrong counts.
     const after = await stamp();
     expect(after?.layout).not.toBe(before?.layout);
     expect(after?.product).toBeGreaterThan(before?.product ?? 0);
   });
 
-  it('says when there is no such store', async () => {
+  it('reports an unknown store', async () => {
     const running = runCommand(installation.env, ['verify', '--store', 's9']);
     await expectRefused(running, 'store-data: no record of a store s9 has arrived\n');
   });

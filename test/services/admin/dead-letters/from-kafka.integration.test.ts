@@ -1,4 +1,4 @@
-/** Letters of which nothing is kept but the place: what becomes of them when the messages are read from Kafka. */
+/** Letters that only store the position of their message: commands read the message from Kafka. */
 import type { Collection } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
@@ -16,15 +16,15 @@ describe('dead letters whose messages are in Kafka alone', () => {
   const installation = useInstallation({ partitions: 1 });
   let letters: Collection<DeadLetter>;
   let topic = '';
-  /** When Kafka took each message of partition 0. */
+  /** The timestamps of the messages in partition 0. */
   let published: Date[] = [];
   beforeAll(async () => {
     topic = changesTopic(installation.environment);
     await applyAll(installation);
-    // As the commands read.
+    // The commands read with majority.
     const readConcern = { level: 'majority' } as const;
     letters = (await readModels(installation)).collection(DEAD_LETTERS, { readConcern });
-    // No projector runs: an older one left these messages out.
+    // No projector runs: an older one skipped these messages.
     await installation.send(
       topic,
       Array.from({ length: 40 }, (_, index) => {
@@ -69,7 +69,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     ...over,
   });
 
-  it('are shown as if they were kept', async () => {
+  it('are shown like stored ones', async () => {
     await letters.insertOne(letter(7));
     const shown = await run('show', `${topic}/0/7`);
     expect(shown.stdout).toContain('300 bytes (0 are kept here; Kafka has all of it)');
@@ -79,7 +79,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     expect((await run('show', `${topic}/0/7`, '--raw')).stdout).toContain(`${MARIA} 7`);
   });
 
-  it('are not shown once their customer is deleted', async () => {
+  it('are not shown after the deletion of their customer', async () => {
     await letters.insertOne(letter(7, { customers: ['s1/c7'], erased: true }));
     for (const flag of ['--value', '--raw', '--json']) {
       const { code, stdout, stderr } = await run('show', `${topic}/0/7`, flag);
@@ -90,7 +90,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     expect((await run('list')).stdout).toMatch(/\/0\/7 +- +unknown_type: not known then/);
   });
 
-  it('are retried, unless Kafka has another message in their place, or none', async () => {
+  it('can be retried, unless Kafka has no message or another one at their offset', async () => {
     const foreign = letter(5, { published_at: new Date(1) });
     const beyond = letter(4_711);
     await letters.insertMany([letter(9), letter(2), foreign, letter(1), beyond]);
@@ -116,7 +116,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     });
   });
 
-  it('are retried where one stands for a batch that could not be read: each message is applied or has a letter', async () => {
+  it('can be retried if one stands for an unreadable batch: each message is applied or gets a letter', async () => {
     const gathered = { count: 20, last_offset: 38 };
     const batch = letter(19, { reason: 'unreadable', gathered, value_bytes: 0 });
     await letters.insertMany([batch, letter(10)]);
@@ -138,14 +138,14 @@ describe('dead letters whose messages are in Kafka alone', () => {
     });
     const good = Array.from({ length: 20 }, (_, index) => index + 19).filter((index) => index % 10 !== 9);
     expect(await customers()).toEqual([...before, ...good]);
-    // The first one's letter has the same id as the batch's had.
+    // The first message's letter has the id of the batch's letter.
     const left = await letters.find({}, { sort: { offset: 1 } }).toArray();
     expect(left.map(({ offset, reason, gathered }) => [offset, reason, gathered])).toEqual([
       [10, 'unknown_type', undefined],
       [19, 'malformed', undefined],
       [29, 'malformed', undefined],
     ]);
-    // Once more: nothing is applied twice.
+    // A second retry applies nothing twice.
     await letters.replaceOne({ _id: batch._id }, batch);
     expect(await retry(batch._id)).toMatchObject({ code: 1, applied: 0, outdated: 18 });
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeRest, formatAge, formatDuration, printable, shortened, tableOf } from '#admin/output.ts';
 
 describe('text for terminals', () => {
-  it('shows what a terminal would obey', () => {
+  it('escapes control characters', () => {
     expect(printable('a\u001B[2Jb\r\n\tc\u202Ed\u0085')).toBe(String.raw`a\u001b[2Jb\u000d\n\tc\u202ed\u0085`);
     expect(printable('Açaí 🍕')).toBe('Açaí 🍕');
     expect(shortened('abcdef', 4)).toBe('abc…');
@@ -24,7 +24,7 @@ describe('text for terminals', () => {
     expect([describeRest(0, 4, 1_000), describeRest(0, 0, 1_000)]).toEqual(['', '']);
   });
 
-  it('breaks the column that fills the width', () => {
+  it('wraps the flexible column', () => {
     const rows = [{ a: 'x', b: 'word '.repeat(20).trim() }];
     const text = tableOf(rows, ['a', ['B', 'b', 'fills']], 40);
     expect(text.split('\n').every((line) => line.length <= 40)).toBe(true);

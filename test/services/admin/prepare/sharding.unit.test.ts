@@ -29,7 +29,7 @@ const environment = (over: Partial<ShardedEnvironment> = {}): ShardedEnvironment
 const named = (commands: readonly ShardCommand[], name: string) =>
   commands.map(({ command }) => command).filter((command) => name in command);
 
-/** A cluster on which commands were run. */
+/** The state of a cluster after commands. */
 function after(commands: readonly ShardCommand[]): ShardedCluster {
   const zonesOf = new Map<string, string[]>();
   for (const { addShardToZone: shard, zone } of named(commands, 'addShardToZone')) {
@@ -49,8 +49,8 @@ function after(commands: readonly ShardCommand[]): ShardedCluster {
   };
 }
 
-describe('what makes a sharded cluster ready', () => {
-  it('puts the documents of a store into the zone of its partition, as the checkpoint and the letters of that partition', () => {
+describe('the plan for a sharded cluster', () => {
+  it('puts a store’s documents into its partition’s zone, together with the partition’s checkpoint and letters', () => {
     const commands = planSharding(EMPTY, ['a'], 'sd_control', [environment()]);
     const ranges = named(commands, 'updateZoneKeyRange');
     const lines = ranges.map((command) => commandText({ database: 'admin', command }));
@@ -66,7 +66,7 @@ describe('what makes a sharded cluster ready', () => {
     );
   });
 
-  it('shards every collection behind its zones, with an index where the key needs one', () => {
+  it('shards every collection after its zones, with an index if the key needs one', () => {
     const commands = planSharding(EMPTY, ['a'], 'sd_control', [
       environment({ databases: ['sd_production_g1', 'sd_production_g2'] }),
     ]);
@@ -97,7 +97,7 @@ describe('what makes a sharded cluster ready', () => {
     ]);
   });
 
-  it('leaves a zone on the shard to which an operator moved it', () => {
+  it('keeps a zone on the shard to which an operator moved it', () => {
     const cluster = after(planSharding(EMPTY, ['a', 'b'], 'sd_control', [environment()]));
     const moved = {
       ...cluster,
@@ -106,7 +106,7 @@ describe('what makes a sharded cluster ready', () => {
     expect(planSharding(moved, ['a', 'b', 'c'], 'sd_control', [environment()])).toEqual([]);
   });
 
-  it('takes a range out of a zone before it gives it to another', () => {
+  it('removes a range from a zone before it adds it to another', () => {
     const cluster = after(planSharding(EMPTY, ['a'], 'sd_control', [environment()]));
     const stores = new Map([
       ['s1', 1],
@@ -124,7 +124,7 @@ describe('what makes a sharded cluster ready', () => {
     );
   });
 
-  it('is sent to the router in order, and not again', async () => {
+  it('is sent to the router in order, and only once', async () => {
     const router = await startStandInRouter(['a', 'b']);
     const client = new MongoClient(router.uri);
     try {

@@ -1,6 +1,6 @@
-/** Lines of NDJSON for the tests of publishing. */
+/** Lines of NDJSON for tests of `publish`. */
 
-/** An order's event as an object; `over` replaces attributes. */
+/** An order event as an object; `over` replaces attributes. */
 export function orderEvent(storeId: string, id: string, over: object = {}): object {
   return {
     specversion: '1.0',
@@ -16,7 +16,6 @@ export function orderEvent(storeId: string, id: string, over: object = {}): obje
   };
 }
 
-/** The same as a line. */
 export function orderLine(storeId: string, id: string, over: object = {}): string {
   return JSON.stringify(orderEvent(storeId, id, over));
 }

@@ -1,4 +1,4 @@
-/** Publishing a stream of lines: what is sent, refused, shown and left. */
+/** `publish` reads a stream of lines. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -13,7 +13,7 @@ import { EventRejected } from '#shared/events/rejection.ts';
 import { runCommand } from '../run-command.ts';
 import { orderEvent, orderLine } from './events.ts';
 
-it('says how far it came when Kafka fails', async () => {
+it('reports its progress when Kafka fails', async () => {
   let sent = 0;
   const counts = noCounts();
   const publishing = publishStream({
@@ -45,20 +45,20 @@ async function split(chunks: Iterable<Buffer>, maxBytes = 1_000): Promise<Line[]
 const texts = (lines: Line[]) => lines.map(({ bytes }) => bytes?.toString('utf8') ?? null);
 
 describe('splitting lines', () => {
-  it('keeps a line of exactly the allowed length, with either end, and no longer one', async () => {
+  it('accepts a line of exactly the maximum length with either line end, and no longer one', async () => {
     const lines = await split([Buffer.from('12345\n12345\r\n123456\n12345\rx\n123456')], 5);
     expect(texts(lines)).toEqual(['12345', '12345', null, null, null]);
     expect(lines.map(({ length }) => length)).toEqual([5, 5, 6, 7, 6]);
   });
 
-  it('holds nothing of a line that is too long, however long it gets', async () => {
+  it('does not buffer a line that is too long', async () => {
     const parts = [...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)), Buffer.from('\nnext\n')];
     const [line, next] = await split(parts, 10);
     expect(line).toEqual({ number: 1, bytes: null, length: 1_000_000 });
     expect(next?.bytes).toEqual(Buffer.from('next'));
   });
 
-  it('does not depend on where chunks end', async () => {
+  it('does not depend on chunk boundaries', async () => {
     const piece = fc.constantFrom('a', 'é', '{"x":1}', '\r', '\n', '\r\n', '');
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 60 }), fc.array(fc.nat(7)), async (pieces, cuts) => {
@@ -92,21 +92,21 @@ function reasonOf(text: string | Buffer): string {
 }
 
 describe('a line of NDJSON', () => {
-  it('finds its store wherever and however the attribute is written', () => {
+  it('yields its store wherever and however the attribute is written', () => {
     const { data, ...attributes } = orderEvent('s1', 'o1') as { data: object };
     const deceiving = JSON.stringify({ data: { ...data, storeid: 'other' }, ...attributes });
     const line = orderLine('s1', 'o1');
     for (const text of [
       deceiving,
       line.replace('"storeid"', String.raw`"store\u0069d"`),
-      // Of two, JSON takes the last.
+      // JSON uses the last of two.
       line.replace('{', '{"storeid":"first",'),
     ]) {
       expect(read(text)).toMatchObject({ channel: 'changes', storeId: 's1' });
     }
   });
 
-  it('is sent as it is, but for a byte order mark at the beginning of the file', () => {
+  it('is sent unchanged, except a byte order mark at the beginning of the file', () => {
     const text = ` ${orderLine('s1', 'o1')} `;
     expect(read(text)?.value.toString('utf8')).toBe(text);
     expect(read(`\u{FEFF}${text}`)?.value.toString('utf8')).toBe(text);
@@ -150,7 +150,7 @@ describe('publish --check, without any server', () => {
     ]);
   });
 
-  it('says the same to programs', async () => {
+  it('prints the same as JSON', async () => {
     const { code, stdout, stderr } = await check([orderLine('s1', 'o1'), 'nonsense'], '--json');
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ valid: 1, rejected: 1, blank: 0 });
