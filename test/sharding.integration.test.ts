@@ -1,6 +1,6 @@
 /**
- * A sharded MongoDB, as far as it can be proven without one: everything is driven once, and every command that is sent is judged as a
- * router would take it (`docs/sharding.md`).
+ * Support of a sharded MongoDB, tested without one: runs all features, and judges every sent command like a router
+ * (`docs/sharding.md`).
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,10 +24,10 @@ import { watchCommands, watchedAddress } from '#test/watched-commands.ts';
 import { runCommand } from './services/admin/run-command.ts';
 
 const logger = createLogger('test', 'silent');
-/** What is drawn is the same every time. */
+/** A fixed seed. */
 const SEED = 20_261_122;
 const QUESTIONS = 200;
-/** A menu of so many records is read piece by piece. */
+/** A menu of so many records is read in pieces. */
 const MANY = 1_001;
 
 const PENDING = 'once a second; an index of what waits to be published, which is nothing as a rule';
@@ -36,7 +36,7 @@ const RECONCILED =
 const JOINED =
   'joined by id from the shard: naming the store would cost MongoDB a fifth of its time for this answer on any installation';
 
-/** What services send to every shard, and why. What an operator asks for may go there. */
+/** Commands that services send to every shard, with the reason. Operators' commands may do so. */
 const TO_EVERY_SHARD: Record<string, string> = {
   'projector aggregate access_keys by environment, publish_pending': PENDING,
   'projector aggregate access_keys by event_pending': PENDING,
@@ -80,7 +80,7 @@ describe('every command to MongoDB', () => {
   let tokens: Map<string, string>;
   const stopping: (() => unknown)[] = [];
   const watched: Sent[] = [];
-  /** Of stores and of partitions themselves. */
+  /** Owners of documents: stores and partitions. */
   const partitions = new Map<Owner, number>();
   let sequence = 1_000;
   beforeAll(async () => {
@@ -119,10 +119,10 @@ describe('every command to MongoDB', () => {
     expect([args.join(' '), code, code === 0 ? '' : stderr]).toEqual([args.join(' '), 0, '']);
   };
 
-  it('names the shard key, and asks for nothing that a sharded collection refuses', () => {
+  it('names the shard key, and is allowed on sharded collections', () => {
     expect(new Set(watched.map(({ app }) => app))).toEqual(new Set(['projector', 'query', 'admin']));
     const problems = watched.flatMap((sent) => judge(sent).problems.map((problem) => ({ ...problem, app: sent.app })));
-    // What is known to go to every shard is found to.
+    // The known broadcasts are detected.
     for (const known of ['query aggregate categories by _id', 'projector find dead_letters by customers']) {
       expect(problems.map(({ where }) => where)).toContain(known);
     }
@@ -133,7 +133,7 @@ describe('every command to MongoDB', () => {
     expect([...new Set(unexpected.map(({ where, what }) => `${where}: ${what}`))]).toEqual([]);
   });
 
-  it('touches documents of one partition in one transaction', () => {
+  it('touches documents of only one partition per transaction', () => {
     const touched = new Map<string, Set<number | undefined>>();
     for (const sent of watched) {
       if (sent.transaction === null) continue;
@@ -142,7 +142,7 @@ describe('every command to MongoDB', () => {
     }
     const several = [...touched.values()].filter((some) => some.size > 1);
     expect(several).toEqual([]);
-    // Both of what there is: stores that share a partition, and stores of others.
+    // Stores in one partition, and stores in different partitions.
     expect(new Set(STREAM_STORES.map((store) => partitions.get(`store ${store}`))).size).toBe(2);
     expect(new Set([...touched.values()].flatMap((some) => [...some])).size).toBeGreaterThan(1);
   });
@@ -181,7 +181,7 @@ describe('every command to MongoDB', () => {
     await erased(installation);
     expect(await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments()).toBeGreaterThan(3);
     await command('dead-letters', 'list');
-    // They are as bad as before.
+    // They are still poison.
     expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
     await command('dead-letters', 'drop', '--all', '--yes');
   }
@@ -204,7 +204,7 @@ describe('every command to MongoDB', () => {
     expect(next).not.toBe('');
   }
 
-  /** Another offset for every body, and a menu of many records. */
+  /** A new offset for every body, and a menu of many records. */
   async function driveMoves(): Promise<void> {
     const groups = Array.from({ length: MANY }, (_, at) => `many${at}`);
     await installation.publish([

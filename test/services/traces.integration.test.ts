@@ -1,4 +1,4 @@
-/** Traces, as a collector gets them: from a publisher to its transaction, from a request to its reads, and nothing that is personal or secret. */
+/** Traces at a collector: from a publisher to its transaction, from a request to its reads, without personal or secret data. */
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,7 +48,7 @@ beforeAll(async () => {
     settings: {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: '20',
-      // Those that are asked for are traced, and all that the services do besides is not.
+      // Only sampled parents are traced, and no background work.
       OTEL_TRACES_SAMPLER: 'parentbased_always_off',
       QUERY_TRUST_TRACEPARENT: 'true',
       SHUTDOWN_DELAY_MS: '0',
@@ -96,13 +96,13 @@ function message(traceparent: string) {
   return { ...message, headers: { ...headers, traceparent } };
 }
 
-/** Everything below a span. */
+/** All descendants of a span. */
 function descendants(span: ReceivedSpan): ReceivedSpan[] {
   return collector.children(span).flatMap((child) => [child, ...descendants(child)]);
 }
 
 describe('a slice of messages', () => {
-  it('continues the trace of its publisher, to the transaction and its commands', async () => {
+  it('continues the trace of its publisher to the transaction and its commands', async () => {
     const { traceId, spanId, traceparent } = newTrace();
     const topic = changesTopic(installation.environment);
     await installation.send(topic, [message(traceparent)]);
@@ -144,7 +144,7 @@ describe('a slice of messages', () => {
   });
 });
 
-it('what a job publishes continues the trace in its environment', async () => {
+it('the publish command continues the trace in its environment', async () => {
   const { traceId, spanId, traceparent } = newTrace();
   const value = `${message(traceparent).value}\n`;
   const env = { ...installation.env, TRACEPARENT: traceparent };
@@ -158,7 +158,7 @@ describe('a request', () => {
   const serverSpan = (traceId: string) =>
     collector.span('the request', (span) => span.traceId === traceId && span.kind === SERVER_KIND);
 
-  it('continues the trace of its caller, to Redis and MongoDB', async () => {
+  it('continues the trace of its caller to Redis and MongoDB', async () => {
     const { traceId, spanId, traceparent } = newTrace();
     const path = '/api/order/list?page_size=2&order_type=delivery';
     const answer = await api.get(path, token, { traceparent });
@@ -199,7 +199,7 @@ describe('a request', () => {
     expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain('redis');
   });
 
-  it('says why it was refused, by our own words alone', async () => {
+  it('has the reason of its refusal, without words of the request', async () => {
     const { traceId, traceparent } = newTrace();
     await api.get('/api/order/list', 'no-token-of-ours', { traceparent });
     const { attributes, status } = await serverSpan(traceId);
@@ -210,7 +210,7 @@ describe('a request', () => {
     expect(status.code ?? 0).toBe(0);
   });
 
-  it('has its trace in the log where it is traced', async () => {
+  it('has its trace id in the log if it is traced', async () => {
     const { traceId, traceparent } = newTrace();
     await api.get('/api/store/info/', token, { traceparent, 'x-request-id': 'traced' });
     await api.get('/api/store/info/', token, { 'x-request-id': 'not-traced' });
@@ -219,7 +219,7 @@ describe('a request', () => {
     expect(await lineOf('not-traced')).not.toHaveProperty('trace_id');
   });
 
-  it('is linked with what it shares with others', async () => {
+  it('is linked with reads that it shares with others', async () => {
     const traces = Array.from({ length: 8 }, newTrace);
     await Promise.all(
       traces.map(({ traceparent }) => api.get('/api/order/details/?order_id=order-5150', token, { traceparent })),
@@ -234,13 +234,13 @@ describe('a request', () => {
       const read = [...own, ...linked][0];
       expect(read).toBeDefined();
       const commands = collector.children(read as ReceivedSpan).map(({ name }) => name);
-      // The read may be the first on a new connection, which says hello.
+      // The read may be the first on a new connection, after its `hello`.
       expect(commands.filter((name) => name !== 'ismaster')).toEqual(['aggregate orders']);
     }
   });
 });
 
-/** Sends requests to a service with a collector of its own, and ends the service in order. @returns the collector's spans. */
+/** Sends requests to a service with a new collector, and stops the service cleanly. @returns the collector's spans. */
 async function spansOf(
   settings: Record<string, string>,
   traceparents: string[],
@@ -254,24 +254,24 @@ async function spansOf(
   }
   if (settings['OTEL_BSP_SCHEDULE_DELAY'] !== undefined) expect(own.spans).toEqual([]);
   service.kill('SIGTERM');
-  // After a second signal, or ten seconds more, it would be another one.
+  // A second signal, or ten seconds more, would change the exit code.
   expect(await service.ended).toEqual({ code: 0, signal: null });
   await own.close();
   return own.spans;
 }
 
-it('whether a stranger is traced says the sampler, whatever their traceparent and its id', async () => {
+it('the sampler decides about strangers, whatever their traceparent and trace id', async () => {
   const settings = {
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.000001',
     QUERY_TRUST_TRACEPARENT: '',
   };
-  // By its id, too, it would be recorded.
+  // A sampler by trace id would record it.
   const traceparent = '00-00000000000000000000000000000001-0000000000000001-01';
   expect(await spansOf(settings, Array<string>(20).fill(traceparent))).toEqual([]);
 });
 
-it('nothing that is sent is personal, secret, an id of a store or what was asked for', async () => {
+it('no span has personal or secret data, store ids or request parameters', async () => {
   const { traceId, traceparent } = newTrace();
   const { claims } = opened(token);
   const asked = words(
@@ -306,13 +306,13 @@ it('nothing that is sent is personal, secret, an id of a store or what was asked
   expect(collector.spans.filter((span) => span.traceId === traceId).length).toBeGreaterThan(asked.length * 2);
 });
 
-it('what is not sent yet is sent before a process ends', async () => {
+it('pending spans are sent before a process ends', async () => {
   const { traceId, traceparent } = newTrace();
   const spans = await spansOf({ OTEL_BSP_SCHEDULE_DELAY: '600000' }, [traceparent]);
   expect(spans.map(({ traceId: of }) => of)).toContain(traceId);
 });
 
-it('a collector that never answers keeps no answer back, nor the end of a process', async () => {
+it('a silent collector delays neither answers nor the end of a process', async () => {
   const traceparents = Array.from({ length: 50 }, () => newTrace().traceparent);
   expect(await spansOf({}, traceparents, () => undefined)).toEqual([]);
 });

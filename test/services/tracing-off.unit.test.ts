@@ -1,9 +1,9 @@
-/** Without a collector nothing of tracing is loaded. */
+/** Without a collector no tracing module is loaded. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
-/** Tells every module that a service loads; what a metrics library brings of OpenTelemetry is an interface that does nothing. */
+/** Prints every module that a service loads. The metrics library includes only OpenTelemetry's API, which does nothing. */
 const PROGRAM = `
   import { registerHooks } from 'node:module';
   const urls = [];
@@ -28,7 +28,7 @@ async function loaded(env: Record<string, string>): Promise<string[]> {
   return (JSON.parse(stdout) as string[]).filter((url) => /@opentelemetry\/(?!api\/)|shared\/tracing\//.test(url));
 }
 
-it('loads nothing of OpenTelemetry but what metrics bring, unless an address is set', async () => {
+it('loads OpenTelemetry only if an address is set, except the metrics library’s API', async () => {
   expect(await loaded({})).toEqual([]);
   const withAddress = await loaded({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' });
   expect(withAddress.some((url) => url.includes('@opentelemetry/sdk-trace/'))).toBe(true);

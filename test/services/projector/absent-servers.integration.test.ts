@@ -1,4 +1,4 @@
-/** A start without Kafka and MongoDB: the projector waits, says for what, and answers its operators meanwhile. */
+/** A start without Kafka and MongoDB: the projector waits, logs the reason, and answers on its operations port meanwhile. */
 import { expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
@@ -7,7 +7,7 @@ import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 const installation = useInstallation();
 
-it('waits for Kafka, then for MongoDB, and continues once each is there', async () => {
+it('waits for Kafka, then for MongoDB, and continues once they are reachable', async () => {
   const { env, config, mongodb: client } = installation;
   const [broker = ''] = config.kafka.brokers;
   const [brokerHost = '', brokerPort] = broker.split(':');

@@ -1,4 +1,4 @@
-/** What lies at every edge of the contract's bounds, through a whole projector: it is stored, found and answered. */
+/** Events at every bound of the contract pass a projector: they are stored, found and answered. */
 import { beforeAll, expect, it } from 'vitest';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -18,7 +18,7 @@ const LISTS: { readonly [E in EntityName]?: { list: string; details?: string } }
   option_group: { list: '/api/option-group/list' },
 };
 
-/** Texts of each of these, and lists of entries that say nothing. */
+/** Characters of the texts; empty for lists of minimal entries. */
 const ALL = [...FILLERS, ''];
 
 const service = useQueryService();
@@ -38,7 +38,7 @@ it('no event within the bounds becomes a dead letter, and each is answered', asy
   for (const [version, filler] of ALL.entries()) {
     for (const entity of ENTITY_NAMES) {
       const subject = entity === 'store' ? 's1' : `${entity}-${version}`;
-      // One at a time: many are a mebibyte.
+      // One by one: many have a mebibyte.
       await send([{ key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) }]);
     }
   }

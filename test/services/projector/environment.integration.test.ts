@@ -15,7 +15,7 @@ beforeAll(async () => {
   for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
 });
 
-/** A consumer that does nothing until the test lets it fail. */
+/** A consumer that does nothing until the test makes it fail. */
 function consumer(stopped: () => void) {
   const failure = Promise.withResolvers<never>();
   let isLive = true;
@@ -41,7 +41,7 @@ function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
   };
 }
 
-it('starts while MongoDB changes its primary, and follows once there is one', async () => {
+it('starts during an election of MongoDB, and follows the log after it', async () => {
   const [common = ''] = installation.config.environments;
   const begun: string[] = [];
   let attempts = 0;
@@ -63,7 +63,7 @@ it('starts while MongoDB changes its primary, and follows once there is one', as
   }
 });
 
-it('stops only the environment whose own Kafka is misconfigured, and starts it again once that is corrected', async () => {
+it('stops only the environment with a misconfigured Kafka, and starts it again after the correction', async () => {
   const { config, databases } = installation;
   const [common = '', own = ''] = config.environments;
   const running = new Map<string, ReturnType<typeof consumer>>();
@@ -91,9 +91,9 @@ it('stops only the environment whose own Kafka is misconfigured, and starts it a
     const former = running.get(own);
     former?.fail(new Error('another mistake'));
     await nextTurn();
-    // A restart would stop the other environment as well.
+    // A restart would stop the other environment, too.
     expect([former?.isLive(), ...supervisors.map((one) => one.isLive())]).toEqual([false, true, true]);
-    // So that it is looked at soon.
+    // Triggers the next attempt.
     await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
     await eventually('it is started again', () => running.get(own) !== former);
     expect(stopped).toEqual([own]);

@@ -21,7 +21,7 @@ describe('a partition with a long backlog that is applied slowly', () => {
     await projector?.stop();
   });
 
-  /** By partition: where the log ends. */
+  /** The log ends by partition. */
   const ends = () => endsOf(installation.kafka, changesTopic(installation.environment));
   const position = async (partition: number) => {
     const db = await readModels(installation).catch(() => null);
@@ -29,7 +29,7 @@ describe('a partition with a long backlog that is applied slowly', () => {
     return checkpoint?.position ?? 0;
   };
 
-  it('holds up no other partition, although both came in one fetch', async () => {
+  it('does not delay another partition that came in the same fetch', async () => {
     await installation.publish(Array.from({ length: BACKLOG }, (_, index) => order('s1', index)));
     const busy = [...(await ends())].find(([, end]) => end > 0)?.[0] ?? 0;
     const other = 1 - busy;

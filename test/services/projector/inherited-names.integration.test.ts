@@ -1,4 +1,4 @@
-/** Ids are free within their alphabet: also those that every object of JavaScript has as properties. */
+/** Ids may be names of properties that every JavaScript object has. */
 import { expect, it } from 'vitest';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -13,7 +13,7 @@ const NAMES = ['__proto__', 'constructor', 'toString'];
 
 const service = useQueryService();
 
-it('are stored, found, deleted and in the feed like any other', async () => {
+it('ids named like properties are stored, found, deleted and in the feed like any other', async () => {
   const { installation, api, setKey } = service;
   const topic = changesTopic(installation.environment);
   const publish = async (sequence: number, action: 'changed' | 'deleted') => {

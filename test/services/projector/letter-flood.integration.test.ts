@@ -1,4 +1,4 @@
-/** What a flood of poison costs the good messages. The figures are printed. */
+/** The cost of poison messages for valid ones. Prints the figures. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -18,7 +18,7 @@ describe('a flood of poison', () => {
   });
 
   const order = (storeId: string, id: string) => orderMessage(id, { storeId });
-  /** Of every kind: no JSON, no event, an event with wrong data. */
+  /** Poison of every kind: not JSON, not an event, an event with invalid data. */
   const poison = (index: number) => {
     const { key, value } = order('s1', `poison${index}`);
     const values = [`{"no": JSON ${index}`, '{"specversion":"0.3"}', value.replace('"1.00"', '"a fortune"')] as const;
@@ -30,7 +30,7 @@ describe('a flood of poison', () => {
     return installation;
   };
 
-  /** How long a backlog takes that is worked off, and how much of a processor. */
+  /** The time and processor time to apply a backlog. */
   async function project(poisonPerGood: 0 | 1): Promise<{ tookMs: number; processor: number }> {
     const installation = await open(1);
     const topic = changesTopic(installation.environment);
@@ -55,12 +55,12 @@ describe('a flood of poison', () => {
     }
   }
 
-  it('leaves the good messages between it nearly as quick as they are alone', async () => {
+  it('hardly slows down valid messages between poison', async () => {
     const alone = await project(0);
     const among = await project(1);
     const rate = ({ tookMs }: { tookMs: number }) => Math.round((GOOD * 1_000) / tookMs);
-    process.stdout.write(`good alone ${rate(alone)}/s, with as many poison messages between ${rate(among)}/s\n`);
-    // Twice as many messages. What else the machine does at one of the times costs this process nothing.
+    process.stdout.write(`valid alone ${rate(alone)}/s, mixed with as much poison ${rate(among)}/s\n`);
+    // Twice as many messages. Processor time does not depend on other processes.
     expect(among.processor).toBeLessThan(5 * alone.processor);
   });
 });

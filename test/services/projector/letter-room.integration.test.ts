@@ -13,7 +13,7 @@ const BYTES = 2_000;
 const POISON = 100;
 const DAY_MS = 86_400_000;
 
-describe('the room of dead letters', () => {
+describe('the space for dead letters', () => {
   const installation = useInstallation({
     partitions: 1,
     settings: {
@@ -54,7 +54,7 @@ describe('the room of dead letters', () => {
     data: { ...LEAST.campaign, ...over },
   });
 
-  it('keeps so many bytes, then places and reasons', async () => {
+  it('keeps messages up to its bytes, then only positions and reasons', async () => {
     await installation.send(topic, poison(POISON, 'no event, and forty characters of it at least'));
     await caughtUp(installation);
     const all = await letters.find({}, { sort: { offset: 1 } }).toArray();
@@ -82,7 +82,7 @@ describe('the room of dead letters', () => {
     expect(await metric('store_data_dead_letters_oldest_seconds', labels)).toBeGreaterThan(0);
   });
 
-  it('is there again when letters expire, which is logged with where their messages lie', async () => {
+  it('is freed by the expiry of letters, which is logged with the positions of their messages', async () => {
     const daysAgo = (days: number) => [{ $set: { dead_at: new Date(Date.now() - days * DAY_MS) } }];
     await letters.updateMany({ offset: { $gte: 10 } }, daysAgo(31));
     await letters.updateMany({ offset: { $lt: 10 } }, daysAgo(29));
@@ -103,7 +103,7 @@ describe('the room of dead letters', () => {
     expect(await letters.countDocuments({ offset: { $gte: POISON }, cut: { $exists: false } })).toBe(5);
   });
 
-  it('is needed by an event of a newer schema version only where that cannot be read', async () => {
+  it('is used by an event of a newer schema version only if that cannot be read', async () => {
     await installation.publish([
       campaign('m1', { audience: 'de amanhã', colour: 'verde' }),
       campaign('m2', { name: null, title: 'Páscoa' }),
@@ -113,7 +113,7 @@ describe('the room of dead letters', () => {
     expect(await letters.findOne({ reason: 'unknown_schema_version' })).toMatchObject({
       detail: expect.stringMatching(/^dataschema is version 3 and cannot be read as 1.*name/) as string,
     });
-    // Counted once the transaction is through, a moment after it can be seen.
+    // The count changes a moment after the commit.
     await eventually(
       'it is counted',
       async () => (await metric('store_data_events_newer_schema_total', { entity: 'campaign' })) === 1,

@@ -1,4 +1,4 @@
-/** MongoDB is lost for good, and an empty one put in its place: what the log has comes back by itself (docs/recovery.md). */
+/** MongoDB is lost and replaced by an empty one: the projector restores all data of the log (docs/recovery.md). */
 import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
@@ -9,7 +9,7 @@ import { eventually } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
-/** What a backup of the control database leaves out: generations are lost, and from which place on the log counts. */
+/** Collections that a backup of the control database omits: generations and log positions. */
 const LEFT_OUT = new Set(['generations', CHECKPOINTS]);
 
 describe.each([
@@ -30,7 +30,7 @@ describe.each([
     }
   };
 
-  it('is filled from the log, and no key gets back what it lost', async () => {
+  it('is filled from the log, and no key regains lost rights', async () => {
     const { api, installation, setKey, apply } = service;
     const { env, environment } = installation;
     await setKey({ clientId: 'kept' });
@@ -70,7 +70,7 @@ describe.each([
     expect([await statusOf(revoked), await statusOf(ended)]).toEqual([401, 401]);
     expect((await api.askToken('revoked', 'secret')).status).toBe(401);
     expect((await api.askToken('kept', 'secret')).status).toBe(200);
-    // What people decided, and who did what, is in no log.
+    // The log has neither decisions of operators nor the audit.
     expect(letters).toHaveLength(isBackedUp ? 0 : 1);
     expect((await audited()).includes('sessions.revoke')).toBe(isBackedUp);
   });

@@ -30,7 +30,7 @@ describe('projector', () => {
     await expect.poll(told, { timeout: 120_000 }).toEqual(await endsOf(kafka, topic));
   });
 
-  it('keeps poison as dead letters with its bytes and place, and applies what lies behind it', async () => {
+  it('stores poison as dead letters with bytes and position, and applies later messages', async () => {
     const topic = changesTopic(installation.environment);
     const large = Buffer.alloc(3 * 1_048_576, 0x78);
     await installation.send(topic, [
@@ -56,7 +56,7 @@ describe('projector', () => {
     expect(oversized?.['value'].length()).toBe(1_048_576);
   });
 
-  it('applies messages of every kind of compression from one partition', async () => {
+  it('applies messages of every compression codec', async () => {
     const { None, GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes;
     registerCodecs();
     const codecs = [ZSTD, None, LZ4, GZIP, Snappy, None, ZSTD];

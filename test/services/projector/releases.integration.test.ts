@@ -48,7 +48,7 @@ describe('two releases with different projections', () => {
     const answer = await api.get('/api/order/list', token);
     return answer.status === 200 ? (answer.json as ListBody).count : answer.status;
   };
-  /** Waits until an app answers so; until then it answers as it did before. */
+  /** Waits until an app gives an answer; asserts that it gives the former one until then. */
   const comesTo = (what: string, api: ApiClient, before: number, expected: number) =>
     eventually(what, async () => {
       const count = await countOf(api);
@@ -61,7 +61,7 @@ describe('two releases with different projections', () => {
     const answer = await fetch(`${String(url)}/ready`);
     return [answer.status, await answer.json()] as const;
   };
-  /** The generations from which a query service says that it answers. */
+  /** The generations of a query service, by its metrics. */
   const answering = async ({ services }: FastifyInstance) =>
     (await services.metrics.answeringGeneration.get()).values.map(
       ({ labels }) => `${labels.environment} ${labels.generation} ${labels.projection_version}`,
@@ -84,7 +84,7 @@ describe('two releases with different projections', () => {
     await oldProjector?.stop();
   });
 
-  it('the new one leaves the live generation alone, says so, and takes no traffic', async () => {
+  it('the new one does not touch the live generation, says so, and is not ready', async () => {
     newProjector = startService('projector', installation.env);
     const { msg } = await newProjector.logged(({ level }) => level === 40);
     const { environment } = installation;
@@ -102,7 +102,7 @@ describe('two releases with different projections', () => {
     expect(await answering(newApp)).toEqual([]);
   });
 
-  it('the new one takes over after a rebuild, and the old one still answers from its own', async () => {
+  it('the new one takes over after a rebuild, and the old one still answers from its generation', async () => {
     expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { config, environment } = installation;
@@ -116,7 +116,7 @@ describe('two releases with different projections', () => {
     await eventually('it is ready', () => newApp.services.generations.otherReleaseReason() === null);
     await eventually('its projector is ready', async () => (await readiness(newProjector))[0] === 200);
     expect(await answering(newApp)).toEqual([`${installation.environment} g2 ${PROJECTION_VERSION}`]);
-    // Its query services answer from the generation that is kept.
+    // Its query services answer from the kept generation.
     expect(oldProjector.unreadyReason()).toBeNull();
     expect(await answering(oldApp)).toEqual([`${installation.environment} g1 ${OLD}`]);
     await publish();
@@ -125,7 +125,7 @@ describe('two releases with different projections', () => {
     expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
   });
 
-  it('a rollback leads back to the old one’s, which lost nothing', async () => {
+  it('a rollback returns to the old one’s generation, which lost nothing', async () => {
     expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
     await publish();
     await comesTo('the old release continues', oldApi, 2, 3);
@@ -134,7 +134,7 @@ describe('two releases with different projections', () => {
     expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
   });
 
-  it('once its generation is dropped the old one has nothing to answer from, and touches nothing', async () => {
+  it('the old one has no generation after the drop, and changes nothing', async () => {
     expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 live']);
     await comesTo('the old release has no generation', oldApi, 3, 503);
@@ -149,7 +149,7 @@ describe('two releases with different projections', () => {
   });
 });
 
-describe('a new release where one of two environments has its own generation', () => {
+describe('a new release, if only one of two environments has a generation for it', () => {
   const installation = useInstallation({ environments: 2 });
   let projector: RunningProjector | null = null;
   beforeAll(async () => {

@@ -31,14 +31,14 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
   };
   const replaceTopic = (topic = changesTopic(installation.environment)) => makeTopicAnew(installation.kafka, topic);
 
-  it('is refused, with what to do, and a rebuild is the way out', async () => {
+  it('is refused with instructions, and a rebuild recovers', async () => {
     const before = start();
     await installation.publish(orders(20, 'pending'));
     await caughtUp(installation);
     await stop(before);
     const read = await dump(await readModels(installation));
 
-    // Started again it knows the log again, also where nothing has come.
+    // After a restart it recognizes the log, even without new messages.
     const again = start();
     await again.logged(({ msg }) => msg === 'projector started');
     await installation.publish(orders(1, 'ready').map((event) => ({ ...event, sequence: 2 })));
@@ -64,7 +64,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     expect((await dump(generationDb(installation, 2)))['orders']).toHaveLength(40);
   });
 
-  it('is refused too where its log is shorter', async () => {
+  it('is refused even if its log is shorter', async () => {
     await Promise.all(services.splice(0).map(stop));
     await replaceTopic();
     await installation.publish(orders(3, 'ready'));
@@ -73,7 +73,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
   });
 
-  it('has its log of access applied from the beginning by the command that is named, without a restart', async () => {
+  it('has its access log applied from the beginning by the named command, without a restart', async () => {
     await Promise.all(services.splice(0).map(stop));
     const topic = accessTopic(installation.environment);
     const { control } = installation.databases;
@@ -94,7 +94,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     expect(error).toContain(`store-data ${command}`);
     expect((await runCommand(installation.env, command.split(' '))).code).toBe(0);
     await isThere('c', 1);
-    // Neither what the new log lacks nor what is newer than it is lost.
+    // Keys that the new log lacks and newer versions are kept.
     await isThere('a', 1);
     await isThere('b', 2);
   });

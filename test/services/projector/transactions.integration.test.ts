@@ -1,4 +1,4 @@
-/** What transactions aborted was never sent, however many producers there are and in whatever order they end. */
+/** Messages of aborted transactions have no effect, with any number of producers and order of ends. */
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { runCommand, runJson } from '../admin/run-command.ts';
 
 const order = (subject: string, notes = '') => orderMessage(subject, { data: { notes } });
 
-/** Transactions of several producers, each of which has one at a time. */
+/** Transactions of several producers, one at a time each. */
 class Producers {
   readonly #installation: Installation;
   readonly #producers: { transaction: () => Promise<Transaction>; disconnect: () => Promise<void> }[] = [];
@@ -45,7 +45,7 @@ describe('transactions that were aborted', () => {
   let topic: string;
   const start = async () => (projector = await startSilentProjector(installation));
   beforeAll(async () => {
-    // A batch or two of what is sent here.
+    // One or two of the batches below.
     installation = await createInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
     topic = changesTopic(installation.environment);
     producers = new Producers(installation);
@@ -61,7 +61,7 @@ describe('transactions that were aborted', () => {
   const orders = async () =>
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
 
-  it('show nothing, whether the later one ends first or four end in the reverse order', async () => {
+  it('have no effect if the later one ends first, or four end in reverse order', async () => {
     await start();
     const [first, second] = [await producers.begin(), await producers.begin()];
     await send(first, 'a1');
@@ -76,21 +76,21 @@ describe('transactions that were aborted', () => {
       four.push(transaction);
     }
     for (const transaction of four.toReversed()) await transaction.abort();
-    // At the end of the log there is nothing but what was aborted: all the same it is applied up to there.
+    // The log ends with aborted messages, and is applied to its end.
     await caughtUp(installation);
     expect(await orders()).toEqual([]);
 
     const kept = await producers.begin();
     await send(kept, 'a1', 'b3');
     await kept.commit();
-    // Kafka answers a commit before its marker is in the log: until then the end of what readers may see is before it.
+    // Kafka acknowledges a commit before its marker is in the log. Until then readers see an earlier end.
     await expect.poll(orders, { timeout: 60_000 }).toEqual(['a1', 'b3']);
     await caughtUp(installation);
     const lag = await runJson<{ partitions: { topic: string; lag: number }[] }>(installation.env, ['lag']);
     expect(lag.partitions.filter((one) => one.topic === topic)).toMatchObject([{ lag: 0 }]);
   });
 
-  it('show nothing to a rebuild, to who verifies, or to a retry', async () => {
+  it('have no effect on a rebuild, a verification or a retry', async () => {
     const { environment, env } = installation;
     const before = await orders();
     expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
@@ -106,7 +106,7 @@ describe('transactions that were aborted', () => {
     await reader.read({ partition, from: 0, to: end }, (messages) => {
       read.push(...messages.map(({ offset }) => Number(offset)));
     });
-    // The last offset is a marker's.
+    // The last offset belongs to a marker.
     await reader.read({ partition, from: end - 1, to: end }, (messages) => {
       expect(messages).toEqual([]);
     });
@@ -115,7 +115,7 @@ describe('transactions that were aborted', () => {
     expect(read).toHaveLength(before.length);
   });
 
-  it('show nothing on the access topic', async () => {
+  it('have no effect on the access topic', async () => {
     const access = accessTopic(installation.environment);
     const key = (status: string, sequence: number) =>
       encodeEvent({ source: '/test', ...keyEvent('client', sequence, { status }) });

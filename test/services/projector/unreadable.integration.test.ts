@@ -1,4 +1,4 @@
-/** Record batches whose checksum is right and which no client sends: they are poison, and nothing behind them waits. */
+/** Invalid record batches with a valid checksum are poison, and do not block later messages. */
 import zlib from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
@@ -18,7 +18,7 @@ const order = (subject: string, rest: RecordToEncode = {}): RecordToEncode => ({
   ...rest,
 });
 const batchOf = (...records: (RecordToEncode | Buffer)[]) => encodeBatch({ records });
-/** A broker looks at compressed records no more than it must. */
+/** Compressed, since brokers hardly check compressed records. */
 const compressed = (...records: (RecordToEncode | Buffer)[]) =>
   encodeBatch({ records, codec: { number: 4, pack: (bytes) => zlib.zstdCompressSync(bytes) } });
 
@@ -37,7 +37,7 @@ const ODD_HEADERS: NonNullable<RecordToEncode['headers']> = [
 
 type Letter = Record<string, unknown>;
 
-/** What is sent, which orders are applied of it, and its letters. */
+/** Sent batches, applied orders, and dead letters. */
 const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: Letter[] }> = {
   'whose record says that it lies thirty behind': {
     batch: () => batchOf(order('ahead', { offsetDelta: 30 })),
@@ -91,7 +91,7 @@ describe('an intact record batch', () => {
     return found?.values.filter(({ value }) => value === 1);
   };
 
-  it.each(Object.entries(CASES))('%s holds up nothing, and hides nothing', async (name, { batch, ...expected }) => {
+  it.each(Object.entries(CASES))('%s neither blocks nor hides messages', async (name, { batch, ...expected }) => {
     const before = { orders: await orders(), letters: await letters() };
     const at = await produce(batch());
     const behind = Array.from({ length: 8 }, (_, index) => `behind ${name} ${index}`.replaceAll(' ', '-'));
@@ -107,7 +107,7 @@ describe('an intact record batch', () => {
     expect(await stopped()).toEqual([]);
   });
 
-  it('that cannot be read is retried in vain, and cannot be skipped', async () => {
+  it('that cannot be read cannot be retried or skipped', async () => {
     const letter = (await letters()).find(({ reason }) => reason === 'unreadable');
     const id = String(letter?.['id']);
     const retried = await runCommand(installation.env, ['dead-letters', 'retry', id]);
@@ -119,7 +119,7 @@ describe('an intact record batch', () => {
     });
   });
 
-  it('is the same to a generation that is filled later, and to who verifies', async () => {
+  it('has the same effect in a later generation and in a verification', async () => {
     const { environment, env } = installation;
     const before = { orders: await orders(), letters: await letters() };
     expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
@@ -131,7 +131,7 @@ describe('an intact record batch', () => {
     });
   });
 
-  it('on the access topic delays no revocation', async () => {
+  it('on the access topic does not delay revocations', async () => {
     const access = accessTopic(installation.environment);
     const key = (status: string, sequence: number) => keyEvent('client', sequence, { status });
     const keys = installation.databases.control.collection('access_keys');

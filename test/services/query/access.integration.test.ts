@@ -11,7 +11,7 @@ import { opened } from '../../security/forge.ts';
 
 const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 
-/** Rule R2.1: paths by their scopes. */
+/** Rule R2.1: paths by scope. */
 const PATHS = {
   '-': words('/health /openapi.json /'),
   store: words('/api/store/info/ /api/coupon/list /api/coupon/details/ /api/store/changes /api/coupon/changes'),
@@ -39,7 +39,7 @@ beforeAll(async () => {
 const codeOf = ({ status, json }: Answer) => [status, (json as ErrorAnswer).code];
 
 const ofScopes = new Map<string, string>();
-/** A token of so many scopes. */
+/** A token with these scopes. */
 async function tokenWith(scopes: readonly string[]): Promise<string> {
   const scope = scopes.join('+');
   const known = ofScopes.get(scope);
@@ -49,24 +49,24 @@ async function tokenWith(scopes: readonly string[]): Promise<string> {
   return made;
 }
 
-/** Every data endpoint, with the parameters that it requires, by both of its methods. */
+/** Every data endpoint with its required parameters, by both methods. */
 const calls = () =>
   dataRoutes(service.app).flatMap((route) =>
     ['GET', 'HEAD'].map((method) => ({ method, path: targetOf(route, 'o1'), scopes: route.scopes })),
   );
 
 describe('every route', () => {
-  it('is one of rule R2.1, with the scopes it has there', () => {
+  it('has the scopes of rule R2.1', () => {
     const table = service.app.routes.map(({ method, path, operation }) => {
       return `${operation?.security[0]?.['accessToken']?.join('+') ?? '-'} ${method} ${path}`;
     });
     const reads = Object.entries(PATHS).flatMap(([scopes, paths]) => paths.map((path) => `${scopes} GET ${path}`));
     const expected = ['- POST /api/auth/token/', ...reads];
-    // Which pages there are is `docs.integration.test.ts`.
+    // `docs.integration.test.ts` covers the pages.
     expect(table.filter((row) => !row.startsWith('- GET /docs')).toSorted()).toEqual(expected.toSorted());
   });
 
-  it('refuses a token that lacks any one of its scopes, and takes one that has just these', async () => {
+  it('refuses a token without any one of its scopes, and accepts one with exactly these', async () => {
     for (const { method, path, scopes } of calls()) {
       for (const missing of scopes) {
         const held = SCOPES.filter((scope) => scope !== missing);
@@ -88,7 +88,7 @@ describe('every route', () => {
       }
       const headers = { authorization: `Bearer ${await tokenWith(scopes)}` };
       const answer = await service.api.call(path, { method, headers });
-      // Of most kinds there is no record here: then the checks have passed all the same.
+      // Most kinds have no record here: a 404 proves that the checks passed, too.
       const passed = path.includes('/details/') && !path.startsWith('/api/order/') ? 404 : 200;
       expect([method, path, answer.status]).toEqual([method, path, passed]);
     }
@@ -112,7 +112,7 @@ describe('every route', () => {
 });
 
 describe('the order of checks', () => {
-  it('path and method come before the token, and parameters before the record', async () => {
+  it('is path and method, then the token; parameters, then the record', async () => {
     expect(codeOf(await service.api.call('/api/order/list/'))).toEqual([404, 'not_found']);
     expect(codeOf(await service.api.call('/api/order/details?order_id=o1'))).toEqual([404, 'not_found']);
     expect(codeOf(await service.api.call('/API/order/list'))).toEqual([404, 'not_found']);
@@ -134,7 +134,7 @@ describe('the order of checks', () => {
 });
 
 describe('the quota', () => {
-  it('counts what passes the token, 403, 404, 422, 304 and 429 too, and nothing else', async () => {
+  it('counts every request with a valid token, also 403, 404, 422, 304 and 429, and no other', async () => {
     const { config } = service.installation;
     await using small = await startApp({
       ...config,
@@ -174,19 +174,19 @@ describe('the quota', () => {
     expect(retryAfter).toBeGreaterThan(0);
     expect(retryAfter).toBeLessThanOrEqual(60);
     expect(exceeded.headers.get('ratelimit')).toBe(`"store";r=0;t=${retryAfter}`);
-    // A token that does not pass gets 401, whatever the quota.
+    // An invalid token gets 401 even with an exhausted quota.
     expect((await api.get('/api/order/list', revoked)).status).toBe(401);
     expect(await service.installation.redis.get(keys.quota(60))).toBe('8');
-    // Another store is not touched.
+    // Another store is not affected.
     await service.setKey({ clientId: 'q4', storeId: 'calm' });
     expect((await api.get('/api/order/list', await api.token('q4', 'secret'))).status).toBe(200);
   });
 });
 
-describe('what takes effect at once', () => {
+describe('takes effect immediately:', () => {
   const statusNow = async (path: string, own: string) => (await service.api.get(path, own)).status;
 
-  it('a change of the key’s scopes, in both directions but never beyond the token', async () => {
+  it('a change of the key’s scopes in both directions, within the token’s scopes', async () => {
     await service.setKey({ clientId: 'moving', scopes: ['order', 'crm'] });
     const own = await service.api.token('moving', 'secret', 'grant_type=client_credentials&scope=order');
     expect(await statusNow('/api/order/list', own)).toBe(200);
@@ -197,7 +197,7 @@ describe('what takes effect at once', () => {
     expect(await statusNow('/api/order/list', own)).toBe(200);
   });
 
-  it('a key that becomes inactive, active again, and revoked', async () => {
+  it('the deactivation, activation and revocation of a key', async () => {
     const own = await service.tokenOf({ clientId: 'dying' });
     await service.setKey({ clientId: 'dying', status: 'inactive' });
     expect(await statusNow('/api/order/list', own)).toBe(401);
@@ -208,7 +208,7 @@ describe('what takes effect at once', () => {
     expect((await service.api.askToken('dying', 'secret')).status).toBe(401);
   });
 
-  it('a store that is blocked by an event or by its own record', async () => {
+  it('the blocking of a store by an event or by its own record', async () => {
     const own = await service.tokenOf({ clientId: 'guest', storeId: 'inn' });
     expect(await statusNow('/api/order/list', own)).toBe(200);
     const access = (sequence: number, status: 'active' | 'blocked') =>
@@ -225,7 +225,7 @@ describe('what takes effect at once', () => {
 });
 
 describe('a grant that Redis lost', () => {
-  it('is loaded from MongoDB and put back', async () => {
+  it('is loaded from MongoDB and restored', async () => {
     const { redis } = service.installation;
     const own = await service.tokenOf({ clientId: 'lost', storeId: 'lost', scopes: ['order'] });
     const keys = service.inRedis('lost');
@@ -240,10 +240,10 @@ describe('a grant that Redis lost', () => {
     expect((await service.api.get('/api/order/list', own)).status).toBe(401);
   });
 
-  it('is not made up where MongoDB has none', async () => {
+  it('is refused if MongoDB has no key', async () => {
     const own = await service.tokenOf({ clientId: 'erased', storeId: 'erased' });
     await service.control.keys.deleteOne({ _id: 'erased' });
-    // The projector may still be about to publish what it read before.
+    // The projector may still publish an earlier read.
     await eventually('the key is refused', async () => {
       await service.installation.redis.del(service.inRedis('erased').grant('erased'));
       return (await service.api.get('/api/order/list', own)).status === 401;

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { batched } from '#query/batched.ts';
 
-/** Reads that end when the test says so, in the order in which they began. */
+/** Reads that the test ends, in the order of their begin. */
 function heldReads() {
   const begun: string[][] = [];
   const ends: (() => void)[] = [];
@@ -15,7 +15,7 @@ function heldReads() {
 }
 
 describe('batched reads', () => {
-  it('join no read that has begun, and wait for the first to end while enough are under way', async () => {
+  it('never join a read in progress, and wait while the maximum number is in progress', async () => {
     const { begun, readMany, end } = heldReads();
     const read = batched(readMany, { underWay: 2, ids: 10 });
     const found: Promise<string | null>[] = [];
@@ -33,7 +33,7 @@ describe('batched reads', () => {
     expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
   });
 
-  it('leave out ids whose requests have ended', async () => {
+  it('omit ids whose requests were aborted', async () => {
     const { begun, readMany, end } = heldReads();
     const read = batched(readMany, { underWay: 1, ids: 2 });
     const givenUp = new AbortController();

@@ -1,4 +1,4 @@
-/** Guessing at the token endpoint, over real sockets: who is refused, who is not, and whose address counts. */
+/** Guessing secrets at the token endpoint over real sockets: the limits, and the address to which failures count. */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const service = useQueryService({ oneRedis: true });
 const running: RunningApp[] = [];
 afterEach(async () => {
   for (const { app } of running.splice(0)) await app.close();
-  // What one test failed is nothing to the next.
+  // Failures of one test must not affect the next.
   const { redis, config } = service.installation;
   const counts = await redis.keys(`${config.namePrefix}:{failed:*`);
   if (counts.length > 0) await redis.del(counts);
@@ -24,7 +24,7 @@ afterEach(async () => {
 interface Asked {
   client: string;
   secret?: string;
-  /** Where the connection comes from. */
+  /** The local address of the connection. */
   from?: string;
   forwardedFor?: string;
   form?: string;
@@ -39,7 +39,7 @@ interface Answered {
 
 type Ask = (asked: Asked) => Promise<Answered>;
 
-/** Starts an app with limits, and a client with the name of the test. */
+/** Starts an app with limits, and a client named after the test. */
 async function start(test: string, { limits = LIMITS, trustedProxies = [] as string[] } = {}): Promise<Ask> {
   const { config } = service.installation;
   const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
@@ -49,7 +49,7 @@ async function start(test: string, { limits = LIMITS, trustedProxies = [] as str
   return (asked) => ask(app.url, asked);
 }
 
-/** Asks for a token over a connection of its own. */
+/** Requests a token over a new connection. */
 async function ask(
   url: string,
   { client, secret = 'wrong', from = '127.0.0.1', forwardedFor, form = 'grant_type=client_credentials' }: Asked,
@@ -92,13 +92,13 @@ const refusedFrom = (limit: number, times: number) =>
   Array.from({ length: times }, (_, index) => (index < limit ? 401 : 429));
 
 describe('too many failures', () => {
-  it('are answered 429 slow_down, the right secret too, until Retry-After is over', async () => {
+  it('are answered 429 slow_down until Retry-After, even for the right secret', async () => {
     const limits = { ...LIMITS, windowSeconds: 3, perClientAndAddress: 1 };
     const asked = await start('slow', { limits });
     expect(await asked({ client: 'slow' })).toMatchObject({ status: 401, error: 'invalid_client' });
     let wrong = await asked({ client: 'slow' });
     let right = await asked({ client: 'slow', secret: 'right' });
-    // On a busy machine the window may be over between the two.
+    // On a busy machine the window may end between the two.
     await eventually('both come in one window', async () => {
       if (wrong.status === 429 && right.status === 429) return true;
       wrong = await asked({ client: 'slow' });
@@ -119,7 +119,7 @@ describe('too many failures', () => {
     expect(await asked({ client: 'slow', secret: 'right' })).toMatchObject({ status: 200 });
   });
 
-  it('of strangers lock no client out: its right secret passes from an address where it did not fail', async () => {
+  it('of strangers do not lock out a client: its right secret passes from another address', async () => {
     const asked = await start('victim');
     const strangers = Array.from({ length: 120 }, (_, index) => `127.0.1.${1 + (index % 12)}`);
     const answers = await Promise.all(strangers.map((from) => asked({ client: 'victim', from })));
@@ -128,12 +128,12 @@ describe('too many failures', () => {
     for (const from of ['127.0.0.1', '127.0.2.1']) {
       expect(await asked({ client: 'victim', secret: 'right', from })).toMatchObject({ status: 200 });
     }
-    // Its own address may fail too, but less often than without the strangers.
+    // Its own address may fail, too, but less often than without the strangers.
     expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(Array.from({ length: 6 }, () => 429));
     expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
-  it('of one client let others behind the same address in, who may fail less often there', async () => {
+  it('of one client do not block others at the same address, which get a lower limit', async () => {
     const asked = await start('neighbour');
     expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(refusedFrom(30, 40));
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
@@ -154,21 +154,21 @@ describe('too many failures', () => {
     expect(shown(invented)).toEqual(shown(real));
   });
 
-  it('are counted to the last one when they come at once, and the right one among the late is refused', async () => {
+  it('are counted exactly when they are concurrent, and a late right secret is refused', async () => {
     const asked = await start('burst');
     const answers = await Promise.all(Array.from({ length: 60 }, () => asked({ client: 'burst' })));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(LIMITS.perClientAndAddress);
     expect(await asked({ client: 'burst', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
-  it('are one client’s, however its name is encoded', async () => {
+  it('count for one client, however its name is encoded', async () => {
     const asked = await start('spelled');
     const spellings = ['spelled', '%73pelled', 's%70elled', '%73%70elled'];
     const found = await statuses(12, (index) => asked({ client: spellings[index % 4] ?? '' }));
     expect(found).toEqual(refusedFrom(8, 12));
   });
 
-  it('hide whether the key is inactive, and come after the form', async () => {
+  it('hide whether the key is inactive, and are checked after the form', async () => {
     const asked = await start('inactive');
     await service.setKey({ clientId: 'inactive', secrets: ['right'], status: 'inactive' });
     const right = { client: 'inactive', secret: 'right' };
@@ -179,13 +179,13 @@ describe('too many failures', () => {
   });
 });
 
-it('success costs no failure: any number of right secrets at once passes', async () => {
+it('do not include successes: any number of concurrent right secrets passes', async () => {
   const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
   const answers = await Promise.all(Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
 });
 
-it('keeps no address and no client_id in Redis, and nothing longer than a window', async () => {
+it('leave no address or client_id in Redis, and nothing longer than a window', async () => {
   const asked = await start('kept', { limits: { ...LIMITS, perAddress: 1_000 } });
   const { redis, config } = service.installation;
   const counts = () => redis.keys(`${config.namePrefix}:{failed:*`);
@@ -197,7 +197,7 @@ it('keeps no address and no client_id in Redis, and nothing longer than a window
     expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000);
   }
   await statuses(100, (index) => asked({ client: `invented-${index}` }));
-  // 16 bits tell clients apart.
+  // 16 bits distinguish clients.
   const clients = (await counts()).filter((key) => key.includes('}:client:'));
   expect(clients.length).toBeGreaterThan(90);
   for (const client of clients) expect(client).toMatch(/:client:[0-9a-f]{4}$/);
@@ -206,7 +206,7 @@ it('keeps no address and no client_id in Redis, and nothing longer than a window
 describe('the address of a client', () => {
   const rotating = (index: number) => `198.51.100.${index}`;
 
-  it('is what a trusted proxy saw, whatever the client put before it', async () => {
+  it('is the one that a trusted proxy saw, whatever the client sent', async () => {
     const asked = await start('proxied', { trustedProxies: ['127.0.5.0/24'] });
     const from = '127.0.5.9';
     const attack = await statuses(10, (index) =>

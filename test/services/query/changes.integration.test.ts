@@ -1,4 +1,4 @@
-/** The change feeds: of one kind and of several, of summaries and of whole records. */
+/** The change feeds: of one or several kinds, of summaries or details. */
 import { randomInt } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -26,7 +26,7 @@ const AT = { created_at: '2026-03-01T12:00:00.500Z', updated_at: '2026-03-02T12:
 const service = useQueryService({ environments: 2 });
 
 let stores = 0;
-/** A store of its own, with a token for it. */
+/** Creates a store and a token for it. */
 async function newStore(scopes = ['store', 'crm', 'order', 'menu']) {
   stores += 1;
   const storeId = `k${stores}`;
@@ -79,10 +79,10 @@ const codeOf = ({ status, json }: Answer) => [status, (json as { code: string })
 const detailOf = ({ json }: Answer) => (json as { detail: string }).detail;
 
 describe('the entries of an answer', () => {
-  it('are in the order of the last change over all kinds, each record once, at any size of a page', async () => {
+  it('are in the order of the last change over all kinds, each record once, at any page size', async () => {
     const { storeId, token } = await newStore();
     const lasts = new Map<string, boolean>();
-    // Kinds come unevenly, in runs, changed again and deleted.
+    // Kinds are uneven, in runs; records change again and are deleted.
     for (let round = 0; round < 6; round += 1) {
       const changes: TestChange[] = [];
       for (const entity of ENTITY_NAMES) {
@@ -107,7 +107,7 @@ describe('the entries of an answer', () => {
     for (const size of [1, 3, 20, 100, 1_000]) {
       const { told, sizes } = await walk(`/api/changes?page_size=${size}`, token);
       expect(shortOf(told), `pages of ${size}`).toEqual(expected);
-      // Every page but the last is full.
+      // Every page except the last is full.
       expect(new Set(sizes.slice(0, -1))).toEqual(new Set(expected.length > size ? [size] : []));
     }
     const some = ['product', 'customer', 'option-group'];
@@ -120,7 +120,7 @@ describe('the entries of an answer', () => {
   });
 });
 
-it('from next a deletion is in the feed only if it came after the walk began', async () => {
+it('include a deletion only if it came after the follower began', async () => {
   const { storeId, token } = await newStore();
   await service.apply([1, 2, 3, 4].map((number) => change(storeId, 'order', number)));
   await service.apply([deletion(storeId, 'order', 2)]);
@@ -133,7 +133,7 @@ it('from next a deletion is in the feed only if it came after the walk began', a
 });
 
 describe('whole records', () => {
-  it('are shown on each kind’s own path, and summaries where they are not asked for', async () => {
+  it('are answered on each kind’s own path; without the parameter summaries are', async () => {
     const { storeId, token } = await newStore();
     await service.apply(ENTITY_NAMES.map((entity) => change(storeId, entity)));
     await service.apply([change(storeId, 'product', 1, { option_group_ids: ['gone', 'option_group1', 'gone'] })]);
@@ -154,7 +154,7 @@ describe('whole records', () => {
 });
 
 describe('kinds', () => {
-  it('named twice, in another order, or all of them are the same feed', async () => {
+  it('repeated, reordered or all named are the same feed', async () => {
     const { storeId, token } = await newStore();
     await service.apply(ENTITY_NAMES.map((entity) => change(storeId, entity)));
     const { results, next } = await page('/api/changes?kinds=product&kinds=order&kinds=order', token);
@@ -168,7 +168,7 @@ describe('kinds', () => {
     expect((await page(`/api/changes?after=${named.next}`, token)).results).toEqual([]);
   });
 
-  it('need the scopes of all of them, and are read before scopes are looked at', async () => {
+  it('need all of their scopes, and are validated before scopes', async () => {
     const { token } = await newStore(['order', 'menu']);
     const asked = async (query: string) => service.api.get(`/api/changes${query}`, token);
     const forbidden = async (query: string, scope: string, missing: string[]) => {
@@ -207,7 +207,7 @@ describe('kinds', () => {
     expect((await asked('?%6binds=order')).status).toBe(200);
   });
 
-  it('are no parameter of one kind’s path, whose numbers are read as everywhere', async () => {
+  it('are an unknown parameter on one kind’s path, which validates numbers as usual', async () => {
     const { token } = await newStore();
     const status = async (query: string) => (await service.api.get(`/api/order/changes?${query}`, token)).status;
     const wrong = words('kinds=order page_size=0 page_size=x wait=-1 wait=01 wait=1.5 wait= page=1');
@@ -219,7 +219,7 @@ describe('kinds', () => {
 });
 
 describe('a cursor', () => {
-  it('is one of its path, kinds, records, store and environment alone', async () => {
+  it('is valid only for its path, kinds, records, store and environment', async () => {
     const { storeId, token } = await newStore();
     const other = await newStore();
     await service.apply([change(storeId, 'order'), change(other.storeId, 'order')]);
@@ -249,7 +249,7 @@ describe('a cursor', () => {
     }
   });
 
-  it('never gives another’s data, whichever bit of it is changed', async () => {
+  it('with any changed bit never yields data of another store', async () => {
     const one = await newStore();
     const other = await newStore();
     await service.apply([change(one.storeId, 'order'), change(other.storeId, 'order', 1, { notes: 'secret' })]);
@@ -267,7 +267,7 @@ describe('a cursor', () => {
 });
 
 describe('after=now', () => {
-  it('answers nothing, and continues with later changes, deletions too', async () => {
+  it('answers no changes, and continues with later ones, including deletions', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), change(storeId, 'product')]);
     for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
@@ -282,21 +282,18 @@ describe('after=now', () => {
     expect(status).toBe(422);
   });
 
-  it.each(['?after=now', ''])(
-    '%j of a store of which nothing has arrived answers nothing, and then what comes',
-    async (query) => {
-      const { storeId, token } = await newStore();
-      const { results, next } = await page(`/api/changes${query}`, token);
-      expect(results).toEqual([]);
-      await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), deletion(storeId, 'order', 1)]);
-      const { told } = await walk('/api/changes', token, next);
-      expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
-    },
-  );
+  it.each(['?after=now', ''])('%j of a store without data answers no changes, and then new ones', async (query) => {
+    const { storeId, token } = await newStore();
+    const { results, next } = await page(`/api/changes${query}`, token);
+    expect(results).toEqual([]);
+    await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), deletion(storeId, 'order', 1)]);
+    const { told } = await walk('/api/changes', token, next);
+    expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
+  });
 });
 
-describe('what is a change', () => {
-  it('a moved offset is one of the store alone', async () => {
+describe('a change', () => {
+  it('of the offset is only a change of the store', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'store'), change(storeId, 'order')]);
     const { next } = await page('/api/changes', token);
@@ -315,7 +312,7 @@ describe('what is a change', () => {
     });
   });
 
-  it('a deleted store is in the feed, and its other records stay', async () => {
+  it('that deletes a store is in the feed, and its other records stay', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'store', 1, { timezone_offset: '+01:00' }), change(storeId, 'order')]);
     const all = await page('/api/changes', token);
@@ -336,7 +333,7 @@ describe('what is a change', () => {
 });
 
 describe('a page', () => {
-  it('has at most 1,000 changes, and all that there are, also beyond long runs of other kinds', async () => {
+  it('has up to 1,000 changes, even after long runs of other kinds', async () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'category', 1), change(storeId, 'product', 1)]);
     for (let first = 0; first < 1_001; first += 143) {
@@ -358,7 +355,7 @@ describe('a page', () => {
     expect(sizes).toEqual([3, 1]);
   });
 
-  it('ends with the record that passes 4 MiB, and holds one at least, also where a walk is of more than 16 MiB', async () => {
+  it('ends with the record that exceeds 4 MiB, and has at least one, even if all are more than 16 MiB', async () => {
     const { storeId, token } = await newStore();
     const small = Array.from({ length: 30 }, (_, index) => change(storeId, 'review', index));
     await service.apply(small);

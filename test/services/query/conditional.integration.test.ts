@@ -44,7 +44,7 @@ describe('If-None-Match', () => {
     }
   });
 
-  it('comes after all checks but the record’s', async () => {
+  it('is evaluated after all checks except the record’s', async () => {
     const etag = await tagOf('/api/order/details/?order_id=o1');
     const ask = async (path: string, own: string, condition = etag) =>
       (await service.api.get(path, own, { 'if-none-match': condition })).status;
@@ -56,7 +56,7 @@ describe('If-None-Match', () => {
     expect(await ask('/api/order/details/?order_id=missing', token, '*')).toBe(404);
   });
 
-  it('has another tag for each other question, store and state', async () => {
+  it('has a different tag for each question, store and state', async () => {
     const tags = await Promise.all(
       [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(tagOf),
     );
@@ -78,13 +78,13 @@ describe('If-None-Match', () => {
     const orders = await tagOf('/api/order/list');
     await service.apply([{ entity: 'customer', storeId: 's1', id: 'c1' }]);
     expect(await tagOf('/api/customer/list')).not.toBe(customers);
-    // The deletion takes the name out of the orders, too.
+    // The deletion also removes the name from orders.
     expect(await tagOf('/api/order/list')).not.toBe(orders);
   });
 });
 
 describe('HEAD', () => {
-  it.each(PATHS)('answers as GET for %s, without the body', async (path) => {
+  it.each(PATHS)('answers like GET for %s, without the body', async (path) => {
     const headers = { authorization: `Bearer ${token}` };
     const [get, head] = [await service.api.get(path, token), await service.api.call(path, { method: 'HEAD', headers })];
     expect([head.status, head.text]).toEqual([200, '']);
@@ -94,7 +94,7 @@ describe('HEAD', () => {
           ([name]) => !['date', 'x-request-id', 'ratelimit', 'connection', 'keep-alive'].includes(name),
         ),
       );
-    // fetch asks for compression; lengths are compared where neither body is compressed.
+    // fetch requests compression; only lengths of uncompressed bodies are comparable.
     if (get.headers.get('content-encoding') === null) expect(shown(head)).toEqual(shown(get));
     const etag = get.headers.get('etag') ?? '';
     const unchanged = await service.api.call(path, {
@@ -104,7 +104,7 @@ describe('HEAD', () => {
     expect(unchanged.status).toBe(304);
   });
 
-  it('answers errors as GET', async () => {
+  it('answers errors like GET', async () => {
     const head = async (path: string, headers = {}) =>
       (await service.api.call(path, { method: 'HEAD', headers })).status;
     expect(await head('/api/order/list')).toBe(401);
@@ -129,7 +129,7 @@ describe('compression', () => {
       request.on('error', reject).end();
     });
 
-  it('is given as asked for, when the body is over 1 KiB', async () => {
+  it('is applied as requested if the body exceeds 1 KiB', async () => {
     const plain = await ask('/api/order/list', undefined);
     expect(plain.headers['content-encoding']).toBeUndefined();
     expect(plain.body.length).toBeGreaterThan(1_024);
@@ -161,7 +161,7 @@ describe('compression', () => {
     expect([head.headers['content-encoding'], head.body.length]).toEqual(['gzip', 0]);
   });
 
-  it('is left out for small bodies', async () => {
+  it('is not applied to small bodies', async () => {
     const { headers } = await ask('/api/order/list?page_size=1', 'gzip, br');
     expect(headers['content-encoding']).toBeUndefined();
   });

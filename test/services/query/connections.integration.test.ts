@@ -1,4 +1,4 @@
-/** What the metrics say of connections to MongoDB while many requests are answered, and when none is. */
+/** The metrics of MongoDB connections under load and when idle. */
 import { beforeAll, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const now = (what: string) => sumOf([service], `store_data_mongodb_connections_${what}`);
 
-it('counts connections that are in use and operations that wait for one, and is back at none when all is answered', async () => {
+it('counts connections in use and waiting operations, and returns to 0', async () => {
   const token = await service.api.token('reader', 'secret');
   const used: Promise<number>[] = [];
   service.app.services.databases.common.on('connectionCheckedOut', () => {

@@ -20,7 +20,7 @@ afterAll(async () => {
 const visit = (path: string, viewport: typeof DESKTOP, look: (page: Page) => Promise<void>) =>
   visitPage(browser, service.url, path, viewport, look);
 
-/** Fills a field of the dialog that sends requests. */
+/** Fills a field of the request dialog. */
 async function fill(dialog: Locator, label: string, text: string) {
   const row = dialog.locator('tr', { has: dialog.page().getByText(label, { exact: true }) });
   await row.locator('[contenteditable=true], input').fill(text);
@@ -50,22 +50,22 @@ describe.each([
       const issued = page.waitForResponse(/\/api\/auth\/token\/$/);
       await dialog.getByRole('button', { name: 'Authorize' }).click();
       const { access_token: token } = (await (await issued).json()) as { access_token: string };
-      // Only then is it there for requests.
+      // Requests use it only afterwards.
       await dialog.getByText(token.slice(-10)).or(dialog.getByText('Access Token')).first().waitFor();
 
       const answered = page.waitForResponse(/\/api\/order\/list/);
-      // There are two, of which one is hidden: for wide and for narrow screens.
+      // One of two is hidden, for wide or narrow screens.
       await dialog.locator('[data-addressbar-action=send]:visible').click();
       const answer = await answered;
       expect([answer.status(), new URL(answer.url()).search]).toEqual([200, '?page=1&page_size=20']);
       await dialog.getByText('"o1"').first().waitFor();
     }));
 
-  it('covers no status of an answer', () =>
+  it('shows the status of an answer uncovered', () =>
     visit('/docs#api/tag/orders/GET/api/order/list', viewport, async (page) => {
       const answers = page.getByRole('region', { name: 'List orders' }).first().locator('.response-card');
       await page.getByText('max: 100', { exact: false }).first().waitFor();
-      // A click that something else would take waits until it times out.
+      // A click on a covered element waits until the timeout.
       await answers
         .getByRole('button', { name: '503' })
         .or(answers.getByRole('tab', { name: '503' }))
@@ -78,12 +78,12 @@ describe.each([
       await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
       await page.getByText('store-data.order.changed').first().waitFor();
       expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual(['Events']);
-      // Events need no token.
+      // The events need no token.
       const logins = page.locator('.scalar-reference-intro-auth');
       expect(await logins.filter({ visible: true }).count()).toBe(0);
     }));
 
-  it('finds an error by its code from any page, and shows its place in the guides', () =>
+  it('finds an error by its code from any page, and shows its section in the guides', () =>
     visit('/docs/guides/paging', viewport, async (page) => {
       await page.getByRole('searchbox').fill('rate_limit');
       await page.getByRole('link', { name: 'Errors: rate_limit_exceeded' }).click();

@@ -14,12 +14,12 @@ afterAll(async () => {
   await running.app.close();
 });
 
-/** As a browser asks; compressed answers are unpacked by `fetch`. */
+/** Requests like a browser; `fetch` decompresses answers. */
 const get = (path: string, init: RequestInit = {}, { url } = running) =>
   fetch(`${url}${path}`, { redirect: 'manual', ...init });
 const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-/** The pages and what they load. */
+/** The pages and their files. */
 const paths = () =>
   running.app.routes
     .filter(({ method, operation }) => method === 'GET' && operation === null)
@@ -27,7 +27,7 @@ const paths = () =>
     .filter((path) => !path.endsWith('/'));
 
 describe('the pages', () => {
-  it('are answered to everybody, with headers that let them load nothing from elsewhere', async () => {
+  it('are public, with headers that forbid loading from other hosts', async () => {
     expect(paths()).toContain('/docs');
     for (const path of paths()) {
       const answer = await get(path, BROWSER);
@@ -42,7 +42,7 @@ describe('the pages', () => {
     }
   });
 
-  it('hold no address of another host and no script of their own', async () => {
+  it('contain no address of another host and no inline script', async () => {
     for (const path of paths().filter((name) => !/\.\w+$/.test(name))) {
       const html = await (await get(path, BROWSER)).text();
       expect([path, /(?:src|href)="(?:https?:)?\/\//.exec(html)?.[0]]).toEqual([path, undefined]);
@@ -50,7 +50,7 @@ describe('the pages', () => {
     }
   });
 
-  it('answer HEAD, 304 to those who have them, and 405 to other methods', async () => {
+  it('answer HEAD, 304 for a known ETag, and 405 for other methods', async () => {
     for (const path of paths()) {
       const head = await get(path, { method: 'HEAD' });
       const etag = head.headers.get('etag') ?? '';
@@ -62,7 +62,7 @@ describe('the pages', () => {
     }
   });
 
-  it('have links that lead somewhere', async () => {
+  it('have no broken links', async () => {
     const there = new Set(['/openapi.json', ...paths()]);
     for (const path of paths().filter((name) => name.startsWith('/docs/guides'))) {
       const html = await (await get(path, BROWSER)).text();
@@ -76,14 +76,14 @@ describe('the pages', () => {
     }
   });
 
-  it('describe the events by the document that the schemas make', async () => {
+  it('describe the events by the generated document', async () => {
     const served: unknown = await (await get('/docs/asyncapi.json')).json();
     expect(served).toEqual(JSON.parse(await readFile('docs/asyncapi.json', 'utf8')));
   });
 });
 
 describe('the script of the reference', () => {
-  it('is kept for ever by its version, and compared where the address names none or another', async () => {
+  it('is cached forever by its version, and revalidated without a version or with another', async () => {
     const html = await (await get('/docs', BROWSER)).text();
     const [, address = ''] = /href="(\/docs\/scalar\.js\?v=[\w-]+)"/.exec(html) ?? [];
     const cachingOf = async (path: string) => (await get(path, { method: 'HEAD' })).headers.get('cache-control');
@@ -92,7 +92,7 @@ describe('the script of the reference', () => {
     expect(await cachingOf('/docs/scalar.js?v=other')).toBe('no-cache');
   });
 
-  it('is sent compressed, whatever is asked for', async () => {
+  it('is always sent compressed', async () => {
     const ask = (headers: Record<string, string>) => running.app.inject({ url: '/docs/scalar.js', headers });
     const packed = await ask({ 'accept-encoding': 'gzip, br' });
     expect(gunzipSync(packed.rawPayload).length).toBeGreaterThan(3_000_000);
@@ -105,14 +105,14 @@ describe('the script of the reference', () => {
   });
 });
 
-it('pages with a slash at the end lead to those without', async () => {
+it('pages with a trailing slash redirect to those without', async () => {
   for (const path of ['/docs', '/docs/guides']) {
     const { status, headers } = await get(`${path}/`, BROWSER);
     expect([status, headers.get('location')]).toEqual([302, path]);
   }
 });
 
-it('the search knows every section of the guides, errors by their codes too', async () => {
+it('the search finds every section of the guides, and errors by their codes', async () => {
   const sections = (await (await get('/docs/search.json')).json()) as { title: string; address: string }[];
   expect(sections).toContainEqual(
     expect.objectContaining({
@@ -127,14 +127,14 @@ it('the search knows every section of the guides, errors by their codes too', as
 });
 
 describe('the root', () => {
-  it('leads browsers to the reference, and is nothing to programs', async () => {
+  it('redirects browsers to the reference, and is 404 for programs', async () => {
     const led = await get('/', BROWSER);
     expect([led.status, led.headers.get('location')]).toEqual([302, '/docs']);
     expect((await running.api.call('/')).status).toBe(404);
   });
 });
 
-it('can be switched off: then nothing is at these paths', async () => {
+it('and all pages are 404 if they are switched off', async () => {
   await using off = await startApp({
     ...installation.config,
     query: { ...installation.config.query, docs: false },

@@ -12,7 +12,7 @@ const EVENTS_AT_ONCE = 5;
 const EVENTS_EVERY_MS = 20;
 const WAIT_SECONDS = 4;
 
-/** Orders of one store come in order, so that what a page must show follows from its count. */
+/** Orders of a store are applied in order, so that the count determines the content of a page. */
 function order(number: number) {
   const created_at = new Date(Date.UTC(2026, 0, 1) + number * 1_000).toISOString();
   return orderEvent(`o${number}`, { data: { created_at } });
@@ -24,7 +24,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     await service.setKey({ clientId: 'k1' });
   });
 
-  it('get no error, no torn page, no count that falls, and no 304 for another generation’s answer', async () => {
+  it('get no error, no inconsistent page, no falling count, and no 304 for another generation’s answer', async () => {
     const { api, installation } = service;
     const token = await api.token('k1', 'secret');
     const done = new AbortController();
@@ -61,7 +61,7 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
       }
     };
     const pollIfChanged = async () => {
-      // Of a kind of which nothing arrives: within a generation its tag stays.
+      // A kind without events: its tag stays within a generation.
       const path = '/api/coupon/list';
       let etag = (await api.get(path, token)).headers.get('etag') ?? '';
       tags.push(etag);
@@ -117,12 +117,12 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
 
     // Timers may fire a millisecond early.
     expect(Math.min(...waits)).toBeGreaterThan(WAIT_SECONDS * 1_000 - 10);
-    // Three generations' worth of tags, of two generations: back is back.
+    // The tags of two generations: after the rollback the first one's tag returns.
     expect(tags).toHaveLength(3);
     expect(tags[2]).toBe(tags[0]);
     expect(tags[1]).not.toBe(tags[0]);
-    // The two apply the same events at slightly different moments: by no more than a moment's events may a count fall, or than this
-    // machine lets answers be behind what is published even while one generation answers.
+    // The two apply the same events at slightly different times. A count may fall by the events of a moment, or by the lag of answers
+    // behind published events on this machine while one generation answers.
     const aMoment = (EVENTS_AT_ONCE * 1_000) / EVENTS_EVERY_MS;
     expect(seen.fallen).toBeLessThanOrEqual(Math.max(aMoment, 2 * seen.behind));
 

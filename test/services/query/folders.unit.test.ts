@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { projectFiles } from '../../docs/project-files.ts';
 import { words } from '#test/words.ts';
 
-/** The folders and files of the query service, from the ground up: each may import what stands before it. */
+/** The folders and files of the query service from bottom to top: each may import earlier ones. */
 const FROM_THE_GROUND_UP = words(
   'metrics.ts deadline.ts batched.ts records responses parameters read rank-tree lists menu',
   'feed access token overload openapi endpoints hooks docs routes declared-routes.ts',
@@ -27,7 +27,7 @@ it('no folder of the query service imports one above it', () => {
 function placeOf(path: string): number {
   const [name = ''] = path.slice(ROOT.length).split('/');
   const place = FROM_THE_GROUND_UP.indexOf(name);
-  // A path outside is below all.
+  // Paths outside are below all.
   if (place === -1 && path.startsWith(ROOT)) throw new Error(`${name} is missing in the list of folders`);
   return place;
 }

@@ -23,7 +23,7 @@ afterAll(() => service.close());
 
 const raw = (text: string) => sendRaw(service.url, text);
 
-describe('what is no HTTP request', () => {
+describe('malformed HTTP', () => {
   it.each([
     ['nonsense', 'nonsense\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
@@ -41,7 +41,7 @@ describe('what is no HTTP request', () => {
   });
 });
 
-describe('a request out of the ordinary', () => {
+describe('an unusual request', () => {
   it.each([
     ['TRACE', 'TRACE /api/order/list HTTP/1.1', 405],
     ['QUERY', 'QUERY /api/order/list HTTP/1.1', 405],
@@ -62,14 +62,14 @@ describe('a request out of the ordinary', () => {
   });
 });
 
-describe('a path that is not there', () => {
+describe('an unknown path', () => {
   it.each([
     ['/api/menu', '/api/menu/'],
     ['/api/auth/token', '/api/auth/token/'],
     ['/api/orders/list', '/api/order/list'],
     ['/HEALTH', '/health'],
     [`/${'x'.repeat(5_000)}`, '/'],
-  ])('is answered with the nearest of ours and nothing of itself (%#)', async (path, nearest) => {
+  ])('is answered with the nearest known path, and not repeated (%#)', async (path, nearest) => {
     const answer = await service.api.call(path);
     expect(answer.status).toBe(404);
     const { detail } = answer.json as { detail: string };
@@ -94,7 +94,7 @@ describe('the link of an error', () => {
       [TOKEN_PATH, {}, 'token-endpoint'],
     ] as const;
 
-  it('leads to its place in the guide', async () => {
+  it('leads to its section in the guide', async () => {
     const guide = await (await fetch(`${service.url}/docs/guides/errors`)).text();
     for (const [path, headers, anchor] of errors()) {
       expect(await linkOf(path, headers)).toBe(`</docs/guides/errors#${anchor}>; rel="help"`);
@@ -109,7 +109,7 @@ describe('the link of an error', () => {
     expect(await linkOf('/health', {})).toBeNull();
   });
 
-  it('is not there where the pages are switched off', async () => {
+  it('is absent if the pages are switched off', async () => {
     const { config } = service.installation;
     await using off = await startApp({ ...config, query: { ...config.query, docs: false } });
     for (const [path, headers] of errors()) expect(await linkOf(path, headers, off.api)).toBeNull();
@@ -120,7 +120,7 @@ describe('X-Request-Id', () => {
   const idFor = async (headers: Record<string, string>, path = '/health') =>
     (await service.api.call(path, { headers })).headers.get('x-request-id');
 
-  it('keeps the caller’s own where it is harmless', async () => {
+  it('keeps a harmless id of the caller', async () => {
     for (const own of ['a', 'A-Z_0.9', 'x'.repeat(128)]) {
       for (const path of ['/health', '/nope', '/api/order/list', '/api/%zz']) {
         expect(await idFor({ 'x-request-id': own }, path)).toBe(own);
@@ -128,7 +128,7 @@ describe('X-Request-Id', () => {
     }
   });
 
-  it('makes a new one otherwise', async () => {
+  it('is a new id otherwise', async () => {
     const made = await Promise.all(
       [
         {},
@@ -148,7 +148,7 @@ describe('health', () => {
     expect([answer.status, answer.json]).toEqual([200, { status: 'ok' }]);
   });
 
-  it('says no more than that it is unavailable', async () => {
+  it('gives no details when it is unavailable', async () => {
     const { config } = service.installation;
     await using blind = await startApp({ ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1' } });
     const answer = await blind.api.call('/health');
@@ -157,7 +157,7 @@ describe('health', () => {
 });
 
 describe('an unexpected exception', () => {
-  it('is a 500 without details, and a log line with all of them', async () => {
+  it('is a 500 without details, and a log line with all details', async () => {
     const { app } = service;
     const { of } = app.services.generations;
     app.services.generations.of = () => {

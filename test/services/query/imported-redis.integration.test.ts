@@ -1,6 +1,6 @@
 /**
- * A copy of Redis from before is put into the one that runs: same process, same connections. What was taken away comes back for a
- * second at most, while no projector runs: the table of decision 0045, row by row.
+ * An old copy is restored into a running Redis, with the same process and connections, while no projector runs. Revoked rights are
+ * valid for at most a second: the table of decision 0045, row by row.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onlyMaster, describeRedis } from '#shared/redis-masters.ts';
@@ -12,14 +12,13 @@ import { eventually } from '#test/installation.ts';
 import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
-import { haveLooked } from './gate-looks.ts';
-import { giveAccess, isTakenAway, statusOf as statusOfToken, takeAway, type Tokens } from './taken-away.ts';
+import { areRevoked, createKeys, haveChecked, statusOf as statusOfToken, revokeRights, type Tokens } from './revoked-rights.ts';
 import { RedisGate } from '../../../services/query/access/redis-gate.ts';
 
 let own: RedisProcess;
 let service: QueryService;
 let other: RunningApp;
-/** Redis while everybody still had their rights. */
+/** A copy from before the revocations. */
 let early: RedisCopy;
 let tokens: Tokens = {};
 
@@ -28,30 +27,30 @@ beforeAll(async () => {
   service = await startQueryService({ settings: { REDIS_URL: own.url } });
   service.installation.redis.on('error', () => undefined);
   other = await startApp(service.installation.config);
-  tokens = await giveAccess(service, [service, other]);
+  tokens = await createKeys(service, [service, other]);
   early = await copyRedis(own.client);
-  await takeAway(service, tokens);
+  await revokeRights(service, tokens);
 });
 afterAll(async () => {
   await other?.app.close();
   await service?.close();
   await own?.close();
 });
-/** An instance that refuses as it should without having noticed a copy closes its gate when it does: that comes first. */
+/** Waits for checks first: an instance that has not yet noticed a copy may refuse rightly, and close its gate later. */
 const allIsWell = async () => {
-  await bothHaveLooked();
+  await bothHaveChecked();
   await eventually('all is well', () => allIsRight([service, other]));
 };
 beforeEach(allIsWell);
 
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
-const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
+const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, tokens);
 
 /** How often each instance has reconciled. */
 const reconciled = () =>
   Promise.all([service, other].map((one) => sumOf([one], 'store_data_redis_reconciliation_seconds_count')));
 
-/** A key that is made by this process, since a command takes longer than a service takes to look twice. */
+/** Makes a key in this process, since a command takes longer than two checks of a service. */
 async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
   const { config, environment } = service.installation;
   const key = await applyKeyChange(service.control.keys, environment, {
@@ -67,21 +66,20 @@ async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<
   await publishAccess(onlyMaster(own.client), config.namePrefix, service.control, key);
 }
 
-/** The last number of each instance that ever looked. */
-const bothHaveLooked = () => haveLooked(own.client, service.installation.config.namePrefix);
+const bothHaveChecked = () => haveChecked(own.client, service.installation.config.namePrefix);
 
 describe.each([
   ['with FLUSHALL and RESTORE', restoreCopy],
-  ['with the commands that everybody uses', rewriteCopy],
-])('an old copy that is put into a running Redis %s', (_how, put) => {
-  it('closes the gate of every instance, and nothing that was taken away stays back', async () => {
+  ['with ordinary commands', rewriteCopy],
+])('an old copy that is restored into a running Redis %s', (_how, put) => {
+  it('closes the gate of every instance, and no revoked right stays valid', async () => {
     for (let round = 0; round < 2; round += 1) {
       await put(own.client, early);
       await eventually('all is right at every instance', () => allIsRight([service, other]));
     }
   });
 
-  it('is found by an instance that starts after it, though the copy has the numbers of now', async () => {
+  it('is detected by an instance that starts later, although the copy has current numbers', async () => {
     await using alone = await startRedisProcess();
     const config = {
       ...service.installation.config,
@@ -90,7 +88,7 @@ describe.each([
     const first = await startApp(config);
     await restoreCopy(alone.client, early);
     await eventually('its own instance has noticed', () => allIsRight([first]));
-    // The numbers of now, and the grants of before.
+    // Current numbers with old grants.
     const copy = (await copyRedis(alone.client)).map(
       (one) => early.find(({ key }) => key === one.key && key.includes(':grant:')) ?? one,
     );
@@ -105,7 +103,7 @@ describe.each([
   });
 });
 
-/** That a key, active in a copy that came back, is refused again. */
+/** Waits until a key that is active in the restored copy is refused. */
 const revokedEverywhere = (clientId: string) =>
   eventually(
     'it is revoked at every instance',
@@ -113,36 +111,36 @@ const revokedEverywhere = (clientId: string) =>
     10_000,
   );
 
-it('a copy with the command counts of now is found by the numbers that instances left since', async () => {
+it('a copy with current command counts is detected by the numbers that instances wrote later', async () => {
   await makeKey('marked', 'active');
   tokens['marked'] = await service.api.token('marked', 'secret');
   const { identity } = await describeRedis(own.client);
   const copy = await copyRedis(own.client);
   await makeKey('marked', 'revoked');
-  await bothHaveLooked();
+  await bothHaveChecked();
   await rewriteCopy(own.client, copy);
   expect((await describeRedis(own.client)).identity).toBe(identity);
   await revokedEverywhere('marked');
 });
 
-it('a copy that is found by a look which fails is found by the next one', async () => {
+it('a copy during a failing check is detected by the next one', async () => {
   await makeKey('failing', 'active');
   tokens['failing'] = await service.api.token('failing', 'secret');
   const copy = await copyRedis(own.client);
   await makeKey('failing', 'revoked');
-  await bothHaveLooked();
-  // The number is left and read, but not what else a look asks for.
+  await bothHaveChecked();
+  // The check writes and reads its number, and then fails.
   const connections = [service, other].flatMap(({ app }) => app.services.redis.all().map(({ redis }) => redis));
   const spies = connections.map((redis) =>
     vi.spyOn(redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
   );
   await rewriteCopy(own.client, copy);
-  await eventually('a look has failed at each', async () => spies.every((spy) => spy.mock.calls.length > 0));
+  await eventually('a check has failed at each', async () => spies.every((spy) => spy.mock.calls.length > 0));
   for (const spy of spies) spy.mockRestore();
   await revokedEverywhere('failing');
 });
 
-it('a copy that is younger than every look is found by how it was put there', async () => {
+it('a copy made after every check is detected by the commands that restored it', async () => {
   for (let round = 0; round < 2; round += 1) {
     const clientId = `quick-${round}`;
     await makeKey(clientId, 'active');
@@ -157,8 +155,8 @@ it('a copy that is younger than every look is found by how it was put there', as
   }
 });
 
-describe('a copy that comes while an instance reconciles', () => {
-  /** Opens a gate. @param meanwhile happens once, after the first comparing has begun. @returns how often it compared until it opened. */
+describe('a copy that is restored while an instance reconciles', () => {
+  /** Opens a gate. @param meanwhile runs once, in the first reconciliation. @returns the reconciliations until it opened. */
   async function comparedUntilOpen(meanwhile: () => Promise<void>): Promise<number> {
     const { installation, control } = service;
     const { config } = installation;
@@ -188,33 +186,33 @@ describe('a copy that comes while an instance reconciles', () => {
     return compared;
   }
 
-  it('and is older than that is found by the number that is gone', async () => {
+  it('and is older than that is detected by the missing number', async () => {
     const copy = await copyRedis(own.client);
     expect(await comparedUntilOpen(() => rewriteCopy(own.client, copy))).toBe(2);
   });
 
-  it('and was made meanwhile is found by how it was put there', async () => {
+  it('and was made meanwhile is detected by the commands that restored it', async () => {
     const put = async () => restoreCopy(own.client, await copyRedis(own.client));
     expect(await comparedUntilOpen(put)).toBe(2);
   });
 
-  it('is not seen where nothing came', async () => {
+  it('is not detected if there is none', async () => {
     expect(await comparedUntilOpen(async () => undefined)).toBe(1);
   });
 });
 
-it('instances do not disturb one another, and one that is gone leaves nothing for ever', async () => {
+it('instances do not disturb one another, and a stopped one leaves only keys that expire', async () => {
   const before = await reconciled();
   const pattern = heartbeatKey(service.installation.config.namePrefix, '*');
   const trails = await own.client.keys(pattern);
   const more = await Promise.all([1, 2, 3].map(() => startApp(service.installation.config)));
   await eventually('each has a trail', async () => (await own.client.keys(pattern)).length === trails.length + 3);
-  // Each of them looks at least twice.
+  // Each of them checks at least twice.
   const grown = async () =>
     (await Promise.all((await own.client.keys(pattern)).map((key) => own.client.get(key)))).filter(
       (number) => Number(number) >= 4,
     ).length;
-  await eventually('all have looked', async () => (await grown()) >= 5);
+  await eventually('all have checked', async () => (await grown()) >= 5);
   expect(await allIsRight([service, other, ...more])).toBe(true);
   expect(await reconciled()).toEqual(before);
   await Promise.all(more.map(({ app }) => app.close()));

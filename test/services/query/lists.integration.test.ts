@@ -46,7 +46,7 @@ describe('before the store’s own record has arrived', () => {
 });
 
 describe('orders', () => {
-  it('come newest first to the millisecond, ties by id in code point order', async () => {
+  it('are sorted newest first by millisecond, ties by id in code point order', async () => {
     expect(await ids('/api/order/list')).toEqual(['o4', 'o3', 'o2', 'o1', 'tie_', 'tie-C', 'tie-a', 'tie-b']);
   });
 
@@ -83,15 +83,15 @@ describe('orders', () => {
 });
 
 describe('customers’ orders', () => {
-  it('are those that name a customer, whether or not there is such a record', async () => {
+  it('are the orders that name a customer, even without a record', async () => {
     expect(await ids('/api/customer/order-list/')).toEqual(['o2', 'o1']);
     expect(await ids('/api/customer/order-list/?customer_id=nobody')).toEqual(['o2']);
   });
 });
 
 describe('customers', () => {
-  it('come by folded name in code point order, ties by id', async () => {
-    // Folding drops accents but not the stroke of ł; beyond the BMP comes after full-width letters.
+  it('are sorted by folded name in code point order, ties by id', async () => {
+    // Folding removes accents but not the stroke of ł; characters beyond the BMP sort after full-width letters.
     expect(await ids('/api/customer/list')).toEqual(['c8', 'c1', 'c2', 'c3', 'c4', 'c5', 'c7', 'c6']);
   });
 

@@ -20,7 +20,7 @@ const run = (change: Record<string, string> = {}) => {
   service = startService('query', { ...installation.env, ...change });
 };
 
-/** Starts a service that can be asked. */
+/** Starts a service and waits until it listens. */
 async function started(change?: Record<string, string>) {
   run(change);
   const { url, operations } = await service.logged(({ msg }) => msg === 'query service started');
@@ -34,7 +34,7 @@ async function started(change?: Record<string, string>) {
 }
 
 describe('the process', () => {
-  it('logs its addresses, serves, and ends in order on SIGTERM', async () => {
+  it('logs its addresses, serves, and stops cleanly on SIGTERM', async () => {
     const { api, operations, live, ready } = await started();
     expect((await api.call('/health')).status).toBe(200);
     expect([await live(), await ready()]).toEqual([200, 200]);
@@ -45,7 +45,7 @@ describe('the process', () => {
     expect(await service.ended).toMatchObject({ code: 0 });
   });
 
-  it('starts and is live without Redis and MongoDB, and answers 503; it is not ready until it has reached both', async () => {
+  it('starts without Redis and MongoDB: it is live, not ready, and answers 503', async () => {
     const { api, live, ready } = await started({
       ...DEFAULT_TIMEOUTS,
       REDIS_URL: 'redis://127.0.0.1:1',
@@ -63,7 +63,7 @@ describe('the process', () => {
     async (variable, startProxy) => {
       await using proxy = await startProxy();
       proxy.freeze();
-      // More patient with servers than a start may take.
+      // Longer timeouts than a start may take.
       const patience = { MONGODB_READ_TIMEOUT_MS: '3000', REDIS_COMMAND_TIMEOUT_MS: '3000' };
       const { api, live, ready } = await started({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
       expect((await api.call('/health')).status).toBe(503);
@@ -71,7 +71,7 @@ describe('the process', () => {
       await proxy.restore();
       await eventually('it answers', async () => (await api.call('/health')).status === 200);
       expect(await ready()).toBe(200);
-      // Later the server is away for every instance, so that no other one would be better.
+      // It stays ready: later every instance misses the server, so that another one would not help.
       proxy.freeze();
       await eventually('it says so', async () => (await api.call('/health')).status === 503);
       expect(await ready()).toBe(200);
@@ -79,7 +79,7 @@ describe('the process', () => {
     },
   );
 
-  it('starts while every connection to Redis falls silent once it is ready, and answers once they do not', async () => {
+  it('starts while connections to Redis fall silent after the handshake, and answers once they work', async () => {
     await using redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
     const { api } = await started({ ...DEFAULT_TIMEOUTS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
     expect((await api.call('/health')).status).toBe(503);
@@ -87,7 +87,7 @@ describe('the process', () => {
     await eventually('it answers', async () => (await api.call('/health')).status === 200);
   });
 
-  it('is not ready from the signal to end on, and serves until clients have noticed', async () => {
+  it('is not ready after SIGTERM, and serves until clients have noticed', async () => {
     const { api, ready } = await started({ SHUTDOWN_DELAY_MS: '2000' });
     await eventually('it is ready', async () => (await ready()) === 200);
     expect((await api.call('/nowhere')).headers.get('connection')).toBe('keep-alive');
@@ -98,14 +98,14 @@ describe('the process', () => {
     expect(await service.ended).toMatchObject({ code: 0 });
   });
 
-  it('names a variable that is nearly a setting, with the nearest', async () => {
+  it('warns of an unknown variable with a similar name to a setting', async () => {
     await started({ QUOTA_REQUEST: '10' });
     const lines = service.lines.map(({ msg }) => msg);
     expect(lines).toContain('QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS');
   });
 });
 
-/** A proxy of Redis that lets pass what makes a client believe that it is ready, and nothing after it. */
+/** A proxy of Redis that passes the handshake and nothing after it. */
 async function startFallingSilent({ hostname, port }: URL) {
   const sockets = new Set<Socket>();
   let restored = false;

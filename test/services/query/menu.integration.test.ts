@@ -32,7 +32,7 @@ const product = (id: string, change: object = {}) =>
   aProduct(id, { category_id: 'pizzas', name: id, price: '10.00', ...change });
 const group = (id: string, options: object[]) => aGroup(id, { name: id, options });
 
-it('shows a change of one option group in the menu, the product and the list, from one transaction', async () => {
+it('shows a change of an option group in the menu, the product and the list at the same time', async () => {
   await service.apply([product('early', { option_group_ids: ['crust', 'missing'] })]);
   expect((await menu()).categories).toEqual([]);
   await service.apply([category('pizzas', 1)]);
@@ -59,7 +59,7 @@ it('shows a change of one option group in the menu, the product and the list, fr
   expect(results).toMatchObject([{ id: 'early', category_id: 'pizzas' }]);
 });
 
-/** A store whose menu repeats a few large groups in many products. */
+/** Creates a store whose menu repeats a few large groups in many products. */
 async function applyLarge(storeId: string, products: number, groups: number): Promise<void> {
   const of = (change: TestChange): TestChange => ({ ...change, storeId });
   const ids = Array.from({ length: groups }, (_, index) => `g${index}`);
@@ -89,7 +89,7 @@ async function readAll(response: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** An answer as it comes, paused. */
+/** A paused response. */
 function askLarge(bearer: string, headers: object = {}, method = 'GET'): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const options = { method, headers: { authorization: `Bearer ${bearer}`, ...headers }, agent: false };
@@ -107,7 +107,7 @@ const collectGarbage = (() => {
   return runInNewContext('gc') as () => void;
 })();
 
-it('is kept as it is now, and not as it was before', async () => {
+it('is cached in its present state only', async () => {
   const bearer = await service.tokenOf({ clientId: 'changing-reader', storeId: 'changing', scopes: ['menu'] });
   const inStore = <C extends object>(change: C) => ({ ...change, storeId: 'changing' });
   const products = Array.from({ length: 200 }, (_, index) =>
@@ -133,7 +133,7 @@ it('is kept as it is now, and not as it was before', async () => {
   }
   const CHANGES = 12;
   await change(CHANGES);
-  // What connections still hold goes in a while; what is kept stays.
+  // Buffers of connections are freed after a while; the cache stays.
   await eventually('what was before is gone', () => held() - before < (CHANGES / 3) * bytes);
   expect(bytes).toBeGreaterThan(900_000);
 });
@@ -146,8 +146,8 @@ describe('a menu of some 70 MB', () => {
     await applyLarge('large', PRODUCTS, 10);
   });
 
-  it('leaves as a stream, which waits for its client in bounded memory', async () => {
-    // It is found to be too large to be kept.
+  it('is streamed, with backpressure and bounded memory', async () => {
+    // The first read finds that it is too large for the cache.
     await readAll(await askLarge(bearer));
     collectGarbage();
     const before = process.memoryUsage();
@@ -157,7 +157,7 @@ describe('a menu of some 70 MB', () => {
       expect(headers['content-length']).toBeUndefined();
       expect(headers['etag']).toMatch(/^W\/"/);
     }
-    // The clients read nothing: the buffers of their connections are full.
+    // The clients do not read: their connections' buffers are full.
     await eventually('the streams wait', async () => {
       const seen = responses.map(({ socket }) => socket.bytesRead);
       await sleep(300);
@@ -182,7 +182,7 @@ describe('a menu of some 70 MB', () => {
     }
   });
 
-  it('is one snapshot, whatever changes while it leaves', async () => {
+  it('is one snapshot despite changes during the response', async () => {
     const response = await askLarge(bearer);
     await service.apply([
       { ...group('g9', []), storeId: 'large' },
@@ -196,7 +196,7 @@ describe('a menu of some 70 MB', () => {
     expect(after.categories[0]?.products[0]?.option_groups[9]?.options).toEqual([]);
   });
 
-  it('is compressed, asked for by HEAD, and not sent again while it is the same', async () => {
+  it('supports compression, HEAD and 304', async () => {
     const plain = await readAll(await askLarge(bearer));
     const packed = await askLarge(bearer, { 'accept-encoding': 'gzip' });
     expect(packed.headers['content-encoding']).toBe('gzip');
@@ -213,7 +213,7 @@ describe('a menu of some 70 MB', () => {
     }
   });
 
-  it('is given to others as well when clients go away in the middle of it', async () => {
+  it('is sent to other clients after some disconnect in the middle', async () => {
     for (let round = 0; round < 6; round += 1) {
       const headers: Record<string, string> = round % 2 === 0 ? {} : { 'accept-encoding': 'gzip' };
       const [one, other] = await Promise.all([askLarge(bearer, headers), askLarge(bearer, headers)]);
@@ -228,8 +228,8 @@ describe('a menu of some 70 MB', () => {
   });
 });
 
-describe('a menu that is kept', () => {
-  it('is made again after every change that it shows, whatever asks at the same moment', async () => {
+describe('a cached menu', () => {
+  it('is rebuilt after every change that it shows, with concurrent requests', async () => {
     const bearer = await service.tokenOf({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });
     const of = (change: TestChange): TestChange => ({ ...change, storeId: 'kept' });
     await service.apply([

@@ -63,9 +63,9 @@ async function ask(path: string, headers: Record<string, string> = {}) {
   return { status, text, etag: answered.get('etag') ?? '' };
 }
 
-it('is right on the next request, and answers what records say that come after the move', async () => {
+it('shifts all answers at the next request, and equals answers from records after the move', async () => {
   const before = /_at":"2026-02-28T23:/;
-  // What list records of categories and option groups show has no date-times.
+  // List entries of categories and option groups have no date-times.
   const dated = PATHS.filter((path) => !/category\/list|option-group|store/.test(path));
   for (const path of dated) expect((await ask(path)).text, path).toMatch(before);
   await service.apply([store('+05:30')]);
@@ -85,12 +85,12 @@ it('is right on the next request, and answers what records say that come after t
     expect(poll, path).toMatchObject({ status: 304, etag: answer.etag });
   }
 
-  // The same records again, whose bodies are made for the new offset.
+  // The same records again, with bodies in the new offset.
   await service.apply(everything());
   for (const path of PATHS) expect((await ask(path)).text, path).toBe(shifted.get(path)?.text);
 });
 
-it('shows instants exactly again that local time could not show, once the offset is another', async () => {
+it('shows exact instants again, which local time could not show in another offset', async () => {
   const instants = ['9999-12-31T22:30:00Z', '9999-12-31T23:59:59-12:00', '0000-01-01T00:30:00+14:00'];
   const order = (id: string, at: string) =>
     anOrder(id, { scheduled_for: at, status_history: [{ status: 'ready', at }], created_at: times.created_at });
@@ -102,7 +102,7 @@ it('shows instants exactly again that local time could not show, once the offset
       return scheduled_for;
     });
   };
-  // They come while the store's offset puts them beyond the years that can be shown.
+  // They arrive while the store's offset puts them outside of the representable years.
   await service.apply([store('+03:00'), ...instants.map((at, index) => order(`edge${index}`, at))]);
   expect(await shown()).toEqual(['9999-12-31T23:59:59', '9999-12-31T23:59:59', '0000-01-01T00:00:00']);
   for (const [offset, told] of [

@@ -25,7 +25,7 @@ function resolved<T>(object: T): T {
   return { ...(openApi.components[kind]?.[name] as T), ...object };
 }
 
-/** Some values that the document allows, at least one. */
+/** Values that the document allows, at least one. */
 function valuesOf({ schema, examples, example = examples?.example.value }: Parameter): string[] {
   const single = resolved(schema.items ?? schema) as { enum?: string[]; type?: string; minimum?: number };
   if (single.enum !== undefined) return single.enum;
@@ -34,7 +34,7 @@ function valuesOf({ schema, examples, example = examples?.example.value }: Param
   return [String(single.minimum)];
 }
 
-/** Every read of data, with its query parameters. */
+/** Every data endpoint with its query parameters. */
 function reads() {
   return Object.entries(openApi.paths).flatMap(([path, { get }]) => {
     if (get === undefined || !path.startsWith('/api/')) return [];
@@ -44,14 +44,14 @@ function reads() {
 }
 
 describe('GET /openapi.json', () => {
-  it('answers the document to everybody', async () => {
+  it('is public', async () => {
     const answer = await service.api.call('/openapi.json');
     expect(answer.status).toBe(200);
     expect(answer.json).toEqual(openApi);
     expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
   });
 
-  it('answers HEAD, and 304 to those who have it', async () => {
+  it('supports HEAD and 304', async () => {
     const head = await service.api.call('/openapi.json', { method: 'HEAD' });
     const etag = head.headers.get('etag') ?? '';
     expect([head.status, head.text]).toEqual([200, '']);
@@ -81,14 +81,14 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  it('has no other method', async () => {
+  it('refuses other methods', async () => {
     const answer = await service.api.call('/openapi.json', { method: 'POST' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 });
 
 describe('the document', () => {
-  it('holds every route of the app but its pages, and the app every operation', () => {
+  it('has exactly the routes of the app, except its pages', () => {
     const routes = service.app.routes.filter(({ operation }) => operation !== null);
     const operations = Object.entries(openApi.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -98,14 +98,14 @@ describe('the document', () => {
 
   const cursorOf = async (path: string) => ((await service.api.get(path, token)).json as { next: string }).next;
 
-  it('documents the parameters that endpoints take, with values that they accept', async () => {
+  it('documents the parameters of endpoints with values that they accept', async () => {
     for (const { path, parameters } of reads()) {
       const { detail = '' } = (await service.api.get(`${path}?unheard=of`, token)).json as { detail?: string };
       const taken = /allowed are (.+)$/.exec(detail)?.[1]?.split(', ') ?? [];
       expect([path, parameters.map(({ name }) => name)]).toEqual([path, taken]);
       const needed = parameters.filter(({ required }) => required);
       for (const parameter of parameters) {
-        // A cursor is right only for the feed, store and environment that it comes from.
+        // A cursor is valid only for its own feed, store and environment.
         const values = parameter.name === 'after' ? [await cursorOf(path)] : valuesOf(parameter);
         for (const value of values) {
           const pairs: [string, string][] = needed.map((other) => [other.name, valuesOf(other)[0] ?? '']);

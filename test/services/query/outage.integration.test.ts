@@ -1,4 +1,4 @@
-/** Redis and MongoDB frozen and gone: 503 within a second, never a let-in or a false 401 or 429, and back by itself. */
+/** Redis and MongoDB hang or are unreachable: 503 within a second, never a false 200, 401 or 429, and automatic recovery. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
@@ -11,7 +11,7 @@ import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const ALLOWED_MS = 1_000;
-/** For a burst that this process has both to send and to answer. */
+/** For a burst that this process both sends and answers. */
 const ALLOWED_IN_BURST_MS = 2_000;
 
 const service = useQueryService({ oneRedis: true });
@@ -53,7 +53,7 @@ const ask = (path = '/api/order/list', headers = {}) => proxied.api.get(path, to
 const askToken = () => proxied.api.askToken('full', 'secret');
 const askHealth = () => proxied.api.call('/health');
 
-/** That calls made together are answered 503 in time, and again and again. */
+/** Asserts that concurrent calls get 503 in time, repeatedly. */
 async function expectUnavailable(
   calls: (() => Promise<Answer>)[],
   { rounds = 1, allowedMs = ALLOWED_MS } = {},
@@ -72,7 +72,7 @@ const OUTAGES = [
 ] as const;
 
 describe.each(OUTAGES)('Redis %s', (_how, fail) => {
-  it('gives 503 in time, again and again, and never counts as a refusal', async () => {
+  it('leads to 503 in time, repeatedly, and never to a refusal', async () => {
     await fail(redisProxy);
     await expectUnavailable(
       [
@@ -84,7 +84,7 @@ describe.each(OUTAGES)('Redis %s', (_how, fail) => {
       ],
       { rounds: 3 },
     );
-    // What needs no server is answered as ever.
+    // Requests that need no server are answered as usual.
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
     expect((await proxied.api.call('/nope')).status).toBe(404);
     expect((await proxied.api.call(TOKEN_PATH, { method: 'POST' })).status).toBe(400);
@@ -92,8 +92,8 @@ describe.each(OUTAGES)('Redis %s', (_how, fail) => {
 });
 
 describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
-  it('gives 503 in time, again and again, also with more requests than connections', async () => {
-    // Our own connections are made first: the time is for the answers.
+  it('leads to 503 in time, repeatedly, even with more requests than connections', async () => {
+    // Opens the connections first, so that the time covers only answers.
     await Promise.all(Array.from({ length: 80 }, () => ask()));
     await fail(mongodbProxy);
     const etag = 'W/"x"';
@@ -113,9 +113,9 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     }
   });
 
-  it('still shows the quota, and refuses what needs no records', async () => {
+  it('keeps the quota headers, and the refusals that need no records', async () => {
     await fail(mongodbProxy);
-    // Without the quota where Redis did not answer in time either, as on a busy machine.
+    // On a busy machine Redis may not answer in time, either: then the quota is missing.
     await eventually('the quota is shown', async () => {
       const { status, headers } = await ask();
       expect(status).toBe(503);
@@ -125,14 +125,14 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
   });
 
-  it('refuses a key whose grant only it knows', async () => {
+  it('leads to 503 for a key whose grant only MongoDB has', async () => {
     await service.installation.redis.del(service.inRedis('s1').grant('full'));
     await fail(mongodbProxy);
     await expectUnavailable([() => ask(), () => ask('/api/store/info/')]);
   });
 });
 
-it('MongoDB frozen keeps requests that wait for their turn half as long again as the first, not twice as long', async () => {
+it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the first', async () => {
   const patient = await startApp({
     ...behindProxies,
     mongodb: { ...behindProxies.mongodb, readTimeoutMs: 1_500 },

@@ -1,4 +1,4 @@
-/** More requests than can be answered, and a MongoDB that is known to be away: refused at once, before anything is done for them. */
+/** Excess requests, and requests while MongoDB is known to be unreachable, are refused immediately, before any work. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
@@ -25,7 +25,7 @@ async function startBehindProxy(
   return { proxy, running: await startApp(readConfig({ ...env, ...settings, MONGODB_URI: proxy.uri })) };
 }
 
-describe('more requests than can be answered', () => {
+describe('excess requests', () => {
   let service: QueryService;
   let mongodb: TcpProxy;
   let asked: RunningApp;
@@ -36,13 +36,13 @@ describe('more requests than can be answered', () => {
     const settings = { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' };
     service = await startQueryService({ settings });
     for (const storeId of STORES) await service.setKey({ clientId: `reader of ${storeId}`, storeId });
-    // Requests that wait for MongoDB wait as long as the test.
+    // Requests can wait for MongoDB during the whole test.
     const few = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
     ({ proxy: mongodb, running: asked } = await startBehindProxy(service.installation, few));
     tokens = [];
     for (const storeId of STORES) tokens.push(await asked.api.token(`reader of ${storeId}`, 'secret'));
     token = tokens[0] ?? '';
-    // Their senders are known from tokens that passed before.
+    // Verified tokens identify the senders of later requests.
     for (const each of tokens) await asked.api.get(DATA, each);
   });
   afterAll(async () => {
@@ -52,7 +52,7 @@ describe('more requests than can be answered', () => {
     await service?.close();
   });
 
-  it('are refused, take nothing of the quota, and hold up no other sender', async () => {
+  it('are refused without counting against the quota, and do not block other senders', async () => {
     const { metrics } = asked.app.services;
     const before = await asked.api.get(DATA, token);
     expect(before.status).toBe(200);
@@ -65,7 +65,7 @@ describe('more requests than can be answered', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(refused.headers.get('ratelimit')).toBeNull();
     expect(await valueOf(metrics.shedRequests)).toBe(1);
-    // Neither another store nor an address that shows no token is held up by it.
+    // Another store and an address without a valid token are not blocked.
     const other = ask(tokens[1] ?? '');
     await eventually('the other store is let in', async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT);
     expect((await ask('nonsense')).status).toBe(401);
@@ -77,7 +77,7 @@ describe('more requests than can be answered', () => {
     await eventually('none is in flight', async () => (await valueOf(metrics.inFlight)) === 0);
   });
 
-  it('are not those that wait for changes', async () => {
+  it('do not include requests that wait for changes', async () => {
     await mongodb.restore();
     const { metrics } = asked.app.services;
     const feed = await asked.api.get('/api/order/changes', token);
@@ -85,7 +85,7 @@ describe('more requests than can be answered', () => {
     const over = new AbortController();
     const path = `${asked.url}/api/order/changes?after=${next}&wait=30`;
     const waiting: Promise<number>[] = [];
-    // A few at a time: they are load until they wait.
+    // A few at a time, since they count as load until they wait.
     while (waiting.length < 5 * MAX_IN_FLIGHT) {
       for (let count = 0; count < MAX_IN_FLIGHT / 2; count += 1) {
         const answer = fetch(path, { headers: bearer(token), signal: over.signal });
@@ -104,10 +104,10 @@ describe('more requests than can be answered', () => {
   });
 });
 
-describe('a MongoDB that is away', () => {
+describe('an unreachable MongoDB', () => {
   const READ_TIMEOUT_MS = 3_000;
 
-  it('keeps no request waiting once that is known, and is used again as soon as it is back', async () => {
+  it('delays no request once it is known, and is used again once it is back', async () => {
     const installation = await createInstallation();
     const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
     const { proxy, running } = await startBehindProxy(installation, settings);

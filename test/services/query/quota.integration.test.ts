@@ -1,4 +1,4 @@
-/** The quota of a store over several instances, each a process of its own. */
+/** The quota of a store over several instances, each in its own process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
@@ -35,7 +35,7 @@ async function newToken(store: string, client = `of-${store}`): Promise<string> 
   return service.api.token(client, 'secret');
 }
 
-/** Asks each instance so often, all at once; how many answers had which status. */
+/** Sends so many concurrent requests to each instance. @returns the count of each status. */
 async function flood(tokens: string[], timesEach: number): Promise<Record<number, number>> {
   const answers = await Promise.all(
     instances.flatMap((api) =>
@@ -50,14 +50,14 @@ async function flood(tokens: string[], timesEach: number): Promise<Record<number
 }
 
 describe('three instances under load', () => {
-  it('let exactly the quota pass, whichever tokens and instances are used', async () => {
+  it('admit exactly the quota, with any tokens and instances', async () => {
     const tokens = [await newToken('s1'), await newToken('s1', 'second-of-s1')];
-    // The store has no record: what passes is answered 404, and counts.
+    // The store has no record: an admitted request gets 404, and counts.
     expect(await flood(tokens, 50)).toEqual({ 404: QUOTA, 429: 300 - QUOTA });
     expect(await flood(tokens, 10)).toEqual({ 429: 60 });
   });
 
-  it('tell each of the requests that come at once what was left when it was counted', async () => {
+  it('return to each concurrent request the remaining quota at its count', async () => {
     const token = await newToken('s4');
     const left = await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
@@ -68,9 +68,9 @@ describe('three instances under load', () => {
     expect(left.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index));
   });
 
-  it('take nothing from a store for tokens that don’t pass any more, not even while they are asked', async () => {
+  it('do not count requests with tokens that are no longer valid, even concurrent ones', async () => {
     const [live, revoked] = [await newToken('s2'), await newToken('s2', 'revoked-of-s2')];
-    // Seen to pass at each instance, so that it is counted before it is known that it does not.
+    // Every instance has the token in its cache, so that it counts before it knows of the revocation.
     expect(await flood([revoked], 1)).toEqual({ 404: 3 });
     await service.setKey({ clientId: 'revoked-of-s2', storeId: 's2', status: 'revoked' });
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
@@ -80,7 +80,7 @@ describe('three instances under load', () => {
   });
 });
 
-it('gives an end to a count that lost its own', async () => {
+it('restore the expiry of a counter that lost it', async () => {
   const { installation, api } = service;
   const { redis, config } = installation;
   const token = await newToken('endless');
@@ -92,7 +92,7 @@ it('gives an end to a count that lost its own', async () => {
   expect(await redis.pttl(name)).toBeGreaterThan(0);
 });
 
-it('lets a client in that waits for Retry-After, time and again', async () => {
+it('admit a client that waits for Retry-After, repeatedly', async () => {
   const { config } = service.installation;
   const quota = { requests: 2, windowSeconds: 2 };
   const { app, api } = await startApp({ ...config, query: { ...config.query, quota } });
@@ -106,12 +106,12 @@ it('lets a client in that waits for Retry-After, time and again', async () => {
       while (answers.at(-1)?.status === 404);
       const took = performance.now() - began;
       const told = Number(answers.at(-1)?.headers.get('retry-after'));
-      // A client that waited so long is let in, and its first request opens the window: exactly two pass in it.
+      // After the wait the first request opens a window, in which exactly two pass.
       const statuses = answers.map(({ status }) => status);
       expect(statuses.slice(0, 2)).toEqual([404, 404]);
       expect(told).toBeGreaterThanOrEqual(1);
       expect(told).toBeLessThanOrEqual(2);
-      // On a busy machine it may end before it is used up.
+      // On a busy machine the window may end before it is used up.
       if (took < 1_500) {
         expect(statuses).toHaveLength(3);
         windows += 1;

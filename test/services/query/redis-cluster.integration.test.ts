@@ -1,4 +1,4 @@
-/** Redis as a cluster: everything that is decided there works on it, and a master that is killed takes only its own stores with it. */
+/** Redis as a cluster: all decisions work, and a killed master affects only its own stores. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -11,14 +11,14 @@ import { type ClusterShard, type RedisClusterProcesses, startRedisCluster } from
 import { cutReplication } from '#test/redis-sentinels.ts';
 import { runJson } from '../admin/run-command.ts';
 import {
-  expectNobodyWasLetIn,
-  giveAccess,
-  hammer,
-  isTakenAway,
+  expectNoneAdmitted,
+  createKeys,
+  requestRepeatedly,
+  areRevoked,
   statusOf,
-  takeAway,
+  revokeRights,
   type Tokens,
-} from './taken-away.ts';
+} from './revoked-rights.ts';
 
 let redis: RedisClusterProcesses;
 let service: QueryService;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** The first name of many that lies on a shard. */
+/** A name on a given shard. */
 function nameOn(shard: number, keyOf: (name: string) => string, prefix: string): string {
   for (let number = 0; ; number += 1) {
     const name = `${prefix}-${shard}-${number}`;
@@ -58,23 +58,23 @@ function storeOn(shard: number, prefix = 'store'): string {
 const statuses = (token?: string) => Promise.all(instances.map((instance) => statusOf(instance, token)));
 const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 
-/** How often the instances have reconciled a master. */
+/** The reconciliations of a master by all instances. */
 const reconciliations = () => sumOf(instances, 'store_data_redis_reconciliation_seconds_count');
 
-/** Tokens for stores of the shards whose master lives, by shard. */
+/** Tokens for stores of the shards with a running master, by shard. */
 const others: Tokens = {};
 
 const SHARDS = [0, 1, 2];
 
-it('knows the slot of a key as Redis does', async () => {
+it('computes the slot of a key like Redis', async () => {
   const client = shardAt(0).master.client;
-  // Of the shapes that ours have: the library takes an empty `{}` for a tag, which Redis does not.
+  // Only shapes that the product uses: the library treats an empty `{}` as a tag, Redis does not.
   for (const key of ['a', 'foo{{bar}}zap', 'store_data:{42}:trail:x', 'store_data:{loja-é:production}:grant:a']) {
     expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
   }
 });
 
-/** Connects as a service does; `url` names other nodes first. */
+/** Connects like a service; `url` puts other nodes first. */
 async function connected(work: (masters: RedisMasters) => Promise<void>, url = redis.url): Promise<void> {
   const { config } = service.installation;
   const masters = createRedis({ ...config, redis: { ...config.redis, url } }, { away: () => undefined });
@@ -86,7 +86,7 @@ async function connected(work: (masters: RedisMasters) => Promise<void>, url = r
   }
 }
 
-it('a node that loads its data holds up none of the others', async () => {
+it('a node that loads its data does not block the others', async () => {
   const info = 'loading:1\r\nloading_eta_seconds:600';
   const answers: Record<string, string> = { info: `$${info.length}\r\n${info}`, client: '+OK', hello: '+OK' };
   const loading = createServer((socket) => {
@@ -109,7 +109,7 @@ it('a node that loads its data holds up none of the others', async () => {
   }
 });
 
-it('any command of a turn finds out that another node holds a key', async () => {
+it('every command in a pipeline follows a moved slot', async () => {
   await connected(async (masters) => {
     const [own, others] = [0, 1].map((shard) => nameOn(shard, (name) => name, 'key'));
     const holder = nodeFor(masters, own ?? '');
@@ -121,7 +121,7 @@ it('any command of a turn finds out that another node holds a key', async () => 
   });
 });
 
-it('gives tokens, and takes them away, wherever client and store lie', async () => {
+it('issues and revokes tokens on any shards of client and store', async () => {
   for (const [client, store] of SHARDS.flatMap((one) => SHARDS.map((other) => [one, other] as const))) {
     const clientId = `on-${store}-${client}`;
     const storeId = storeOn(store);
@@ -155,7 +155,7 @@ it('counts a store’s requests over all instances, and a client’s failures', 
   for (const { api } of instances) expect((await api.askToken(clientId, 'secret')).status).toBe(429);
 });
 
-it('a master that is emptied is reconciled before it lets anybody in, and the others are not disturbed', async () => {
+it('an emptied master is reconciled before its gate opens, and the others are not affected', async () => {
   const storeIds = SHARDS.map((shard) => storeOn(shard));
   for (const storeId of storeIds) await service.setKey({ clientId: `of-${storeId}`, storeId });
   const tokens = await Promise.all(storeIds.map((storeId) => service.api.token(`of-${storeId}`, 'secret')));
@@ -168,38 +168,38 @@ it('a master that is emptied is reconciled before it lets anybody in, and the ot
   await eventually('tokens are given', async () => (await retaken()) === 200);
 });
 
-it('a master that is killed takes no other’s stores with it, and its replica gives nothing back', async () => {
+it('a killed master affects only its own stores, and its replica restores no revoked right', async () => {
   const { config } = service.installation;
   const dying = redis.shards.findIndex(({ holds }) => holds(service.inRedis('s1').storeAccess));
   const { master, replica } = shardAt(dying);
   for (const shard of SHARDS.filter((one) => one !== dying)) {
     others[shard] = await service.tokenOf({ clientId: `other-${shard}`, storeId: storeOn(shard) });
   }
-  const tokens = await giveAccess(service, instances);
+  const tokens = await createKeys(service, instances);
   await cutReplication(master, replica);
-  await takeAway(service, tokens);
-  await eventually('all is right', () => isTakenAway(instances, tokens));
+  await revokeRights(service, tokens);
+  await eventually('all is right', () => areRevoked(instances, tokens));
 
-  const stop = hammer(instances, { ...tokens, ...others });
+  const stop = requestRepeatedly(instances, { ...tokens, ...others });
   await master.kill();
   await eventually('requests fail', async () => (await statuses(tokens['untouched'])).includes(503));
-  // One that starts now serves whom it can.
+  // An instance that starts now serves the other stores.
   const late = await startApp(config);
   for (const token of Object.values(others)) {
     await eventually('it serves the others', async () => (await statusOf(late, token)) === 200);
   }
-  await eventually('requests pass again', () => isTakenAway([...instances, late], tokens));
+  await eventually('requests pass again', () => areRevoked([...instances, late], tokens));
   await late.app.close();
   const seen = await stop();
-  expectNobodyWasLetIn(seen);
+  expectNoneAdmitted(seen);
   expect(seen['untouched']).toEqual(new Set([200, 503]));
   for (const name of Object.keys(others)) expect([name, seen[name]]).toEqual([name, new Set([200])]);
 });
 
-it('a master that hands over to its replica costs its stores moments, and the others nothing', async () => {
+it('a failover interrupts the master’s stores for moments, and no others', async () => {
   const [moving = '', staying = ''] = Object.keys(others);
   const { replica } = shardAt(Number(moving));
-  const stop = hammer(instances, others);
+  const stop = requestRepeatedly(instances, others);
   await replica.client.cluster('FAILOVER');
   await eventually('it has taken over', async () => (await replica.client.role())[0] === 'master');
   await eventually('it is used', async () => {

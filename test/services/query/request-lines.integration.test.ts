@@ -1,4 +1,4 @@
-/** Which requests have a line in the log. */
+/** The requests that are logged. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** Starts a service and sends it requests. @returns what it logged meanwhile. */
+/** Starts a service and sends requests. @returns its log lines. */
 async function linesOf(percent: string, ask: (url: string) => Promise<unknown>): Promise<Line[]> {
   const lines: Line[] = [];
   const config = readConfig({
@@ -49,7 +49,7 @@ async function routesLogged(percent: string): Promise<unknown[]> {
   return lines.filter(({ msg }) => msg === 'request').map(({ route }) => route);
 }
 
-it('is each one but those of /health, unless a sample or none is wanted', async () => {
+it('are all except /health, or a sample or none by setting', async () => {
   expect(await routesLogged('100')).toEqual(Array.from({ length: REQUESTS }, () => '/openapi.json'));
   const sample = (await routesLogged('50')).length;
   expect(sample).toBeGreaterThan(REQUESTS * 0.25);
@@ -57,7 +57,7 @@ it('is each one but those of /health, unless a sample or none is wanted', async 
   expect(await routesLogged('0')).toEqual([]);
 });
 
-it('the reason of a 503 is logged once, however many requests get it', async () => {
+it('the reason of a 503 is logged once for any number of requests', async () => {
   const credentials = Buffer.from('client:secret').toString('base64');
   const headers = {
     authorization: `Basic ${credentials}`,

@@ -1,4 +1,4 @@
-/** Redis comes back with less than it had: what was taken away stays taken away, from the first request on. */
+/** Redis restarts with older data: revoked rights stay revoked from the first request on. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { eventually } from '#test/installation.ts';
@@ -9,24 +9,24 @@ import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import {
-  expectNobodyWasLetIn,
-  FINALLY,
-  giveAccess,
-  hammer,
-  isTakenAway,
+  expectNoneAdmitted,
+  FINAL_STATUS,
+  createKeys,
+  haveChecked,
+  requestRepeatedly,
+  areRevoked,
   statusOf as statusOfToken,
-  takeAway,
+  revokeRights,
   type Tokens,
-} from './taken-away.ts';
-import { haveLooked } from './gate-looks.ts';
+} from './revoked-rights.ts';
 
 let own: RedisProcess;
 let proxy: TcpProxy;
 let service: QueryService;
 let mongodbProxy: TcpProxy;
-/** A second instance, which reaches Redis and MongoDB by another way. */
+/** A second instance, which reaches Redis and MongoDB through proxies. */
 let other: RunningApp;
-/** Redis while everybody still had their rights. */
+/** A snapshot from before the revocations. */
 let snapshot: Buffer;
 let tokens: Tokens = {};
 
@@ -44,13 +44,13 @@ beforeAll(async () => {
     redis: { ...config.redis, url: redis.url },
     mongodb: { ...config.mongodb, uri: mongodb.uri },
   });
-  tokens = await giveAccess(service, [service]);
-  // So that both sides of the blocking were there before.
+  tokens = await createKeys(service, [service]);
+  // So that Redis has had both states of the blocking.
   await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
   snapshot = await own.snapshot();
-  await takeAway(service, tokens);
-  // A session of the last moment before Redis goes back is ended with those that must not be.
-  await haveLooked(own.client, config.namePrefix);
+  await revokeRights(service, tokens);
+  // A session newer than the last check would be ended together with the restored ones.
+  await haveChecked(own.client, config.namePrefix);
 });
 afterAll(async () => {
   await other?.app.close();
@@ -61,28 +61,28 @@ afterAll(async () => {
 });
 
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
-const allIsRight = (instances: readonly RunningApp[]) => isTakenAway(instances, tokens);
+const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, tokens);
 
 const both = () => [service, other];
-it('what was taken away was in the snapshot, and counts before it is restored', async () => {
+it('revocations take effect before the snapshot is restored', async () => {
   await eventually('all is right', () => allIsRight([service, other]));
 });
 
 describe('an old snapshot', () => {
   afterEach(() => proxy.restore());
 
-  it('gives no right back, at any instance, while no projector runs', async () => {
+  it('restores no right at any instance while no projector runs', async () => {
     const before = {
       reconciled: await sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
       repaired: await sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
     };
     for (let round = 0; round < 3; round += 1) {
-      const stop = hammer([service, other], tokens);
+      const stop = requestRepeatedly([service, other], tokens);
       await own.kill();
       await own.start(snapshot);
       await eventually('requests pass again', () => allIsRight([service, other]));
       const seen = await stop();
-      expectNobodyWasLetIn(seen);
+      expectNoneAdmitted(seen);
       expect(seen['untouched']).toContain(503);
     }
     const [reconciled, repaired, open] = await Promise.all([
@@ -90,31 +90,31 @@ describe('an old snapshot', () => {
       sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
       sumOf(both(), 'store_data_redis_gate_open'),
     ]);
-    // By each of the two: three keys and a store, which both may have found.
+    // At least three keys and a store; both instances may repair them.
     expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(3 * 2);
     expect(repaired - before.repaired).toBeGreaterThanOrEqual(3 * 4);
     expect(open).toBe(2);
     expect(await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
   });
 
-  it('gives no right back at an instance that starts later', async () => {
+  it('restores no right at an instance that starts later', async () => {
     const { config } = service.installation;
     await own.kill();
     proxy.freeze();
     await own.start(snapshot);
     await using late = await startApp(config);
-    const stop = hammer([late], tokens);
+    const stop = requestRepeatedly([late], tokens);
     await eventually('requests pass', () => allIsRight([late]));
-    expectNobodyWasLetIn(await stop());
+    expectNoneAdmitted(await stop());
   });
 
-  it('opens no gate while MongoDB is away, though other instances have reconciled', async () => {
+  it('opens no gate of an instance without MongoDB, even after others have reconciled', async () => {
     mongodbProxy.freeze();
     try {
       await own.kill();
       await own.start(snapshot);
       await eventually('requests pass elsewhere', () => allIsRight([service]));
-      for (const name of Object.keys(FINALLY)) expect([name, await statusOf(other, name)]).toEqual([name, 503]);
+      for (const name of Object.keys(FINAL_STATUS)) expect([name, await statusOf(other, name)]).toEqual([name, 503]);
       expect((await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status).toBe(503);
     } finally {
       await mongodbProxy.restore();
@@ -122,7 +122,7 @@ describe('an old snapshot', () => {
     await eventually('requests pass', () => allIsRight([other]));
   });
 
-  it('is found within moments where the process stays the same', async () => {
+  it('is detected within moments if the process stays the same', async () => {
     await using old = await startRedisProcess();
     await old.kill();
     await old.start(snapshot);
@@ -138,18 +138,18 @@ describe('an old snapshot', () => {
 });
 
 describe('a replica that was behind', () => {
-  it('gives no right back when it takes over', async () => {
+  it('restores no right when it takes over', async () => {
     const replica = await startRedisProcess();
     try {
       await replica.kill();
       await replica.start(snapshot);
-      const stop = hammer([other], tokens);
+      const stop = requestRepeatedly([other], tokens);
       proxy.retarget({ host: '127.0.0.1', port: replica.port });
       await proxy.cut();
       await proxy.restore();
       await eventually('requests pass', () => allIsRight([other]));
-      expectNobodyWasLetIn(await stop());
-      // While it is a replica again no request is let in.
+      expectNoneAdmitted(await stop());
+      // Once it is a replica again no request passes.
       await replica.client.replicaof('127.0.0.1', String(own.port));
       await eventually('the gate closes', async () => (await statusOf(other, 'untouched')) === 503);
       await new Promise((resolve) => setTimeout(resolve, 1_200));
@@ -164,15 +164,15 @@ describe('a replica that was behind', () => {
   });
 });
 
-it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () => {
+it('an emptied Redis has no sessions, and gets grants from MongoDB', async () => {
   const { api, installation } = service;
   const reconciled = () => sumOf(both(), 'store_data_redis_reconciliation_seconds_count');
   const before = await reconciled();
   await own.client.flushall();
-  // Within a second each gate finds Redis emptied, and lets no request in until it has reconciled.
+  // Within a second each gate detects the empty Redis, and stays closed until it has reconciled.
   await eventually('Redis is reconciled', async () => (await reconciled()) >= before + 2);
-  // Tokens of an instance that has not noticed yet are ended.
-  await haveLooked(own.client, installation.config.namePrefix);
+  // Tokens from an instance that has not yet noticed are revoked.
+  await haveChecked(own.client, installation.config.namePrefix);
   await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
   await eventually('tokens are given', async () => (await api.askToken('untouched', 'secret')).status === 200);
   tokens['untouched'] = await api.token('untouched', 'secret');
@@ -183,7 +183,7 @@ it('an emptied Redis knows no sessions, and gets grants from MongoDB', async () 
   await eventually('all is right', () => allIsRight([service, other]));
 });
 
-it('what could not reach Redis counts before anybody is let in again, while no projector runs', async () => {
+it('changes that could not reach Redis take effect before its gate opens again, without a projector', async () => {
   const { installation, api, control } = service;
   const { env, environment } = installation;
   await service.startProjector();
@@ -196,7 +196,7 @@ it('what could not reach Redis counts before anybody is let in again, while no p
   tokens['session'] = await api.token('untouched', 'secret');
   for (const name of names) expect(await statusOf(other, name)).toBe(200);
 
-  // The same server stays: only the marks show it.
+  // The server stays the same: only the marks show the changes.
   await proxy.cut();
   const away = { ...env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
   const commands = [
@@ -225,7 +225,7 @@ it('what could not reach Redis counts before anybody is let in again, while no p
   await asking;
   for (const name of names) expect([name, await statusOf(other, name)]).toEqual([name, 401]);
   expect(seen).toEqual(new Set([401, 503]));
-  // A projector takes the marks away.
+  // A projector removes the marks.
   await service.startProjector();
   await eventually('nothing is pending', async () => {
     const pending = { publish_pending: true, environment } as const;

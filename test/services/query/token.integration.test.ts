@@ -39,7 +39,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const FULL = { ...FORM, authorization: basic('full:secret') };
 
 describe('a token', () => {
-  it('is given with all scopes of the key, in their order', async () => {
+  it('is issued with all scopes of the key, in a fixed order', async () => {
     const answer = await service.api.askToken('full', 'secret');
     expect(answer.status).toBe(200);
     expect(answer.json).toEqual({
@@ -73,7 +73,7 @@ describe('a token', () => {
     'application/x-www-form-urlencoded;charset=UTF-8',
     'application/x-www-form-urlencoded; charset="utf-8"',
     'Application/X-WWW-Form-URLEncoded ; charset=us-ascii; x=y',
-  ])('is given for the content type %s', async (contentType) => {
+  ])('is issued for the content type %s', async (contentType) => {
     const headers = { ...FULL, 'content-type': contentType };
     expect((await post(headers, GRANT)).status).toBe(200);
   });
@@ -82,22 +82,22 @@ describe('a token', () => {
     ['another case', (encoded: string) => `bAsIC ${encoded}`],
     ['more blanks', (encoded: string) => `Basic   ${encoded}`],
     ['no padding', (encoded: string) => `Basic ${encoded.replace(/=+$/, '')}`],
-  ])('is given for Basic with %s', async (_what, header) => {
+  ])('is issued for Basic with %s', async (_what, header) => {
     const authorization = header(Buffer.from('two:new').toString('base64'));
     expect((await post({ ...FORM, authorization }, GRANT)).status).toBe(200);
   });
 
-  it('is given whatever the address holds that is no credential', async () => {
+  it('is issued despite other parameters in the URL', async () => {
     const path = `${TOKEN_PATH}?x=1&x=2&%zz&grant_type=password&client_id=`;
     expect((await post(FULL, GRANT, path)).status).toBe(200);
   });
 
-  it('is another one each time', async () => {
+  it('is unique', async () => {
     const tokens = await Promise.all([1, 2, 3].map(() => service.api.token('full', 'secret')));
     expect(new Set(tokens).size).toBe(3);
   });
 
-  it('is given for each of two secrets', async () => {
+  it('is issued for each of two secrets', async () => {
     for (const secret of ['old', 'new']) expect((await service.api.askToken('two', secret)).status).toBe(200);
   });
 
@@ -108,7 +108,7 @@ describe('a token', () => {
     ['a%2Db%5Fc%2Ed:p%2Bq%2Fr%3D%7E'],
     ['colon:a:b'],
     ['colon:100%'],
-  ])('is given for credentials as sent or form-encoded: %s', async (credentials) => {
+  ])('is issued for raw or form-encoded credentials: %s', async (credentials) => {
     const answer = await post({ ...FORM, authorization: basic(credentials) }, GRANT);
     expect(answer.status).toBe(200);
   });
@@ -153,7 +153,7 @@ describe('400 invalid_request', () => {
   ])('%s', async (_what, headers, body) => {
     const answer = await post(headers, body);
     expect(errorOf(answer)).toEqual([400, 'invalid_request']);
-    // Nothing that was sent is repeated.
+    // The answer does not repeat the request.
     expect(answer.text).not.toMatch(/client_secret=|%ff|%zz|secret"/);
   });
 
@@ -218,12 +218,12 @@ describe('401 invalid_client', () => {
     const headers = authorization === undefined ? FORM : { ...FORM, authorization };
     const answer = await post(headers, GRANT);
     expect(errorOf(answer)).toEqual([401, 'invalid_client']);
-    // The same words whatever was wrong.
+    // The same words for every reason.
     expect(answer.json).toMatchObject({ detail: 'client authentication failed' });
   });
 });
 
-describe('400 for a client that is who it says', () => {
+describe('400 for an authenticated client', () => {
   it.each([
     ['an inactive key', 'off', GRANT, 'unauthorized_client'],
     ['a store that its record blocks', 'blocked', GRANT, 'unauthorized_client'],
@@ -245,7 +245,7 @@ describe('400 for a client that is who it says', () => {
   });
 });
 
-it('the error for scopes with a comma between names spaces', async () => {
+it('the error for comma-separated scopes says that spaces separate them', async () => {
   const { json } = await service.api.askToken('full', 'secret', `${GRANT}&scope=order,menu`);
   expect(json).toMatchObject({
     detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
@@ -267,7 +267,7 @@ describe('the order of checks', () => {
   });
 });
 
-it('has no other method', async () => {
+it('the endpoint refuses other methods', async () => {
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
     const answer = await service.api.call(TOKEN_PATH, { method });
     expect(answer.status).toBe(405);

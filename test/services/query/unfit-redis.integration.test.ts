@@ -1,4 +1,4 @@
-/** Redis that answers and is unfit to decide: 503 within a second, no request let in, and back by itself. */
+/** A Redis that answers but is unfit for decisions: 503 within a second, no request passes, and automatic recovery. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const status = async () => (await proxied.api.get('/api/order/list', token)).status;
 
-/** A server that answers whatever it is sent with these bytes. */
+/** A server that answers everything with these bytes. */
 async function startGarbage(bytes: () => Buffer | string): Promise<number> {
   const server = createServer((socket: Socket) => {
     socket.on('error', () => undefined);
@@ -71,7 +71,7 @@ const set = (name: string, value: string) => async () => void (await own.client.
 const FAULTS: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   ['slow', async () => proxy.slowDown(600), () => proxy.restore()],
   ['a replica', () => own.client.replicaof('127.0.0.1', '1'), () => own.client.replicaof('NO', 'ONE')],
-  ['without the replicas that it must have', set('min-replicas-to-write', '1'), set('min-replicas-to-write', '0')],
+  ['without its required replicas', set('min-replicas-to-write', '1'), set('min-replicas-to-write', '0')],
   ['full', set('maxmemory', '1'), set('maxmemory', '0')],
   ['an HTTP server', answersWith(() => 'HTTP/1.1 400 Bad Request\r\n\r\n'), () => moveTo(own.port)],
   ['a server that says OK to everything', answersWith(() => '+OK\r\n'), () => moveTo(own.port)],
@@ -79,7 +79,7 @@ const FAULTS: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
 ];
 
 describe.each(FAULTS)('Redis is %s', (_what, fail, repair) => {
-  it('gives 503 in time, and is over when it is over', async () => {
+  it('leads to 503 in time, and recovers afterwards', async () => {
     await fail();
     try {
       const round = async () => {
@@ -106,7 +106,7 @@ describe('Redis that evicts', () => {
   beforeAll(() => set('maxmemory-policy', 'allkeys-lru')());
   afterAll(() => set('maxmemory-policy', 'noeviction')());
 
-  it('is refused at a start, which says what to do', async () => {
+  it('is refused at a start with instructions', async () => {
     const { config, env } = service.installation;
     const unsuitable = { code: 'server_unsuitable', message: expect.stringMatching(/noeviction/) as string };
     await expect(startApp(config)).rejects.toMatchObject(unsuitable);
@@ -118,7 +118,7 @@ describe('Redis that evicts', () => {
     );
   });
 
-  it('is no reason to stop what runs', async () => {
+  it('does not stop a running service', async () => {
     await eventually('requests pass', async () => (await status()) === 200);
   });
 });

@@ -18,7 +18,7 @@ interface Changes {
 const service = useQueryService({ oneRedis: true });
 
 let stores = 0;
-/** A store of its own, with a token for it. */
+/** Creates a store and a token for it. */
 async function newStore(): Promise<{ storeId: string; token: string }> {
   stores += 1;
   const storeId = `w${stores}`;
@@ -34,7 +34,7 @@ const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
 const end = async (token: string) => changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
 const waitingNow = async () => (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
 
-/** Asks and waits; resolves once the request waits. */
+/** Sends a request with `wait`; resolves once the service holds it. */
 async function begin(
   token: string,
   query: string,
@@ -48,17 +48,17 @@ async function begin(
   return { answer };
 }
 
-/** Before the end of a wait of 30 s, however busy the machine is. */
+/** Less than a wait of 30 s, for a busy machine. */
 const EARLY_MS = 29_000;
 
-/** Milliseconds that something took. */
+/** The milliseconds of some work. */
 async function timed<T>(work: Promise<T>): Promise<{ result: T; ms: number }> {
   const began = performance.now();
   return { result: await work, ms: performance.now() - began };
 }
 
 describe('a request that waits', () => {
-  it('is answered at once where there are changes', async () => {
+  it('is answered immediately if there are changes', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { result, ms } = await timed(service.api.get('/api/order/changes?wait=30', token));
@@ -66,7 +66,7 @@ describe('a request that waits', () => {
     expect(ms).toBeLessThan(EARLY_MS);
   });
 
-  it('is answered as soon as something changes, in a store that was empty too', async () => {
+  it('is answered as soon as a record changes, also in an empty store', async () => {
     const { storeId, token } = await newStore();
     const first = await begin(token, 'wait=30');
     await service.apply([order(storeId, 'o1')]);
@@ -81,7 +81,7 @@ describe('a request that waits', () => {
     ]);
   });
 
-  it('is not answered for other records, stores or kinds, and without results once its time is over', async () => {
+  it('is not answered for other records, stores or kinds, and is answered without results at its timeout', async () => {
     const { storeId, token } = await newStore();
     const other = await newStore();
     await service.apply([order(storeId, 'o1')]);
@@ -97,7 +97,7 @@ describe('a request that waits', () => {
     expect(idsIn(after)).toEqual(['o2']);
   });
 
-  it('is answered for a change of any of its kinds, and for no other', async () => {
+  it('is answered only for a change of any of its kinds', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const ask = (query: string) => begin(token, query, service.api, '/api/changes');
@@ -120,7 +120,7 @@ describe('a request that waits', () => {
     expect(changesIn(await other.answer)).toMatchObject({ results: [], more: false });
   });
 
-  it('shows the offset to which the store moved meanwhile', async () => {
+  it('uses the store’s new offset after a move', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=3&after=${await end(token)}`);
@@ -136,7 +136,7 @@ describe('a request that waits', () => {
     expect(ms).toBeLessThan(EARLY_MS);
   });
 
-  it('counts once', async () => {
+  it('counts once against the quota', async () => {
     const { storeId, token } = await newStore();
     const before = remainingOf(await service.api.get('/api/order/changes', token));
     const { answer } = await begin(token, 'wait=30');
@@ -145,7 +145,7 @@ describe('a request that waits', () => {
     expect(remainingOf(await service.api.get('/api/order/changes', token))).toBe(before - 2);
   });
 
-  it('is refused at its end where the key was revoked or lost a scope that its kinds need, and counted', async () => {
+  it('is refused at its end, and counted, if the key was revoked or lost a required scope', async () => {
     const [lost, narrowed, revoked] = [await newStore(), await newStore(), await newStore()];
     const held = [
       await begin(lost.token, 'wait=30'),
@@ -168,7 +168,7 @@ describe('a request that waits', () => {
     expect(remainingOf(list)).toBe(remainingOf(forbidden) - 1);
   });
 
-  it('is refused at its end where that happened while there was no generation to read', async () => {
+  it('is refused at its end even if no generation could be read meanwhile', async () => {
     const lost = await newStore();
     const revoked = await newStore();
     const kept = await newStore();
@@ -205,7 +205,7 @@ describe('a request that waits', () => {
     expect([forbidden, ended].map((answer) => answer?.headers.has('ratelimit'))).toEqual([true, true]);
   });
 
-  it('is held beyond the time after which silent sockets are cut off', async () => {
+  it('is held longer than the socket timeout', async () => {
     const { storeId, token } = await newStore();
     await using impatient = await startApp(service.installation.config);
     impatient.app.server.setTimeout(500);
@@ -216,7 +216,7 @@ describe('a request that waits', () => {
     expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
   });
 
-  it('costs nothing any longer once its client has hung up', async () => {
+  it('frees its resources once its client has disconnected', async () => {
     const { token } = await newStore();
     const before = await waitingNow();
     const { hostname, port } = new URL(service.url);
@@ -230,7 +230,7 @@ describe('a request that waits', () => {
     await eventually('no request waits', async () => (await waitingNow()) === before);
   });
 
-  it('gets what no slice of the log wrote within a second or so', async () => {
+  it('gets changes that no slice wrote within about a second', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const { answer } = await begin(token, `wait=30&after=${await end(token)}`);
@@ -242,8 +242,8 @@ describe('a request that waits', () => {
   });
 });
 
-describe('hundreds that wait for one store', () => {
-  it('all get a change, and all are answered when the service stops', async () => {
+describe('hundreds of waiting requests for one store', () => {
+  it('all get a change, and are all answered when the service stops', async () => {
     const { storeId, token } = await newStore();
     const other = await startApp(service.installation.config);
     const { hostname, port } = new URL(other.url);
@@ -259,7 +259,7 @@ describe('hundreds that wait for one store', () => {
       });
       return socket;
     });
-    // No more at a time than a service takes that has not been asked much yet.
+    // No more at a time than the admission of a new service allows.
     const allWait = async (after: string) => {
       for (let begun = 0; begun < sockets.length; begun += 20) {
         for (const socket of sockets.slice(begun, begun + 20)) socket.write(request(after));
@@ -281,7 +281,7 @@ describe('hundreds that wait for one store', () => {
 describe('a service', () => {
   const answers = ({ api }: RunningApp, token: string) =>
     eventually('it answers', async () => (await api.get('/api/order/changes', token)).status === 200);
-  it('answers 503 at the end of a wait while Redis is away', async () => {
+  it('answers 503 at the end of a wait while Redis is unreachable', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;
     await using proxy = await startRedisProxy(config.redis.url);
@@ -289,7 +289,7 @@ describe('a service', () => {
     await answers(behind, token);
     const { answer } = await begin(token, 'wait=30', behind.api);
     const { waiting, inFlight } = behind.app.services.metrics;
-    // Not in flight any longer: it has read, and found nothing.
+    // No longer in flight: it has read, and found no change.
     await eventually('it waits', async () => {
       const [waits, reads] = await Promise.all([waiting.get(), inFlight.get()]);
       return waits.values[0]?.value === 1 && reads.values[0]?.value === 0;
@@ -301,7 +301,7 @@ describe('a service', () => {
     expect(text).not.toContain('o1');
   });
 
-  it('lets them wait while MongoDB is away, and answers 503 at the end', async () => {
+  it('holds requests while MongoDB is unreachable, and answers 503 at the end', async () => {
     const { storeId, token } = await newStore();
     const { config, mongodb: client } = service.installation;
     await using proxy = await startMongodbProxy(client);

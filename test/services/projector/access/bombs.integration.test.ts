@@ -1,4 +1,4 @@
-/** Revocations do not wait behind batches that are costly to read, wherever these lie. */
+/** Revocations do not wait for batches that are costly to decompress, in any topic. */
 import zlib from 'node:zlib';
 import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -15,14 +15,14 @@ const AT_ONCE = 8;
 
 const service = useQueryService({ environments: 2, partitions: 1 });
 
-/** How much of a topic of changes is applied. */
+/** The applied messages of a changes topic. */
 async function position(environment: string): Promise<number> {
   const db = service.installation.databases.generation(environment, 1);
   const checkpoints = db.collection<{ _id: string; position: number }>(CHECKPOINTS);
   return (await checkpoints.findOne({ _id: `${changesTopic(environment)}/0` }))?.position ?? 0;
 }
 
-/** Publishes batches that unpack beyond the bound. */
+/** Publishes batches that decompress beyond the bound. */
 async function flood(environment: string): Promise<void> {
   const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
   const bomb = encodeBatch({ records: [{ value: Buffer.alloc(65 * MIB) }], codec });
@@ -34,7 +34,7 @@ async function flood(environment: string): Promise<void> {
   }
 }
 
-it.each([0, 1])('are in effect while bombs of environment %i still wait', async (index) => {
+it.each([0, 1])('take effect while bombs of environment %i still wait', async (index) => {
   const { config, publishAccess } = service.installation;
   const environment = config.environments[index] ?? '';
   const clientId = `key-${index}`;

@@ -1,4 +1,4 @@
-/** Revocations do not wait behind a flood of orders, at any instance. */
+/** Revocations do not wait for a flood of orders, at any instance. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { ApiClient } from '#test/api-client.ts';
@@ -11,7 +11,7 @@ import { type RunningApp, startApp } from '#test/query-service.ts';
 const ORDERS = 100_000;
 const BATCH = 10_000;
 const ALLOWED_MS = 1_000;
-/** How often it is tried: on a busy machine, until it was quick once. */
+/** The maximum number of attempts: one of them must be fast enough, even on a busy machine. */
 const [AT_LEAST, MAX_TIMES] = [3, 12];
 
 const service = useQueryService();
@@ -38,12 +38,12 @@ async function flood(): Promise<void> {
   await producer.disconnect();
 }
 
-/** Of the topic of changes, how many are applied. */
+/** The applied messages of the changes topic. */
 async function applied(): Promise<number> {
   return generationDb(service.installation, 1).collection('orders').estimatedDocumentCount();
 }
 
-it('within a second, while 100,000 orders wait', async () => {
+it('revocations take effect within a second, while 100,000 orders wait', async () => {
   const clients = Array.from({ length: MAX_TIMES }, (_, index) => `k${index}`);
   const tokens = new Map<string, string>();
   for (const clientId of clients) {
@@ -71,6 +71,6 @@ it('within a second, while 100,000 orders wait', async () => {
     `refused ${took.map((ms) => Math.round(ms)).join(', ')} ms after the event, ${waiting} orders still waiting\n`,
   );
   expect(waiting).toBeGreaterThan(0);
-  // The quickest: other tests keep the machine busy, which no flood of orders does.
+  // The fastest attempt: other tests keep the machine busy.
   expect(Math.min(...took)).toBeLessThan(ALLOWED_MS);
 });

@@ -1,4 +1,4 @@
-/** What a projector brings to a Redis of several masters while one of them is away. */
+/** A projector publishes to a Redis of several masters while one of them is unreachable. */
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -37,7 +37,7 @@ const aStoreAccess = (storeId: string): StoreAccess => ({
   record_sequence: 1,
 });
 
-it('publishes what the others hold, and the rest once that one is back', async () => {
+it('publishes to the reachable masters, and to the other one once it is back', async () => {
   const { config, databases, environment, redis } = installation;
   const { keys, stores, revokedSessions } = controlCollections(databases.control);
   const pending = { publish_pending: true } as const;
@@ -73,7 +73,7 @@ it('publishes what the others hold, and the rest once that one is back', async (
   }
 });
 
-it('compares none of them, and all once that one is back', async () => {
+it('reconciles none of them, and all once that one is back', async () => {
   const { config, databases, environment, redis } = installation;
   await controlCollections(databases.control).keys.insertOne(aKey('client', 's1'));
   const grant = redisKeys(config.namePrefix, environment, 's1').grant('client');

@@ -1,4 +1,4 @@
-/** MongoDB comes back from an old backup: what it forgot of access, Redis and the log still know. */
+/** MongoDB is restored from an old backup: Redis and the log still have the lost changes of access. */
 import { expect, it } from 'vitest';
 import type { Document } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -24,7 +24,7 @@ async function restore(backup: Map<string, Document[]>): Promise<void> {
   }
 }
 
-it('nothing that was taken away is given back, and what is taken away now counts', async () => {
+it('no revoked right returns, and new revocations take effect', async () => {
   const { setKey, api, installation } = service;
   const { keys } = controlCollections(database());
   const tokens = new Map<string, string>();
@@ -36,7 +36,7 @@ it('nothing that was taken away is given back, and what is taken away now counts
   const backup = await backUp();
 
   await setKey({ clientId: 'logged', status: 'revoked' });
-  // Many changes, so that its version is far above the one of the backup.
+  // Many changes, so that the version is far above the backup's.
   for (const scopes of [['crm'], ['order'], ['crm'], ['order', 'crm']]) await setKey({ clientId: 'changed', scopes });
   await setKey({ clientId: 'narrowed', scopes: ['crm'] });
   await setKey({ clientId: 'young' });
@@ -56,7 +56,7 @@ it('nothing that was taken away is given back, and what is taken away now counts
   await restore(backup);
   expect(await keys.findOne({ _id: 'unlogged' })).toMatchObject({ status: 'active' });
   expect(await allIsRight(right)).toBe(true);
-  // A grant in Redis with a version above MongoDB's does not keep a new change out.
+  // A grant in Redis with a version above MongoDB's does not block a new change.
   await runJson(installation.env, ['keys', 'deactivate', 'changed']);
   expect(await statusOf('changed')).toBe(401);
 
@@ -74,7 +74,7 @@ it('nothing that was taken away is given back, and what is taken away now counts
   });
   const { changed: _either, ...rest } = right;
   expect(await allIsRight(rest)).toBe(true);
-  // Redis loses everything: MongoDB alone still knows.
+  // Redis loses everything: only MongoDB still has the revocation.
   expect((await api.askToken('unlogged', 'secret')).status).toBe(401);
   expect((await api.askToken('logged', 'secret')).status).toBe(401);
 });

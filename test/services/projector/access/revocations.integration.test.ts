@@ -1,4 +1,4 @@
-/** A revocation ends its key whatever else its event holds, and whenever it comes. */
+/** A revocation ends its key, whatever else its event contains and whenever it arrives. */
 import { expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
@@ -13,7 +13,7 @@ const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
 const HASH = hashSecret('secret');
 const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };
 
-/** Data of revocations, each of which would be wrong in another event; all of them are in `access-event.unit.test.ts`. */
+/** Data of revocations that would be invalid in other events; `access-event.unit.test.ts` has all of them. */
 const REVOCATIONS: Record<string, object> = {
   alone: {},
   'wrong-end': { ...ACTIVE, secret_expires_at: { [HASH]: 7 } },
@@ -27,14 +27,14 @@ function key(subject: string, sequence: number, data: object, storeId = 's1') {
 const statusOf = async (clientId: string) =>
   (await controlCollections(control()).keys.findOne({ _id: clientId }))?.status;
 
-it('ends keys with the next request, and is never a dead letter', async () => {
+it('ends keys at the next request, and is never a dead letter', async () => {
   const names = Object.keys(REVOCATIONS);
   const tokens = new Map<string, string>();
   for (const clientId of names) {
     await service.setKey({ clientId });
     tokens.set(clientId, await service.api.token(clientId, 'secret'));
   }
-  // Of a sequence below the one that the key has.
+  // A sequence below the key's.
   await service.installation.publishAccess(
     names.map((name) => key(name, 0, { ...REVOCATIONS[name], status: 'revoked' })),
   );
@@ -47,7 +47,7 @@ it('ends keys with the next request, and is never a dead letter', async () => {
   expect(await letters().countDocuments()).toBe(0);
 });
 
-it('counts wherever it stands among the events of one slice, also before its key is made', async () => {
+it('takes effect at any place in a slice, even before its key is created', async () => {
   const revoked = { ...ACTIVE, secret_expires_at: { [HASH]: null }, status: 'revoked' };
   await service.installation.publishAccess([
     key('behind', 10, ACTIVE),

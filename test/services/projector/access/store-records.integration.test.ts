@@ -27,7 +27,7 @@ const pending = () =>
     .find({}, { sort: { _id: 1 } })
     .toArray();
 
-/** What a slice writes of a store's record. */
+/** Writes a store's record like a slice. */
 async function change(storeId: string, sequence: number, status: StoreDocument['status'] | null) {
   await installation.mongodb.withSession((session) =>
     session.withTransaction(async () => {
@@ -51,7 +51,7 @@ beforeEach(async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('misses none of the changes that come while it takes over', async () => {
+it('misses no change that arrives while it applies marks', async () => {
   const over = new AbortController();
   const sweeping = (async () => {
     while (!over.signal.aborted) await adopt();
@@ -69,13 +69,13 @@ it('misses none of the changes that come while it takes over', async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('is in the way of no slice that is under way', async () => {
+it('does not conflict with a slice in progress', async () => {
   await change('s4', 1, 'blocked');
   const session = installation.mongodb.startSession();
   try {
     session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
     const stamps = stampsIn(db);
-    // It has begun to read before the mark is taken away, and writes afterwards.
+    // It begins to read before the mark is removed, and writes afterwards.
     await stamps.findOne({ _id: 's4' }, { session });
     await adopt();
     expect(await pending()).toEqual([]);

@@ -24,7 +24,7 @@ describe('continuity', () => {
     const takenOf = (verdict: Verdict) =>
       verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
 
-    it('says when it holds the last message, which can be done without then', () => {
+    it('reports that the batch hides the last message, whose proof can be given up', () => {
       const hiding = (...messages: LogMessage[]) => {
         const verdict = new Continuity(identityOf(message(7)), 8).judge(shown(...messages));
         return verdict.kind === 'hidden' ? verdict.batch.from : verdict.kind;
@@ -40,7 +40,7 @@ describe('continuity', () => {
       expect(takenOf(continuity.judge(shown(message(8))))).toEqual(['8']);
     });
 
-    it('is proven by an intact one, also once that can be read', () => {
+    it('is proven by an intact unreadable batch, even after that becomes readable', () => {
       const continuity = new Continuity(identityOf(message(4)), 5);
       expect(takenOf(continuity.judge(shown(message(4), standIn(5, 8, 'malformed'))))).toEqual(['8']);
       expect(continuity.last?.offset).toBe(8);

@@ -1,4 +1,4 @@
-/** What a partition reports of itself, for others that wait for it and for alerts; all else about its loop is `test/simulation`. */
+/** The reports of a partition to the scheduler and to alerts. `test/simulation` covers the rest of its loop. */
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { pino } from 'pino';
@@ -13,7 +13,7 @@ import { eventually } from '#test/installation.ts';
 
 const LOG_ENDS = 1_000;
 
-/** A loop that follows a log, and what it reports. */
+/** A loop that follows a log, and its reports. */
 async function following(apply: () => Promise<void>, logStart = () => 0, clock: Clock = systemClock) {
   const metrics = createMetrics();
   const lags: (number | null)[] = [];
@@ -57,7 +57,7 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
   return { partition, ended, lags, metrics };
 }
 
-/** A fetched batch: ten new messages from an offset on, and the one before them. */
+/** A fetched batch of ten new messages from an offset on, and the message before them. */
 function batch(next: number): FetchedBatch {
   const first = Math.max(0, next - 1);
   const last = next + 9;
@@ -80,7 +80,7 @@ function isDown(): never {
 it.each([
   ['whose checkpoint cannot be claimed', isDown],
   ['that is stopped', () => LOG_ENDS - 1],
-])('no other partition waits for the backlog of one %s', async (_, logStartThen) => {
+])('the scheduler ignores the backlog of a partition %s', async (_, logStartThen) => {
   let logStart = () => 0;
   const apply = () => {
     logStart = logStartThen;
@@ -92,9 +92,9 @@ it.each([
   await eventually('it says so', () => lags.at(-1) === null);
 });
 
-it('progress is reported by a partition that is idle or applies, and not by one that hangs or is revoked', async () => {
+it('an idle or applying partition reports progress, a hanging or revoked one does not', async () => {
   const gate = Promise.withResolvers<void>();
-  // Ten seconds take 0.1.
+  // Ten seconds pass in 0.1.
   const sleep: Clock['sleep'] = (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal);
   const clock = { ...systemClock, sleep };
   const { partition, ended, metrics } = await following(() => gate.promise, undefined, clock);

@@ -4,7 +4,7 @@ import { type Permits, Scheduler } from '#projector/log/scheduler.ts';
 const never = new AbortController().signal;
 const SLICE_MS = 30;
 
-/** Time passes while something sleeps, or where a test says so. */
+/** Time passes during sleeps, and when a test advances it. */
 let now = 0;
 let scheduler: Scheduler;
 let onSleep: () => void;
@@ -22,19 +22,19 @@ beforeEach(() => {
   scheduler = new Scheduler(100, 10, clock);
 });
 
-/** A partition of a generation that answers, and how far it is behind. */
+/** A partition of a live generation with a lag. */
 function live(lag = 0, permits = scheduler.permits({ state: 'live', share: null })): Permits {
   const own = permits();
   own.noteLag(lag);
   return own;
 }
 
-/** A partition of a generation that is filled. */
+/** A partition of a building generation. */
 function build(share: number | null = null, lag = 10_000): Permits {
   return live(lag, scheduler.permits({ state: 'building', share }));
 }
 
-/** Writes a slice that takes some time. @returns how long it waited, and how many events it may have. */
+/** Writes a slice for some time. @returns the wait for its permit, and the permitted events. */
 async function write(permits: Permits, sliceMs = SLICE_MS): Promise<{ waited: number; events: number }> {
   const began = now;
   const { events, end } = await permits.next(never);
@@ -46,7 +46,7 @@ async function write(permits: Permits, sliceMs = SLICE_MS): Promise<{ waited: nu
 
 const mostEvents = async (permits: Permits) => (await write(permits, 0)).events;
 
-/** That a second slice begins only after the first has ended. */
+/** Asserts that a second slice begins only after the first has ended. */
 async function expectOneAtATime(one: Permits, other: Permits): Promise<void> {
   const first = await one.next(never);
   let hasBegun = false;
@@ -60,8 +60,8 @@ async function expectOneAtATime(one: Permits, other: Permits): Promise<void> {
   (await second).end();
 }
 
-describe('a generation that is filled', () => {
-  it('does not rest while nothing happens in others', async () => {
+describe('a building generation', () => {
+  it('does not pause while others are idle', async () => {
     const permits = build();
     await write(permits);
     expect((await write(permits)).waited).toBe(0);
@@ -71,13 +71,13 @@ describe('a generation that is filled', () => {
     [25, 3],
     [50, 1],
     [100, 0],
-  ])('rests in proportion to its share while others are busy: %d %%', async (share, times) => {
+  ])('pauses in proportion to its share while others are busy: %d %%', async (share, times) => {
     const permits = build(share);
     await mostEvents(live());
     await write(permits);
     const { waited } = await write(permits);
     expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times);
-    // It checks every 20 ms whether it may continue.
+    // It checks every 20 ms.
     expect(waited).toBeLessThan(SLICE_MS * times + 20);
   });
 
@@ -86,7 +86,7 @@ describe('a generation that is filled', () => {
     await expectOneAtATime(permits, permits);
   });
 
-  it('waits while others have a backlog, though not for ever', async () => {
+  it('waits while others have a backlog, but not forever', async () => {
     const [one, other] = [live(60), live(60)];
     onSleep = () => now >= 200 && one.noteLag(0);
     expect((await write(build())).waited).toBe(200);
@@ -104,7 +104,7 @@ describe('a generation that is filled', () => {
     expect(await mostEvents(permits)).toBe(100);
   });
 
-  it('keeps up like the others once it is filled', async () => {
+  it('does not wait once it has caught up', async () => {
     live(1_000_000);
     expect((await write(build(1, 100))).waited).toBe(0);
   });
@@ -120,7 +120,7 @@ describe('a generation that is filled', () => {
 });
 
 describe('a partition with a backlog', () => {
-  it('writes short slices while another one gets new events', async () => {
+  it('writes short slices while a caught-up partition gets new events', async () => {
     const permits = scheduler.permits({ state: 'live', share: null });
     const [late, fresh] = [live(10_000, permits), live(3, permits)];
     expect(await mostEvents(fresh)).toBe(Infinity);
@@ -128,14 +128,14 @@ describe('a partition with a backlog', () => {
     expect(await mostEvents(fresh)).toBe(Infinity);
   });
 
-  it('writes whole slices where no other gets any, or all have a backlog', async () => {
+  it('writes full slices if no other gets events, or all have a backlog', async () => {
     const late = live(10_000);
     expect(await mostEvents(late)).toBe(Infinity);
     expect(await mostEvents(live(20_000))).toBe(Infinity);
     expect(await mostEvents(late)).toBe(Infinity);
   });
 
-  it('writes whole slices while another one ends its own', async () => {
+  it('writes full slices while another one finishes its backlog', async () => {
     const [late, ending] = [live(10_000), live(150)];
     await mostEvents(ending);
     ending.noteLag(50);
@@ -146,7 +146,7 @@ describe('a partition with a backlog', () => {
     expect(await mostEvents(late)).toBe(100);
   });
 
-  it('waits while as many others of its generation are written as may be side by side', async () => {
+  it('waits while the maximum number of others of its generation write', async () => {
     const permits = new Scheduler(100, 1, clock).permits({ state: 'live', share: null });
     await expectOneAtATime(permits(), permits());
   });

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterEach(() => vi.useRealTimers());
 
 describe('a token', () => {
-  it('says who, where and what, after RFC 9068', async () => {
+  it('has the claims of RFC 9068', async () => {
     const token = await createTokens(keys, settings).issue(claims);
     expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: keys.signing.kid });
     expect(decodeJwt(token)).toMatchObject({
@@ -47,7 +47,7 @@ describe('a token', () => {
     });
   });
 
-  it('never expires before its time, also when it is remembered', async () => {
+  it('is valid exactly until its expiry, even if cached', async () => {
     vi.useFakeTimers({ now: 1_000_000_000_900, toFake: ['Date'] });
     const tokens = createTokens(keys, settings);
     const token = await tokens.issue(claims);
@@ -60,10 +60,10 @@ describe('a token', () => {
   });
 });
 
-it('signs so that others can verify it, instances of the former release too, which accept only the lower s', async () => {
+it('has a standard signature, which the former release accepts, too: it requires the lower s', async () => {
   const tokens = createTokens(keys, settings);
   const key = createPublicKey({ key: { ...old }, format: 'jwk' });
-  // Half of the signatures have to be replaced; of those one in 128 has an s of less than 32 bytes.
+  // Half of the signatures need the other s; one in 128 of those has fewer than 32 bytes.
   for (let count = 0; count < 500; count += 1) {
     const token = await tokens.issue({ ...claims, sessionId: `j${count}` });
     await expect(jwtVerify(token, key)).resolves.toBeDefined();

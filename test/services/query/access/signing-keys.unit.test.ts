@@ -13,7 +13,7 @@ const settings = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: 
 const load = (signingKeys: string) => loadSigningKeys({ ...settings, signingKeys });
 
 describe('newSigningKey', () => {
-  it('makes no kid that a command would take for an option', async () => {
+  it('makes no kid that looks like an option', async () => {
     const keys = await Promise.all(Array.from({ length: 300 }, newSigningKey));
     expect(keys.filter(({ kid }) => kid.startsWith('-'))).toEqual([]);
   });
@@ -22,7 +22,7 @@ describe('newSigningKey', () => {
 const folder = useFolder({ ofEachTest: true });
 
 describe('loadSigningKeys', () => {
-  it('takes a set inline or from a file', async () => {
+  it('accepts a set inline or from a file', async () => {
     const jwk = await newSigningKey();
     const text = JSON.stringify({ keys: [jwk] });
     expect((await load(text)).signing.kid).toBe(jwk.kid);
@@ -31,12 +31,12 @@ describe('loadSigningKeys', () => {
     expect((await loadSigningKeys({ ...settings, signingKeysFile })).signing.kid).toBe(jwk.kid);
   });
 
-  it('says how to configure keys where there are no keys', async () => {
+  it('says how to configure keys if there are none', async () => {
     await expect(loadSigningKeys(settings)).rejects.toThrow(/SIGNING_KEYS_FILE/);
     await expect(loadSigningKeys({ ...settings, signingKeysFile: '/nowhere' })).rejects.toThrow(/\/nowhere/);
   });
 
-  it('refuses what is no set of private P-256 keys, without quoting it', async () => {
+  it('refuses anything but a set of private P-256 keys, without quoting it', async () => {
     const good = await newSigningKey();
     const { d: secret, ...publicOnly } = good;
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
@@ -78,7 +78,7 @@ const watch = async (file: string): Promise<WatchedKeys> => {
 const kidsOf = (keys: WatchedKeys) => [...keys.verifying.keys()];
 
 describe('the keys of a file', () => {
-  it('are replaced when it is written, or another file is renamed over it', async () => {
+  it('are reloaded when the file is written, or replaced by a rename', async () => {
     const [a, b, c] = await Promise.all([newSigningKey(), newSigningKey(), newSigningKey()]);
     const file = join(folder, 'keys.json');
     await writeFile(file, printKeySet([a]));
@@ -92,7 +92,7 @@ describe('the keys of a file', () => {
     await eventually('the first two are gone', () => kidsOf(keys).join() === c.kid);
   });
 
-  it('are replaced when Kubernetes swaps the links of a secret', async () => {
+  it('are reloaded when Kubernetes swaps the links of a secret', async () => {
     const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     for (const [name, key] of [
       ['..2026_1', a],
@@ -111,7 +111,7 @@ describe('the keys of a file', () => {
     await eventually('the other secret is read', () => kidsOf(keys).join() === b.kid);
   });
 
-  it('stay in use while the file is broken or gone, which is logged once and measured', async () => {
+  it('stay in use while the file is invalid or missing, which is logged once and measured', async () => {
     const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     const file = join(folder, 'keys.json');
     await writeFile(file, printKeySet([a]));
@@ -127,7 +127,7 @@ describe('the keys of a file', () => {
     await rm(file);
     await eventually('that is noticed, too', () => errors().length === 2);
     expect(errors().join()).not.toContain(b.d.slice(1, 20));
-    // The same content as before the trouble.
+    // The same content as before.
     await writeFile(file, printKeySet([a]));
     await eventually('it is well again', () => keys.isCurrent);
     expect(kidsOf(keys)).toEqual([a.kid]);
@@ -136,7 +136,7 @@ describe('the keys of a file', () => {
     expect([await current(), errors().length]).toEqual(['1', 2]);
   });
 
-  it('sign each from its own time on, without being read again', async () => {
+  it('sign from their activation time on, without a reload', async () => {
     const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     const file = join(folder, 'keys.json');
     const nbf = Math.floor(Date.now() / 1_000) + 1;

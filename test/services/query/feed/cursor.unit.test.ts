@@ -13,7 +13,7 @@ const CURSOR: Cursor = {
 };
 
 describe('a cursor', () => {
-  it('from before there were whole records and several kinds is one of its own path', () => {
+  it('of a release without details and several kinds is valid on its own path', () => {
     const { name: groups } = feedOfKind('option_group', 'summary');
     expect(decodeCursor({ ...PLACE, feed: groups }, 'AWgdg_iL0KUmAAECAwQFBgcICQoLAAAAAABiAAAAABJnAAAAAAAH')).toEqual(
       CURSOR,
@@ -29,7 +29,7 @@ describe('a cursor', () => {
   });
 });
 
-/** Of epochs with their first positions, the newest last, and the position where the store stands. */
+/** A stamp of epochs with their first positions, the newest last, and the store's position. */
 const startIn = (epochs: Record<string, number>, position: number, over: Partial<Cursor> = {}) => {
   const text = Object.entries(epochs)
     .map(([id, from]) => `${id}:${from.toString(36)}`)
@@ -40,12 +40,12 @@ const startIn = (epochs: Record<string, number>, position: number, over: Partial
 
 describe('a database that was restored', () => {
   const told = { lastDelivered: 98, skipDeletionsUpTo: 7 };
-  it('has all that a follower got, if the cursor’s epoch continues or ended later', () => {
+  it('has all delivered changes if the cursor’s epoch continues or ended later', () => {
     expect(startIn({ own: 1 }, 100)).toEqual(told);
     expect(startIn({ own: 1, next: 101 }, 300)).toEqual(told);
   });
 
-  it('gives its lost positions to other changes, deletions too, which the follower gets', () => {
+  it('assigns lost positions to other changes, including deletions, which the follower gets', () => {
     const lost = { skipDeletionsUpTo: 95 };
     for (const [epochs, position] of [
       [{ own: 1 }, 90],
@@ -56,7 +56,7 @@ describe('a database that was restored', () => {
     }
   });
 
-  it('gives everything again to a follower with an unknown epoch', () => {
+  it('delivers everything again to a follower with an unknown epoch', () => {
     expect(startIn({ other: 1 }, 300)).toEqual({ lastDelivered: 0, skipDeletionsUpTo: 0 });
   });
 });

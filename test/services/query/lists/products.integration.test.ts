@@ -1,4 +1,4 @@
-/** The product list: it is in the order of categories, which no product holds. */
+/** The product list is sorted by the order of categories, which product documents do not contain. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import { aCategory, aProduct } from '#test/changes.ts';
@@ -26,7 +26,7 @@ describe('a store with thousands of products', () => {
   const PRODUCTS = 2_600;
   const POSITIONS = { late: 7, early: 1, same1: 3, same2: 3, empty: 2 };
   const CATEGORIES = ['late', 'same2', null, 'early', 'unknown', 'same1'];
-  /** Minutes after midnight of a January day. */
+  /** A time so many minutes after a midnight in January. */
   const minute = (index: number) => new Date(Date.UTC(2026, 0, 1, 3, index)).toISOString();
   const products = Array.from({ length: PRODUCTS }, (_, index) => ({
     id: `p${String(index).padStart(4, '0')}`,
@@ -61,7 +61,7 @@ describe('a store with thousands of products', () => {
     expect(idsOf(await list('?page_size=7&page=40'))).toEqual(sorted.slice(273, 280).map(({ id }) => id));
   });
 
-  it('is narrowed by category and by what was updated, in narrow and wide windows', async () => {
+  it('is filtered by category and update time, in narrow and wide windows', async () => {
     const windows = [
       [0, PRODUCTS],
       [100, 130],
@@ -88,7 +88,7 @@ describe('a store with thousands of products', () => {
     expect([of.count, idsOf(of)]).toEqual([early.length, early.slice(40, 60).map(({ id }) => id)]);
   });
 
-  it('reads hardly more than the page from MongoDB', async () => {
+  it('reads little more than the page from MongoDB', async () => {
     const queries = ['', '?page_size=20&page=60', '?page_size=20&page=130'];
     const askAll = async () => {
       for (const query of queries) await list(query);
@@ -106,7 +106,7 @@ describe('a store with thousands of products', () => {
 });
 
 describe('categories that move', () => {
-  it('take all their products along at once, in every answer', async () => {
+  it('move all their products in every answer at the same time', async () => {
     const storeId = 'moving';
     const products = Array.from({ length: 40 }, (_, index) =>
       product(storeId, `p${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd'),
@@ -139,7 +139,7 @@ describe('categories that move', () => {
     expect(idsOf(await list('?page_size=40'))).toEqual([...even, ...odd]);
     await service.apply([product(storeId, 'p00', null), { entity: 'product', storeId, id: 'p02' }]);
     const left = even.filter((id) => id !== 'p00' && id !== 'p02');
-    // Those without a category and of an unknown one stand among one another.
+    // Products without a category and with an unknown one are sorted together.
     expect(idsOf(await list('?page_size=40'))).toEqual([...left, 'p00', ...odd]);
     expect((await list('?category_id=even')).count).toBe(left.length);
   });

@@ -6,7 +6,7 @@ import { openApi, validatorOf } from '#test/documented.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** Every object of the document, with the way to it. */
+/** Every object of the document with its path. */
 function* objects(value: unknown, way = '#'): Generator<[way: string, object: JsonObject]> {
   if (typeof value !== 'object' || value === null) return;
   yield [way, value as JsonObject];
@@ -16,7 +16,7 @@ function* objects(value: unknown, way = '#'): Generator<[way: string, object: Js
   }
 }
 
-/** Every example with the schema that it is an example of: of media types, headers, parameters and schemas. */
+/** Every example with its schema: of media types, headers, parameters and schemas. */
 function examples(): [way: string, schema: JsonObject, example: unknown][] {
   return [...objects(openApi)].flatMap(([way, object]): [string, JsonObject, unknown][] => {
     const { schema = object, example, examples: several } = object;
@@ -30,12 +30,12 @@ function examples(): [way: string, schema: JsonObject, example: unknown][] {
 }
 
 describe('the OpenAPI document', () => {
-  it('is the one in docs/openapi.json: npm run openapi writes it again', async () => {
+  it('equals docs/openapi.json: npm run openapi updates it', async () => {
     const committed = await readFile('docs/openapi.json', 'utf8');
     expect(JSON.parse(committed)).toEqual(openApi);
   });
 
-  it('is the same every time, byte for byte', async () => {
+  it('is deterministic, byte for byte', async () => {
     const again = JSON.stringify(openApiDocument((await declaredRoutes()).toReversed()));
     expect(again).toBe(JSON.stringify(openApi));
   });
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('closes every record, so that no field can slip in unseen', () => {
+  it('forbids unknown fields in every record', () => {
     const open = [...objects(openApi)].filter(
       ([way, { type, additionalProperties, properties }]) =>
         way.startsWith('#/components/schemas/') &&

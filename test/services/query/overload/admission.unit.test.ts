@@ -55,7 +55,7 @@ const end = (responses: Response[]) => {
 const refusedOf = (responses: Response[]) => responses.filter(({ status }) => status === 503);
 
 describe('requests in flight', () => {
-  it('are so many at a time; the next ones wait until one ends', async () => {
+  it('are limited; the next ones wait until one ends', async () => {
     const { begun, many, turns } = start();
     const asked = many(MAX_IN_FLIGHT + 2);
     await turns(10);
@@ -65,7 +65,7 @@ describe('requests in flight', () => {
     expect(begun).toEqual(asked.slice(0, MAX_IN_FLIGHT + 1));
   });
 
-  it('are not those of which only the client has still something to take', async () => {
+  it('do not include requests whose clients only have to read the answer', async () => {
     const { begun, many, turns, ask } = start();
     const asked = many(MAX_IN_FLIGHT);
     await turns(10);
@@ -77,8 +77,8 @@ describe('requests in flight', () => {
   });
 });
 
-describe('requests that wait', () => {
-  it('are begun in the next turns, and tell how long they have waited', async () => {
+describe('queued requests', () => {
+  it('begin in the next turns of the event loop, with the time of their wait', async () => {
     const { admission, begun, many, ask, turns, waits } = start();
     const asked = many(17);
     ask('one', '/health');
@@ -89,17 +89,17 @@ describe('requests that wait', () => {
     expect(admission.beginning).toBeNull();
   });
 
-  it('that were refused leave nothing of their sender behind, so that others’ shares are as before', async () => {
+  it('that are refused free their sender, so that the shares of others are as before', async () => {
     const { begun, many, ask, turns } = start();
     const asked = many(MAX_IN_FLIGHT, 'greedy');
     await turns(10);
     many(MAX_IN_FLIGHT, 'modest');
     await turns(10);
-    // As many are in flight as may be: each of these others has one that waits.
+    // The maximum is in flight: each of these others has one queued request.
     for (let sender = 0; sender < 3 * MAX_IN_FLIGHT; sender += 1) ask(`sender ${sender}`);
     await turns(10);
     pass(3 * LATENCY_MS + 1);
-    // The turn that follows finds them expired, before the timer does.
+    // The next turn finds them expired before the timer does.
     end(asked.slice(0, 1));
     await turns(50);
     pass(10 * LATENCY_MS);
@@ -115,7 +115,7 @@ describe('requests that wait', () => {
     expect(others.filter((response) => begun.includes(response))).toHaveLength(MAX_IN_FLIGHT / 2);
   });
 
-  it('are begun a sender at a time in turn, not in the order in which they came', async () => {
+  it('begin by round robin over senders, not in the order of arrival', async () => {
     const { begun, many, turns } = start();
     const asked = many(MAX_IN_FLIGHT, 'greedy');
     many(100, 'greedy');
@@ -129,7 +129,7 @@ describe('requests that wait', () => {
     expect(next.filter((response) => modest.has(response))).toHaveLength(10);
   });
 
-  it('are refused after three times the allowed wait, also where nothing ends', async () => {
+  it('are refused after three times the allowed wait, even if no request ends', async () => {
     const { begun, many, turns } = start();
     const asked = many(MAX_IN_FLIGHT + 10);
     await turns(10);
@@ -142,7 +142,7 @@ describe('requests that wait', () => {
 });
 
 describe('while requests are refused', () => {
-  /** Nothing of it ends, so that no place is left. */
+  /** No request ends, so that the queue stays full. */
   async function overloaded() {
     const service = start();
     const asked = service.many(MAX_IN_FLIGHT + 10);
@@ -152,18 +152,18 @@ describe('while requests are refused', () => {
     return { ...service, asked };
   }
 
-  it('a request for which there is no room is refused at once', async () => {
+  it('an excess request is refused immediately', async () => {
     const { ask } = await overloaded();
     expect(ask().status).toBe(503);
   });
 
-  it('/health is let in', async () => {
+  it('/health is admitted', async () => {
     const { ask, begun } = await overloaded();
     const health = ask('one', '/health?x=1');
     expect([health.status, begun.at(-1)]).toEqual([0, health]);
   });
 
-  it('nothing is refused a moment later, where a burst is over', async () => {
+  it('no request is refused a moment after the burst ended', async () => {
     const { asked, many, turns } = await overloaded();
     end(asked);
     pass(LATENCY_MS + 1);

@@ -27,7 +27,7 @@ it.each([
   ['/api/order/list', OF_DATA, { 'cache-control': 'private, no-cache' }],
   ['/api/order/changes?wait=30', OF_DATA, { 'cache-control': 'private, no-store' }],
   ['/api/auth/token/', OF_TOKENS, { 'cache-control': 'no-store', pragma: 'no-cache' }],
-])('a refusal for overload at %s has every header that answers have there', async (path, body, caching) => {
+])('a refusal for overload at %s has the usual headers of answers', async (path, body, caching) => {
   const answer = await ask(path, { headers: { 'x-request-id': 'own' } });
   expect(answer.status).toBe(503);
   const { date, connection, 'keep-alive': _time, ...headers } = Object.fromEntries(answer.headers);
@@ -42,7 +42,7 @@ it.each([
   expect(await answer.json()).toEqual(body);
 });
 
-it.each([['a b'], ['']])('a refusal for overload has an id of its own where the request has %j', async (id) => {
+it.each([['a b'], ['']])('a refusal for overload has a new id if the request has %j', async (id) => {
   const { headers } = await ask('/', { headers: { 'x-request-id': id } });
   expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
 });

@@ -20,8 +20,8 @@ function refusalOf(read: () => unknown): string {
   throw new Error('was not refused');
 }
 
-describe('what is allowed', () => {
-  it('has defaults', () => {
+describe('valid parameters', () => {
+  it('have defaults', () => {
     expect(orders('')).toEqual({
       page: 1,
       page_size: 20,
@@ -46,13 +46,13 @@ describe('what is allowed', () => {
     ['created_from=0000-01-01T00:00:00', { created_from: -62_167_219_200_000 }],
   ])('%s', (query, values) => expect(orders(query)).toMatchObject(values));
 
-  it('reads search without the blanks at both ends', () => {
+  it('include a search, which is trimmed', () => {
     expect(customers('search=++Jos%C3%A9+da++Silva+').search).toBe('José da  Silva');
     expect(customers(`search=${encodeURIComponent('🍕'.repeat(100))}`).search).toBe('🍕'.repeat(100));
   });
 });
 
-describe('what is not', () => {
+describe('invalid parameters', () => {
   it.each(
     words(
       'page=0 page=-1 page=+1 page=%2B1 page=01 page=1.0 page=1e2 page=0x1 page=1_0 page=%201',
@@ -78,7 +78,7 @@ describe('what is not', () => {
     (query) => expect(refusalOf(() => customers(query))).toContain('search'),
   );
 
-  it('names the unknown parameter and the nearest one', () => {
+  it('are named with the nearest known parameter', () => {
     expect(refusalOf(() => orders('statsu=pending'))).toMatch(/no parameter statsu here; the nearest is status,/);
     expect(refusalOf(() => orders('pageSize=1'))).toMatch(/nearest is page_size,/);
     expect(refusalOf(() => orders('xyz=1'))).toMatch(/^there is no parameter xyz here; allowed are page, /);
@@ -91,7 +91,7 @@ describe('what is not', () => {
     ['perPage', 'page_size,'],
     ['offset', 'page (the feeds, such as GET /api/changes, have after),'],
     ['cursor', 'page (the feeds, such as GET /api/changes, have after),'],
-  ])('knows what others call ours: %s', (name, nearest) => {
+  ])('include names that other APIs use: %s', (name, nearest) => {
     expect(refusalOf(() => orders(`${name}=1`))).toContain(`; the nearest is ${nearest} allowed are page, `);
     const feed = { page_size: paging.page_size, after: paging.page };
     expect(refusalOf(() => parameterReader(feed)(`${name}=1`))).toMatch(
@@ -99,7 +99,7 @@ describe('what is not', () => {
     );
   });
 
-  it('says where store and environment come from', () => {
+  it('include store and environment, which come from the token', () => {
     expect(refusalOf(() => orders('store_id=s1'))).toMatch(
       /^there is no parameter store_id here, since store and environment are those of the token; allowed are page, /,
     );
@@ -108,20 +108,20 @@ describe('what is not', () => {
     );
   });
 
-  it('says how several values are given, where some are separated by commas', () => {
+  it('include comma-separated values, with the syntax for several values', () => {
     expect(refusalOf(() => orders('status=pending,ready'))).toMatch(/; to give several, repeat it: status=…&status=…$/);
     expect(refusalOf(() => orders('status=pending,nothing'))).not.toMatch(/repeat/);
     expect(refusalOf(() => orders('page=1,2'))).not.toMatch(/repeat/);
   });
 
-  it('says what is allowed', () => {
+  it('are refused with the allowed values', () => {
     expect(refusalOf(() => orders('status=x'))).toBe(
       'status must be one of pending, confirmed, preparing, ready, dispatched, delivered, concluded, cancelled',
     );
     expect(refusalOf(() => orders('page_size=x'))).toMatch(/^page_size must be a whole number from 1/);
   });
 
-  it('cuts a long name', () => {
+  it('are refused with a shortened name if it is long', () => {
     expect(refusalOf(() => orders(`${'x'.repeat(8_000)}=1`)).length).toBeLessThan(300);
   });
 });

@@ -1,4 +1,4 @@
-/** Pages by rank: nodes that an instance remembers make no answer wrong, and a page costs one round trip or two. */
+/** Pages by rank: cached nodes never make an answer wrong, and a page costs one or two round trips. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
@@ -28,7 +28,7 @@ const numbers = (from: number, to: number, step = 1) =>
 
 const statusOf = (at: number) => (at % 2 === 0 ? 'pending' : 'ready');
 const typeOf = (at: number) => (at % 3 === 0 ? 'delivery' : 'takeout');
-/** Local time of an order, which is created a second after the one before it. */
+/** The local creation time of an order; orders are a second apart. */
 const localTime = (at: number) => new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString().slice(0, 19);
 const order = (storeId: string, at: number) =>
   anOrder(`o${at}`, { created_at: `${localTime(at)}-03:00`, status: statusOf(at), order_type: typeOf(at) }, storeId);
@@ -36,7 +36,6 @@ const order = (storeId: string, at: number) =>
 interface Asked {
   page: number;
   from?: number;
-  /** Inclusive. */
   to?: number;
   status?: string;
   type?: string;
@@ -65,9 +64,9 @@ function expected(stored: readonly number[], { page, from = 0, to = Infinity, st
 }
 
 describe('a page by rank', () => {
-  it('is right, whatever was read and has changed since', { timeout: 240_000 }, async () => {
+  it('is right after any reads and changes', { timeout: 240_000 }, async () => {
     let stored: number[] = [];
-    // Each time other nodes begin elsewhere than those that are remembered, and there are more or fewer levels.
+    // Each change gives nodes other boundaries than cached ones, and more or fewer levels.
     for (const next of [
       numbers(2_000, 2_400),
       numbers(1_990, 2_400),
@@ -95,7 +94,7 @@ describe('a page by rank', () => {
     }
   });
 
-  it('takes one round trip once the tree was read, two behind the front of a range, with a filter too', async () => {
+  it('takes one round trip with a cached tree, two for later pages of a range, also with a filter', async () => {
     const range = { from: 101, to: 902 };
     const facets = { status: 'ready', type: 'takeout' };
     for (const [asked, trips] of [
@@ -113,7 +112,7 @@ describe('a page by rank', () => {
     }
   });
 
-  it('is right where nodes are gone', async () => {
+  it('is right if nodes are missing', async () => {
     const { databases, environment } = service.installation;
     const nodes = databases.generation(environment, 1).collection<RankNode>(RANK_NODES);
     const { deletedCount } = await nodes.deleteMany({ _id: /^order\/many\/0\/./ });

@@ -1,4 +1,4 @@
-/** First pages and records that several stores ask for at the same moment, and which are read together: each is what it is alone. */
+/** First pages and records that concurrent requests of several stores read together: each answer equals that of a single request. */
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -22,10 +22,10 @@ const LISTS = {
 } as const;
 const PATHS = Object.keys(LISTS) as (keyof typeof LISTS)[];
 
-/** How many records of each kind a store has; `none` has not even a record of its own. */
+/** The records of each kind per store; `none` has not even a store record. */
 const STORES = { many: 230, some: 27, few: 3, growing: 2, large: 0, none: 0 };
 const ALL = Object.keys(STORES);
-/** Each has as many of a store's orders. */
+/** The customers per store, with equal numbers of orders. */
 const CUSTOMERS = 10;
 const ORDERS_OF = '/api/customer/order-list/?customer_id=';
 const OFFSETS = ['-03:00', '-04:00', '+00:00', '-02:00', '-03:00'];
@@ -35,7 +35,7 @@ const tokens = new Map<string, string>();
 
 function changesOf(storeId: string, records: number): TestChange[] {
   const timezone_offset = OFFSETS[ALL.indexOf(storeId)];
-  /** What differs from record to record: categories are behind one another, and some have many products and some few. */
+  /** Fields that differ between records: positions of categories, and uneven categories of products. */
   const own = (entity: EntityName, index: number) => {
     if (entity === 'order') return { customer: { id: `c${index % CUSTOMERS}` } };
     if (entity === 'category') return { position: (index * 7) % 5 };
@@ -66,7 +66,7 @@ beforeAll(async () => {
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
 const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
 
-/** Whose records an answer shows. */
+/** The stores whose records an answer shows. */
 function ownersIn({ json }: Answer): Set<string | undefined> {
   const { results } = json as { results: { id: string }[] };
   return new Set(results.map(({ id }) => id.split('-')[0]));
@@ -80,10 +80,10 @@ function forgetPlans(entity: EntityName): Promise<unknown> {
   return databases.generation(environment, 1).command({ planCacheClear: COLLECTIONS[entity] });
 }
 
-describe('MongoDB, which no index is named to', () => {
-  // Products have a read of their own, which names its index.
+describe('MongoDB without an index hint', () => {
+  // The read of products names its index.
   it.each(PATHS.filter((path) => path !== '/api/product/list'))(
-    'reads %s in its order and no further, whatever it planned for others before',
+    'reads %s by an index and no further, whatever plans it cached before',
     async (path) => {
       await forgetPlans(LISTS[path]);
       for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many'] as const) {
@@ -94,7 +94,7 @@ describe('MongoDB, which no index is named to', () => {
     },
   );
 
-  it('reads no more than the orders of each customer and the stamps, whatever it planned for others before', async () => {
+  it('reads only the orders of each customer and the stamps, whatever plans it cached before', async () => {
     await forgetPlans('order');
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
     const asked = ['none', 'few', 'many'].flatMap((storeId) => customers.map((customer) => ({ storeId, customer })));
@@ -115,7 +115,7 @@ describe('MongoDB, which no index is named to', () => {
     expect(fewest).toBeLessThan(asked.length);
   });
 
-  it('is asked for several stores at once', async () => {
+  it('gets one command for several stores', async () => {
     const stores = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
     const reads = await firstPages('/api/order/list', () =>
       Promise.all(stores.map((storeId) => ask(storeId, '/api/order/list'))),
@@ -125,10 +125,10 @@ describe('MongoDB, which no index is named to', () => {
   });
 });
 
-describe('first pages that are asked for at the same moment', () => {
-  it('are what each is alone, to the byte, whatever the stores, lists, page sizes and details', async () => {
+describe('concurrent requests', () => {
+  it('get the same bytes as single ones, for any stores, lists, page sizes and details', async () => {
     const sizes = ['', '?page_size=1', '?page_size=26', '?page_size=100', '?page=2'];
-    // Of the own store and of others.
+    // Ids of the own store and of others.
     const ids = ['many-0', 'many-1', 'some-1', 'few-1'];
     const targets = [
       ...PATHS.flatMap((path) => sizes.map((size) => path + size)),
@@ -158,7 +158,7 @@ describe('first pages that are asked for at the same moment', () => {
     );
   });
 
-  it('show no other store’s records, and a count of their own snapshot, while records come', async () => {
+  it('get only their own store’s records, with a count of the same snapshot, while records arrive', async () => {
     const seen = new Set<number>();
     for (let round = 0; round < 8; round += 1) {
       const applied = service.apply([anOrder(`growing-new${round}`, {}, 'growing')]);
@@ -175,17 +175,17 @@ describe('first pages that are asked for at the same moment', () => {
       }
       await applied;
     }
-    // Otherwise nothing came meanwhile.
+    // Proves that records arrived meanwhile.
     expect(seen.size).toBeGreaterThan(1);
   });
 });
 
-describe('a page that makes more than 16 MiB', () => {
-  it('is answered, and its neighbours are', async () => {
+describe('a page of more than 16 MiB', () => {
+  it('is answered, like concurrent requests of other stores', async () => {
     const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
     const customer = (index: number) =>
       aCustomer(`large-${index}`, { name: `C${String(index).padStart(2, '0')}`, addresses }, 'large');
-    // As many as Kafka takes in one batch.
+    // As many as fit into a Kafka batch.
     for (const first of [0, 5, 10, 15]) {
       await service.apply(Array.from({ length: 5 }, (_, index) => customer(first + index)));
     }

@@ -28,7 +28,7 @@ describe('etagOf', () => {
     expect(etagOf({ ...source, ...change }, stamp)).not.toBe(etagOf(source, stamp));
   });
 
-  it('changes with the records that the answer depends on and with the offset, not with others', () => {
+  it('depends on the answer’s kinds of records and the offset, not on other kinds', () => {
     expect(etagOf(source, { ...stamp, order: 8 })).not.toBe(etagOf(source, stamp));
     expect(etagOf(source, { ...stamp, timezone_offset: '-04:00' })).not.toBe(etagOf(source, stamp));
     expect(etagOf(source, { ...stamp, customer: 4 })).toBe(etagOf(source, stamp));
@@ -36,7 +36,7 @@ describe('etagOf', () => {
 
   it.each([
     ['the same number of events', 4, 'a', 'customer'],
-    // It takes a position of the customers first.
+    // An event of a customer comes first.
     ['the deletion of a customer', 12, 'c', 'coupon'],
   ] as const)('changes where %s was counted again after a restored backup, and only for their records', (...row) => {
     const [, customer, from, unconcerned] = row;
@@ -47,7 +47,7 @@ describe('etagOf', () => {
     expect(etagOf(others, restored)).toBe(etagOf(others, before));
   });
 
-  it('treats a store of which nothing is known like one with the default offset', () => {
+  it('is the same for an unknown store and one with the default offset', () => {
     expect(etagOf(source, null)).toBe(etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }));
   });
 });

@@ -26,11 +26,11 @@ describe('classify', () => {
   ])('%s is a %d', (error, status) => {
     const refusal = classify(error);
     expect(refusal.status).toBe(status);
-    // Nothing of a foreign error's text may reach a client.
+    // The text of a foreign error must not reach a client.
     if (error instanceof Error) expect(refusal.detail).not.toContain(error.message);
   });
 
-  it('passes our own refusals on, and says when to try again after an outage', () => {
+  it('keeps refusals of the product, and adds Retry-After to outages', () => {
     const refusal = insufficientScope(['crm', 'order'], ['order']);
     expect(classify(new Refused(refusal))).toBe(refusal);
     expect(refusal.headers['www-authenticate']).toBe(
@@ -39,7 +39,7 @@ describe('classify', () => {
     expect(classify(new Error('Command timed out')).headers['retry-after']).toMatch(/^[1-9]\d*$/);
   });
 
-  it('answers in the codes of OAuth at the token endpoint', () => {
+  it('uses the OAuth codes at the token endpoint', () => {
     expect(asTokenRefusal(classify(new Error('Command timed out')))).toMatchObject({
       status: 503,
       code: 'temporarily_unavailable',

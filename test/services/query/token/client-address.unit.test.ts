@@ -30,17 +30,17 @@ it.each([
   expect(addressOf(`::ffff:${PROXY}`, `${header},10.0.0.4`)).toBe(address === PROXY ? '10.0.0.4' : address);
 });
 
-it('reads a header that came several times as one', () => {
+it('joins a repeated header', () => {
   expect(addressOf(PROXY, ['1.1.1.1', '203.0.113.9:567, 10.0.0.2'])).toBe('203.0.113.9');
 });
 
-it('does not believe an untrusted peer', () => {
+it('ignores the header of an untrusted peer', () => {
   expect(addressOf('203.0.113.9', '1.1.1.1')).toBe('203.0.113.9');
   expect(clientAddresses([], unreadable)(PROXY, '1.1.1.1')).toBe(PROXY);
   expect(addressOf(undefined, '1.1.1.1')).toBeUndefined();
 });
 
-it('takes what is no address for the proxy that sent it, and reports it once', () => {
+it('uses the proxy’s address if the header is invalid, and reports that once', () => {
   const told = vi.fn<(proxy: string) => void>();
   const finding = clientAddresses(['10.0.0.0/8'], told);
   for (const junk of ['unknown', '_hidden', 'for=1.1.1.1', '203.0.113.999', '1.1.1.1:99999999', '[1.1.1.1', ':80']) {
@@ -64,13 +64,13 @@ it.each([
 });
 
 it.each([undefined, '', 'unknown', '203.0.113.9:443', '_hidden', '203.0.113.999'])(
-  'what is no address is in one group: %s',
+  'invalid addresses are in one group: %s',
   (address) => {
     expect(addressGroup(address)).toBe('unknown');
   },
 );
 
-it('the sender of a request is the store of a verified token, else the network that a trusted proxy saw', () => {
+it('the sender of a request is the store of a verified token, otherwise the network that a trusted proxy saw', () => {
   const claims = { sessionId: 'x', clientId: 'c', storeId: 's1', environment: 'sandbox', scopes: [], expiresAt: 0 };
   const senderOf = senders((token) => (token === 'verified' ? claims : undefined), addressOf);
   const from = (remoteAddress: string, headers: IncomingMessage['headers'] = {}) =>

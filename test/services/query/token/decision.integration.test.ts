@@ -1,4 +1,4 @@
-/** MongoDB decides about tokens, and Redis stores no session if the key is newer: the next request at every instance sees each change. */
+/** MongoDB decides about tokens, and Redis stores no session if it has a newer grant: the next request at every instance sees a change. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { setVersioned } from '#shared/access/grants.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
@@ -10,7 +10,7 @@ import { type RunningApp, startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService({ oneRedis: true });
-/** Two of them. */
+/** Two instances. */
 let instances: RunningApp[];
 let storeIds = 0;
 
@@ -28,7 +28,7 @@ function outcomeOf({ status, json }: Answer): Outcome {
   return [status, error ?? scope];
 }
 
-/** What each instance answers. */
+/** The status at each instance. */
 async function ask(clientId: string, secret = 'secret', form?: string): Promise<Outcome[]> {
   const answers: Outcome[] = [];
   for (const { api } of instances) answers.push(outcomeOf(await api.askToken(clientId, secret, form)));
@@ -37,7 +37,7 @@ async function ask(clientId: string, secret = 'secret', form?: string): Promise<
 
 const both = (...outcome: Outcome): Outcome[] => [outcome, outcome];
 
-/** A client of a store of its own that has got tokens at both instances. */
+/** Creates a store with a client that has tokens from both instances. */
 async function warm(clientId: string): Promise<string> {
   storeIds += 1;
   const storeId = `store-${storeIds}`;
@@ -50,7 +50,7 @@ async function expectWarm(clientId: string, secret = 'secret'): Promise<void> {
   expect(new Set((await ask(clientId, secret)).map(([status]) => status))).toEqual(new Set([200]));
 }
 
-/** What Redis holds of a client: its grant and its store's state. */
+/** The grant of a client and the state of its store in Redis. */
 function namesOf(clientId: string, storeId: string): [grant: string, state: string] {
   const { grant, storeAccess } = service.inRedis(storeId);
   return [grant(clientId), storeAccess];
@@ -64,7 +64,7 @@ async function sessionsOf(storeId: string): Promise<number> {
 const command = (...args: string[]) => runJson<{ client_secret?: string }>(service.installation.env, args);
 
 describe('a key', () => {
-  it('gets nothing that it does not allow, and no session for what is refused', async () => {
+  it('gets only its scopes, and no session if it is refused', async () => {
     await service.setKey({ clientId: 'narrow', storeId: 'narrow', scopes: ['order'] });
     await expectWarm('narrow');
     const before = await sessionsOf('narrow');
@@ -79,7 +79,7 @@ describe('a key', () => {
     expect(await sessionsOf('narrow')).toBe(before + 2);
   });
 
-  it('is found by its own name alone, and no word of its record is a secret', async () => {
+  it('is found only by its own id, and no text of its record works as a secret', async () => {
     await service.setKey({ clientId: 'revoked order', storeId: 'revoked', secrets: ['one', 'two'] });
     await expectWarm('revoked order', 'one');
     await expectWarm('revoked order', 'two');
@@ -92,8 +92,8 @@ describe('a key', () => {
   });
 });
 
-describe('the very next request after a change sees it, at every instance', () => {
-  it('the deadline of an old secret, though nothing changes then', async () => {
+describe('the next request at every instance respects', () => {
+  it('the deadline of an old secret, although no record changes then', async () => {
     await warm('ending');
     const ends = Date.now() + 2_000;
     await command('keys', 'rotate-secret', 'ending', '--retire-old-after', '2s');
@@ -104,7 +104,7 @@ describe('the very next request after a change sees it, at every instance', () =
 });
 
 describe('a Redis', () => {
-  it('that has lost something of a key gets it back from MongoDB, and the right secret passes', async () => {
+  it('that lost data of a key gets it from MongoDB, and the right secret passes', async () => {
     const storeId = await warm('lost');
     const { redis } = service.installation;
     const names = namesOf('lost', storeId);
@@ -120,7 +120,7 @@ describe('a Redis', () => {
     }
   });
 
-  it('that knows a newer key than MongoDB, which was restored from a backup, gives no token for it', async () => {
+  it('with a newer grant than a MongoDB restored from a backup leads to no token', async () => {
     const storeId = await warm('ahead');
     const { redis } = service.installation;
     const [grant] = namesOf('ahead', storeId);
@@ -136,7 +136,7 @@ describe('a Redis', () => {
     expect(await sessionsOf(storeId)).toBe(stored);
   });
 
-  it('that has a grant of which MongoDB knows nothing gives no token', async () => {
+  it('with a grant without a key in MongoDB leads to no token', async () => {
     const storeId = await warm('orphan');
     const { redis } = service.installation;
     await service.control.keys.deleteOne({ _id: 'orphan' });
@@ -148,7 +148,7 @@ describe('a Redis', () => {
 });
 
 describe('between the read of a key and the storing of its session', () => {
-  /** Lets the first instance read old records, as an isolated former primary would show them. */
+  /** Makes the first instance read old records, like from an isolated former primary. */
   function readsOld(old: AccessKey, times: number) {
     const { keys } = service.app.services.control;
     const find = keys.find.bind(keys);
@@ -168,13 +168,13 @@ describe('between the read of a key and the storing of its session', () => {
     return { old, storeId };
   }
 
-  it('a secret is retired: MongoDB is read again, and there is no token', async () => {
+  it('a secret is retired: MongoDB is read again, and no token is issued', async () => {
     const { old, storeId } = await retired('between');
     const stored = await sessionsOf(storeId);
     const spy = readsOld(old, 1);
     try {
       expect(outcomeOf(await service.api.askToken('between', 'secret'))).toEqual([401, 'invalid_client']);
-      // Once old, and then as it is.
+      // First the old record, then the present one.
       expect(spy.mock.calls.filter(([filter]) => '_id' in (filter ?? {}))).toHaveLength(2);
     } finally {
       spy.mockRestore();
@@ -183,7 +183,7 @@ describe('between the read of a key and the storing of its session', () => {
     await expectWarm('between', 'next');
   });
 
-  it('an isolated former primary still shows the old secret: no token, and nothing in Redis goes back', async () => {
+  it('an isolated former primary still has the old secret: no token is issued, and Redis keeps the newer grant', async () => {
     const { old, storeId } = await retired('isolated');
     const { redis } = service.installation;
     const [grant] = namesOf('isolated', storeId);
@@ -200,7 +200,7 @@ describe('between the read of a key and the storing of its session', () => {
   });
 });
 
-it('a revocation and tokens at the same moment: later requests get no token, and no token lives on', async () => {
+it('a concurrent revocation ends all tokens, and later requests get none', async () => {
   for (let round = 0; round < 5; round += 1) {
     const clientId = `raced-${round}`;
     await service.setKey({ clientId, storeId: 'raced' });
@@ -229,7 +229,7 @@ it('a revocation and tokens at the same moment: later requests get no token, and
 });
 
 describe('failures', () => {
-  it('take as long as others, whether the client exists or not', async () => {
+  it('take the same time whether the client exists or not', async () => {
     await warm('timed');
     for (const [clientId, secret] of [
       ['timed', 'wrong'],
@@ -238,7 +238,7 @@ describe('failures', () => {
       for (let time = 0; time < 5; time += 1) {
         const began = performance.now();
         expect((await service.api.askToken(clientId, secret)).status).toBe(401);
-        // A timer may come a millisecond early.
+        // A timer may fire a millisecond early.
         expect(performance.now() - began).toBeGreaterThan(9);
       }
     }

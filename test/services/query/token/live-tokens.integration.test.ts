@@ -1,4 +1,4 @@
-/** How many live tokens a key may have (rule R4.9), at every instance together. */
+/** The maximum number of live tokens of a key over all instances (rule R4.9). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { nodeFor } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
@@ -11,7 +11,7 @@ const MAX = 3;
 const SHORT_SECONDS = 4;
 
 const service = useQueryService({ settings: { MAX_TOKENS_PER_KEY: String(MAX) } });
-/** Another instance, whose tokens end soon. */
+/** Another instance with short-lived tokens. */
 let brief: RunningApp;
 beforeAll(async () => {
   const { config } = service.installation;
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
 
-/** Takes tokens until there are as many as there may be. */
+/** Gets tokens up to the maximum. */
 async function fill(clientId: string): Promise<string[]> {
   const tokens: string[] = [];
   while (tokens.length < MAX) tokens.push(await service.api.token(clientId, 'secret'));
@@ -39,7 +39,7 @@ function expectTooMany(answer: Answer, longestSeconds: number): number {
   return seconds;
 }
 
-it('beyond the most a key gets no token from any instance, and those that it has stay valid', async () => {
+it('a key at the maximum gets no token from any instance, and its tokens stay valid', async () => {
   await service.setKey({ clientId: 'many' });
   const asked = await Promise.all(
     Array.from({ length: 4 * MAX }, (_, index) => (index % 2 === 0 ? service : brief).api.askToken('many', 'secret')),
@@ -48,12 +48,12 @@ it('beyond the most a key gets no token from any instance, and those that it has
   expect(given).toHaveLength(MAX);
   for (const answer of asked) if (answer.status !== 200) expectTooMany(answer, 901);
   expectTooMany(await service.api.askToken('many', 'secret'), 901);
-  // Its neighbour in the same store has as many of its own.
+  // Another key of the same store has its own maximum.
   await service.setKey({ clientId: 'neighbour' });
   for (const token of await fill('neighbour')) expect(await statusOf(token)).toBe(200);
 });
 
-it('the token that ends next makes room for the next one, and not before', async () => {
+it('an expired token makes room for another, and not before', async () => {
   await service.setKey({ clientId: 'ending' });
   const kept = [await service.api.token('ending', 'secret'), await service.api.token('ending', 'secret')];
   const ending = await brief.api.token('ending', 'secret');
@@ -70,7 +70,7 @@ it('the token that ends next makes room for the next one, and not before', async
   expectTooMany(await service.api.askToken('ending', 'secret'), 901);
 });
 
-it('a session that is revoked makes room at once, and once', async () => {
+it('a revoked session makes room for one token immediately', async () => {
   await service.setKey({ clientId: 'revoking' });
   const [revoked = '', ...others] = await fill('revoking');
   for (let time = 0; time < 2; time += 1) {
@@ -82,7 +82,7 @@ it('a session that is revoked makes room at once, and once', async () => {
   expect(await Promise.all(others.map(statusOf))).toEqual([200, 200]);
 });
 
-it('a request that is refused for another reason learns nothing of it, and takes no place', async () => {
+it('a request refused for another reason does not reveal the limit, and does not count', async () => {
   await service.setKey({ clientId: 'asked', scopes: ['order'] });
   const others = async () => [
     (await service.api.askToken('asked', 'wrong')).status,
@@ -97,14 +97,14 @@ it('a request that is refused for another reason learns nothing of it, and takes
   expect((await service.api.askToken('asked', 'secret')).status).toBe(400);
 });
 
-it('nothing is left in Redis of what it counted once the last token has ended', async () => {
+it('the count leaves nothing in Redis after the last token expired', async () => {
   await service.setKey({ clientId: 'passing' });
   const name = service.inRedis('s1').tokens('passing');
   const redis = nodeFor(service.app.services.redis, name);
   await brief.api.token('passing', 'secret');
   expect(await redis.pttl(name)).toBeGreaterThan(0);
   expect(await redis.pttl(name)).toBeLessThanOrEqual(SHORT_SECONDS * 1_000);
-  // A token of another instance that lives longer keeps the count.
+  // A longer-lived token of another instance keeps the count.
   await service.api.token('passing', 'secret');
   await brief.api.token('passing', 'secret');
   expect(await redis.pttl(name)).toBeGreaterThan(SHORT_SECONDS * 1_000);

@@ -1,11 +1,13 @@
-/** Keys, a store and a session that lose what they had while no projector runs: nothing that Redis forgets may give it back. */
+/** Revokes rights of keys, a store and a session while no projector runs, for tests in which Redis loses data. */
+import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
+import { heartbeatKey } from '#shared/access/grants.ts';
 import { eventually } from '#test/installation.ts';
 import type { QueryService, RunningApp } from '#test/query-service.ts';
 import { runJson } from '../admin/run-command.ts';
 
-/** By the name of the key: what it answers once all is taken away. */
-export const FINALLY: Record<string, number> = {
+/** The status of each key after the revocations. */
+export const FINAL_STATUS: Record<string, number> = {
   revoked: 401,
   inactive: 401,
   narrowed: 403,
@@ -14,15 +16,15 @@ export const FINALLY: Record<string, number> = {
   untouched: 200,
 };
 
-/** By the name of the key. */
+/** Tokens by key. */
 export type Tokens = Record<string, string>;
 
-/** Makes the keys, and takes a token of each that every instance accepts. */
-export async function giveAccess(service: QueryService, instances: readonly RunningApp[]): Promise<Tokens> {
+/** Creates the keys, and gets a token for each that every instance accepts. */
+export async function createKeys(service: QueryService, instances: readonly RunningApp[]): Promise<Tokens> {
   const tokens: Tokens = {};
-  for (const name of Object.keys(FINALLY)) {
+  for (const name of Object.keys(FINAL_STATUS)) {
     await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
-    await eventually(`${name} is let in`, async () => {
+    await eventually(`${name} gets a token`, async () => {
       const { status, json } = await service.api.askToken(name, 'secret');
       if (status === 200) tokens[name] = (json as { access_token: string }).access_token;
       return status === 200;
@@ -34,8 +36,8 @@ export async function giveAccess(service: QueryService, instances: readonly Runn
   return tokens;
 }
 
-/** Stops the projector and takes away what each has. */
-export async function takeAway({ installation, stopProjector }: QueryService, tokens: Tokens): Promise<void> {
+/** Stops the projector and revokes the rights. */
+export async function revokeRights({ installation, stopProjector }: QueryService, tokens: Tokens): Promise<void> {
   const { env, environment } = installation;
   await stopProjector();
   await Promise.all([
@@ -47,10 +49,10 @@ export async function takeAway({ installation, stopProjector }: QueryService, to
   ]);
 }
 
-/** Whether every instance answers what it is to answer in the end. */
-export async function isTakenAway(instances: readonly RunningApp[], tokens: Tokens): Promise<boolean> {
+/** Whether every instance answers the final statuses. */
+export async function areRevoked(instances: readonly RunningApp[], tokens: Tokens): Promise<boolean> {
   for (const instance of instances) {
-    for (const [name, status] of Object.entries(FINALLY)) {
+    for (const [name, status] of Object.entries(FINAL_STATUS)) {
       if ((await statusOf(instance, tokens[name])) !== status) return false;
     }
   }
@@ -61,11 +63,11 @@ export async function statusOf({ api }: RunningApp, token = ''): Promise<number>
   return (await api.get('/api/order/list', token)).status;
 }
 
-/** By the name of the key: every status that it was answered. */
+/** All answered statuses by key. */
 type Seen = Record<string, Set<number>>;
 
-/** Asks again and again, at every instance, with every token. */
-export function hammer(instances: readonly RunningApp[], tokens: Tokens): () => Promise<Seen> {
+/** Sends requests to every instance with every token. @returns a function that stops and returns the statuses. */
+export function requestRepeatedly(instances: readonly RunningApp[], tokens: Tokens): () => Promise<Seen> {
   const seen: Seen = {};
   const state = { going: true };
   const asking = instances.map(async (instance) => {
@@ -83,9 +85,25 @@ export function hammer(instances: readonly RunningApp[], tokens: Tokens): () => 
   };
 }
 
-export function expectNobodyWasLetIn(seen: Seen): void {
-  for (const [name, status] of Object.entries(FINALLY)) {
+export function expectNoneAdmitted(seen: Seen): void {
+  for (const [name, status] of Object.entries(FINAL_STATUS)) {
     const expected = new Set([status, 503]);
     expect([name, [...(seen[name] ?? [])].filter((one) => !expected.has(one))]).toEqual([name, []]);
+  }
+}
+
+/** Waits until so many instances have made a complete check of Redis, in which each writes a number (decision 0045). */
+export async function haveChecked(redis: Redis, prefix: string, instances = 2): Promise<void> {
+  const numbers = async () => {
+    const keys = await redis.keys(heartbeatKey(prefix, '*'));
+    return new Map(await Promise.all(keys.map(async (key) => [key, Number(await redis.get(key))] as const)));
+  };
+  // Twice, since the first check may have begun earlier.
+  for (let check = 0; check < 2; check += 1) {
+    const before = await numbers();
+    await eventually('the instances have checked Redis', async () => {
+      const now = await numbers();
+      return [...now].filter(([key, number]) => number > (before.get(key) ?? 0)).length >= instances;
+    });
   }
 }
