@@ -15,10 +15,7 @@ const BOUND_MS = 1_500;
 
 const own = useMade(startRedisProcess);
 const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
-const other = useMade(async () => {
-  const running = await startApp(service.installation.config);
-  return { ...running, close: () => running.app.close() };
-});
+const other = useMade(() => startApp(service.installation.config));
 let copy: RedisCopy;
 let snapshot: Buffer;
 let token: string;

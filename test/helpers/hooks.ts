@@ -21,6 +21,17 @@ export function useProjector(installation: Installation): RunningProjector {
   });
 }
 
+/** A projector without logs that tests start and stop. */
+export function useRestartableProjector(installation: Installation) {
+  let projector: RunningProjector | null = null;
+  const stop = async () => {
+    await projector?.stop();
+    projector = null;
+  };
+  afterAll(stop);
+  return { start: async () => void (projector ??= await startSilentProjector(installation)), stop };
+}
+
 /** Makes any fixture with `close`, such as a server. */
 export function useMade<T extends { close: () => Promise<void> }>(make: () => Promise<T>): T {
   const made = {} as T;

@@ -17,6 +17,7 @@ export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;
   url: string;
   api: ApiClient;
+  close: () => Promise<void>;
 }
 
 export interface QueryService extends RunningApp {
@@ -32,7 +33,6 @@ export interface QueryService extends RunningApp {
   /** The Redis keys of a store in the first environment. */
   inRedis: (storeId: string) => ReturnType<typeof redisKeys>;
   apply: (changes: TestChange[], environment?: string) => Promise<void>;
-  close: () => Promise<void>;
 }
 
 export interface TestKey {
@@ -62,7 +62,8 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
     signingKeys: await loadSigningKeys(config.tokens),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  return { app, url, api: createApiClient(url), [Symbol.asyncDispose]: () => app.close() };
+  const close = () => app.close();
+  return { app, url, api: createApiClient(url), close, [Symbol.asyncDispose]: close };
 }
 
 /** Starts everything; `settings` are environment variables of the installation. */

@@ -1,9 +1,9 @@
 /** Processes of the previous release and of this one run on the same servers, as in every upgrade and rollback. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { killAll, type ServiceProcess } from '#test/service-process.ts';
 import { done, RELEASES, type Running, startRelease, whyNoReleaseBefore } from './release-before.ts';
@@ -22,7 +22,7 @@ const absent = whyNoReleaseBefore();
 type Release = keyof typeof RELEASES;
 
 describe.skipIf(absent !== undefined)('the previous release and this one on the same servers', () => {
-  let installation: Installation;
+  const installation = useInstallation();
   const running: ServiceProcess[] = [];
   const apis = {} as Record<Release, ApiClient>;
 
@@ -65,16 +65,12 @@ describe.skipIf(absent !== undefined)('the previous release and this one on the 
 
   let projectorBefore: Running;
   beforeAll(async () => {
-    installation = await createInstallation();
     projectorBefore = await start('before', 'projector');
     for (const release of ['before', 'this'] as const) {
       apis[release] = createApiClient((await start(release, 'query')).url);
     }
   });
-  afterAll(async () => {
-    await killAll(running);
-    await installation?.close();
-  });
+  afterAll(() => killAll(running));
 
   it('give the same answers from read models of the previous release, and of this one after it', async () => {
     const { client_id: clientId, client_secret: secret } = await createKey('before');

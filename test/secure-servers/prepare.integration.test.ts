@@ -1,8 +1,8 @@
 /** `prepare` connects to MongoDB with the same settings as every other command. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { PASSWORD, type SecureMongod, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
 
@@ -10,14 +10,10 @@ describe('prepare with TLS', () => {
   const folder = useFolder();
   let ca: string;
   let authority: Authority;
-  let installation: Installation;
+  const installation = useInstallation();
   beforeAll(async () => {
     authority = await makeAuthority('authority');
     ({ ca } = await writeFiles(folder, { ca: authority.cert }));
-    installation = await createInstallation();
-  });
-  afterAll(async () => {
-    await installation?.close();
   });
 
   const settings = ({ uri }: Pick<SecureMongod, 'uri'>): Record<string, string> => ({

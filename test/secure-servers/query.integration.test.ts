@@ -1,26 +1,21 @@
 import { get } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, type Issued, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { startQueryService } from '#test/query-service.ts';
 
 describe('the query service with HTTPS', () => {
   const folder = useFolder();
   let authority: Authority;
   let first: Issued;
-  let service: QueryService;
-  beforeAll(async () => {
+  const service = useMade(async () => {
     authority = await makeAuthority('authority');
     first = await authority.issue('first');
-    const files = await writeFiles(folder, first);
-    service = await startQueryService({
-      settings: { QUERY_TLS_CERT_FILE: files.cert, QUERY_TLS_KEY_FILE: files.key },
-    });
-  });
-  afterAll(async () => {
-    await service?.close();
+    const { cert, key } = await writeFiles(folder, first);
+    return startQueryService({ settings: { QUERY_TLS_CERT_FILE: cert, QUERY_TLS_KEY_FILE: key } });
   });
 
   /** The status of `/health`, and the subject of the certificate. */

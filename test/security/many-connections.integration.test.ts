@@ -1,20 +1,17 @@
 /** Many simultaneous connections do not affect other clients. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { type AttackedService, startAttackedService } from './attacked-service.ts';
+import { startAttackedService } from './attacked-service.ts';
 
 const CONNECTIONS = 10_000;
 /** Additional open files of this process and the service. */
 const OTHER_FILES = 500;
 
-let target: AttackedService;
-beforeAll(async () => {
-  target = await startAttackedService();
-});
-afterAll(() => target?.close());
+const target = useMade(startAttackedService);
 
 /** The maximum number of open files on this machine. */
 function openFilesLimit(): number {

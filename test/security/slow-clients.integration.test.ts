@@ -1,19 +1,16 @@
 /** Clients that hold a connection without sending, by sending slowly, or without reading are cut off; others are answered meanwhile. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
+import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
-import { type AttackedService, readToEnd, startAttackedService } from './attacked-service.ts';
+import { readToEnd, startAttackedService } from './attacked-service.ts';
 
 /** A request must arrive within 10 s; longer for a busy machine. */
 const PATIENCE_MS = 60_000;
 
-let target: AttackedService;
-beforeAll(async () => {
-  target = await startAttackedService();
-});
-afterAll(() => target?.close());
+const target = useMade(startAttackedService);
 
 /** Sends single bytes until the connection is closed. */
 async function drip(socket: Socket, text: string): Promise<void> {

@@ -6,16 +6,16 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation, useMade } from '#test/hooks.ts';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { keyEvent } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/installation.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
-import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runProcess } from './admin/run-command.ts';
 import { words } from '#test/words.ts';
 
@@ -45,12 +45,14 @@ const SPELLINGS = [
   'esturricada',
 ];
 
-let installation: Installation;
+// Servers fail here, and waiting requests must be answered before connections close.
+const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
+const installation = useInstallation({ oneRedis: true, partitions: 1, settings });
+const redis = useMade(() => startRedisProxy(installation.config.redis.url));
+const mongodb = useMade(() => startMongodbProxy(installation.mongodb));
 const folder = useFolder();
 let signingKey: SigningJwk;
 let env: Record<string, string>;
-let redis: TcpProxy;
-let mongodb: TcpProxy;
 const services: ServiceProcess[] = [];
 /** Output of commands that must not contain secrets. */
 const written: string[] = [];
@@ -60,30 +62,19 @@ let url = '';
 let metrics = '';
 
 beforeAll(async () => {
-  // Servers fail here, and waiting requests must be answered before connections close.
-  const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
-  installation = await createInstallation({ oneRedis: true, partitions: 1, settings });
   signingKey = await newSigningKey();
   const file = join(folder, 'keys.json');
   await writeFile(file, printKeySet([signingKey]));
-  const behindRedis = await startRedisProxy(installation.config.redis.url);
-  const behindMongodb = await startMongodbProxy(installation.mongodb);
-  [redis, mongodb] = [behindRedis, behindMongodb];
   const { SIGNING_KEYS: _inline, ...rest } = installation.env;
   env = {
     ...rest,
-    REDIS_URL: behindRedis.url,
-    MONGODB_URI: behindMongodb.uri,
+    REDIS_URL: redis.url,
+    MONGODB_URI: mongodb.uri,
     SIGNING_KEYS_FILE: file,
     QUOTA_REQUESTS: '500',
   };
 });
-afterAll(async () => {
-  await killAll(services);
-  await redis?.close();
-  await mongodb?.close();
-  await installation?.close();
-});
+afterAll(() => killAll(services));
 
 /** Runs a command. Its output is searched, unless the command shows a secret or a message by design. */
 async function command(

@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningProjector } from '#projector/projector.ts';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   type AccessKey,
   controlCollections,
@@ -9,10 +8,9 @@ import {
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { keyEvent, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { endsOf } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
@@ -28,18 +26,8 @@ interface CreatedKey {
 }
 
 const installation = useInstallation({ partitions: 1 });
-let projector: RunningProjector | null = null;
-
-async function start(): Promise<void> {
-  projector ??= await startSilentProjector(installation);
-}
-async function stop(): Promise<void> {
-  await projector?.stop();
-  projector = null;
-}
-
+const { start, stop } = useRestartableProjector(installation);
 beforeAll(() => createControlIndexes(control()));
-afterAll(() => stop());
 
 const control = () => installation.databases.control;
 const run = (...args: string[]) => runCommand(installation.env, args);

@@ -1,12 +1,11 @@
 /** Processes that are killed between their writes to MongoDB and Redis: their changes reach Redis anyway. */
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import { startService } from '#test/service-process.ts';
-import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { startCommand } from './run-command.ts';
 
 /** Without a projector nothing else compares the two; a projector does so every ten minutes. */
@@ -14,18 +13,9 @@ const SOON_MS = 60_000;
 
 const service = useQueryService({ oneRedis: true });
 /** The killed processes' proxy to Redis, which swallows their writes. */
-let proxy: TcpProxy;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  const behind = await startRedisProxy(service.installation.config.redis.url);
-  proxy = behind;
-  env = { ...service.installation.env, REDIS_URL: behind.url };
-});
+const proxy = useMade(() => startRedisProxy(service.installation.config.redis.url));
+const env = () => ({ ...service.installation.env, REDIS_URL: proxy.url });
 afterEach(() => proxy.restore());
-afterAll(async () => {
-  await proxy?.close();
-});
 
 const control = () => controlCollections(service.installation.databases.control);
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
@@ -42,7 +32,7 @@ it('the revocation of a key by a killed command takes effect, even without a pro
   const token = await keyWithToken('k1');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env, ['keys', 'revoke', 'k1']);
+  const command = startCommand(env(), ['keys', 'revoke', 'k1']);
   await eventually('MongoDB has it', async () => {
     return (await control().keys.findOne({ _id: 'k1', status: 'revoked' })) !== null;
   });
@@ -61,7 +51,7 @@ it('the revocation of a session by a killed command takes effect', async () => {
   const other = await service.api.token('k2', 'secret');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env, ['sessions', 'revoke', '--token']);
+  const command = startCommand(env(), ['sessions', 'revoke', '--token']);
   command.process.stdin.end(token);
   const { _id } = sessionOfToken(token) ?? { _id: '' };
   await eventually('MongoDB has it', async () => {
@@ -76,7 +66,7 @@ it('the revocation of a session by a killed command takes effect', async () => {
 it('the revocation of a key by a killed projector takes effect', async () => {
   const token = await keyWithToken('k3');
   await service.stopProjector();
-  const projector = startService('projector', env);
+  const projector = startService('projector', env());
   await projector.logged(({ msg }) => msg === 'projector started');
   proxy.freeze();
   await service.installation.publishAccess([

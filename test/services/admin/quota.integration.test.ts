@@ -5,23 +5,18 @@ import { applyStoreStatus, controlCollections } from '#shared/access/access-keys
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 const service = useQueryService({ environments: 2 });
-let others: Awaited<ReturnType<typeof startApp>>[];
+const others = [1, 2].map(() => useMade(() => startApp(service.installation.config)));
 let servers: Servers;
 
-beforeAll(async () => {
-  const { config } = service.installation;
-  others = await Promise.all([startApp(config), startApp(config)]);
-  servers = new Servers({ config, origin: 'the test' });
+beforeAll(() => {
+  servers = new Servers({ config: service.installation.config, origin: 'the test' });
 });
-afterAll(async () => {
-  await servers.close();
-  for (const { app } of others) await app.close();
-});
+afterAll(() => servers.close());
 
 const environment = () => service.installation.environment;
 const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);

@@ -1,31 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningProjector } from '#projector/projector.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, lettersIn } from '#shared/read-models/collections.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { readLog } from '#test/read-log.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, idsIn } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
 
 describe('a decision about dead letters', () => {
   const installation = useInstallation({ partitions: 1 });
-  let projector: RunningProjector;
+  const projector = useRestartableProjector(installation);
   let topic = '';
-  const start = async () => {
-    projector = await startSilentProjector(installation);
-  };
   beforeAll(async () => {
     topic = changesTopic(installation.environment);
-    await start();
-  });
-  afterAll(async () => {
-    await projector?.stop();
+    await projector.start();
   });
 
   /** Publishes an order and makes a dead letter of it in generations, as if an older release did not understand it. */
@@ -41,7 +33,7 @@ describe('a decision about dead letters', () => {
       await lettersIn(db).insertOne({ ...refused });
       await checkpointsIn(db).updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
     }
-    await start();
+    await projector.start();
   }
   const letters = async (...args: string[]) => {
     const { code, stderr } = await runCommand(installation.env, ['dead-letters', ...args]);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningProjector } from '#projector/projector.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -16,8 +15,8 @@ import {
   lettersIn,
 } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
-import { useInstallation } from '#test/hooks.ts';
-import { applyAll, startSilentProjector } from '#test/projectors.ts';
+import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
+import { applyAll } from '#test/projectors.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
@@ -29,7 +28,7 @@ interface Answer extends VerifyAnswer {
 
 describe('verify --deep', () => {
   const installation = useInstallation({ partitions: 2 });
-  let projector: RunningProjector | null = null;
+  const projector = useRestartableProjector(installation);
   let db: Db;
   beforeAll(async () => {
     // Versions in any order, deletions, customers that return, changes of the offset.
@@ -54,13 +53,12 @@ describe('verify --deep', () => {
     await restart();
     db = await readModels(installation);
   });
-  afterAll(() => projector?.stop());
 
   const customer = { id: 'c1', name: 'Iracema Tabajara' };
   const order = (id: string, sequence: number) => orderEvent(id, { storeId: 's9', sequence, data: { customer } });
   /** Runs a projector until all events are applied. */
   async function restart(): Promise<void> {
-    projector = await startSilentProjector(installation);
+    await projector.start();
     await caughtUp(installation);
   }
   const verify = async (...args: string[]): Promise<Answer & { code: number | null; stderr: string }> => {
@@ -112,7 +110,7 @@ describe('verify --deep', () => {
     const [letter] = await letters.find({}).toArray();
     if (letter === null || letter === undefined) throw new Error('there is one of the poison');
     // As if an older release had not understood the event: it has a letter instead of a document.
-    await projector?.stop();
+    await projector.stop();
     const before = await endsOf(installation.kafka, topic);
     const published_at = new Date();
     const late = {

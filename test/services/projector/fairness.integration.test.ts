@@ -1,12 +1,10 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import type { RunningProjector } from '#projector/projector.ts';
+import { describe, expect, it } from 'vitest';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { endsOf } from '#test/topics.ts';
 
@@ -16,10 +14,7 @@ const order = (storeId: string, sequence: number) => orderEvent(`o${sequence}`, 
 
 describe('a partition with a long backlog that is applied slowly', () => {
   const installation = useInstallation({ partitions: 2, settings: { PROJECTOR_SLICE_EVENTS: '1' } });
-  let projector: RunningProjector | null = null;
-  afterAll(async () => {
-    await projector?.stop();
-  });
+  const projector = useRestartableProjector(installation);
 
   /** The log ends by partition. */
   const ends = () => endsOf(installation.kafka, changesTopic(installation.environment));
@@ -38,7 +33,7 @@ describe('a partition with a long backlog that is applied slowly', () => {
       neighbour = `s${store}`;
       await installation.publish([order(neighbour, 1)]);
     }
-    projector = await startSilentProjector(installation);
+    await projector.start();
     await eventually('both are being applied', async () =>
       (await Promise.all([position(busy), position(other)])).every((at) => at > 0),
     );

@@ -2,12 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { Servers } from '#admin/servers.ts';
-import { type RunningProjector } from '#projector/projector.ts';
 import { accessTopic, changesTopic, encodeEvent } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
-import { startSilentProjector } from '#test/projectors.ts';
+import { eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
@@ -39,21 +38,14 @@ class Producers {
 }
 
 describe('transactions that were aborted', () => {
-  let installation: Installation;
-  let producers: Producers;
-  let projector: RunningProjector | undefined;
+  // A slice holds one or two of the batches below.
+  const installation = useInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
+  const producers = new Producers(installation);
+  afterAll(() => producers.close());
+  const projector = useRestartableProjector(installation);
   let topic: string;
-  const start = async () => (projector = await startSilentProjector(installation));
-  beforeAll(async () => {
-    // One or two of the batches below.
-    installation = await createInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
+  beforeAll(() => {
     topic = changesTopic(installation.environment);
-    producers = new Producers(installation);
-  });
-  afterAll(async () => {
-    await projector?.stop();
-    await producers?.close();
-    await installation?.close();
   });
 
   const send = (transaction: Transaction, ...subjects: string[]) =>
@@ -62,7 +54,7 @@ describe('transactions that were aborted', () => {
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
 
   it('have no effect if the later one ends first, or four end in reverse order', async () => {
-    await start();
+    await projector.start();
     const [first, second] = [await producers.begin(), await producers.begin()];
     await send(first, 'a1');
     await send(second, 'a2');

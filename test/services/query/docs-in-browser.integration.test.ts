@@ -1,21 +1,18 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { anOrder } from '#test/changes.ts';
 import { DESKTOP, PHONE, startBrowser, visitPage } from '#test/browser.ts';
-import { type QueryService, startQueryService } from '#test/query-service.ts';
 
-let service: QueryService;
+const service = useQueryService();
 let browser: Browser;
 
 beforeAll(async () => {
-  [service, browser] = await Promise.all([startQueryService(), startBrowser()]);
+  browser = await startBrowser();
   await service.setKey({ clientId: 'reader', secrets: ['s3cret'] });
   await service.apply([anOrder('o1')]);
 });
-afterAll(async () => {
-  await browser?.close();
-  await service?.close();
-});
+afterAll(() => browser?.close());
 
 const visit = (path: string, viewport: typeof DESKTOP, look: (page: Page) => Promise<void>) =>
   visitPage(browser, service.url, path, viewport, look);

@@ -1,18 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useInstallation } from '#test/hooks.ts';
-import { startApp, type RunningApp } from '#test/query-service.ts';
+import { describe, expect, it } from 'vitest';
+import { useInstallation, useMade } from '#test/hooks.ts';
+import { startApp } from '#test/query-service.ts';
 
 const installation = useInstallation();
-let running: RunningApp;
-
-beforeAll(async () => {
-  running = await startApp(installation.config);
-});
-afterAll(async () => {
-  await running.app.close();
-});
+const running = useMade(() => startApp(installation.config));
 
 /** Requests like a browser; `fetch` decompresses answers. */
 const get = (path: string, init: RequestInit = {}, { url } = running) =>

@@ -1,25 +1,17 @@
-import { Writable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useQueryService } from '#test/hooks.ts';
 import { createLogger } from '#shared/logging.ts';
 import { sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { openApi } from '#test/documented.ts';
-import { type QueryService, startApp, startQueryService } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 
-let service: QueryService;
-let token: string;
 let log = '';
+const service = useQueryService({ logger: createLogger('query', 'trace', { write: (line) => (log += line) }) });
+let token: string;
 
 beforeAll(async () => {
-  const destination = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      log += chunk.toString();
-      done();
-    },
-  });
-  service = await startQueryService({ logger: createLogger('query', 'trace', destination) });
   token = await service.tokenOf({ clientId: 'full', secrets: ['verysecretsecret'] });
 });
-afterAll(() => service.close());
 
 const raw = (text: string) => sendRaw(service.url, text);
 

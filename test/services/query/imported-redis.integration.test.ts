@@ -2,39 +2,39 @@
  * An old copy is restored into a running Redis, with the same process and connections, while no projector runs. Revoked rights are
  * valid for at most a second: the table of decision 0045, row by row.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onlyMaster, describeRedis } from '#shared/redis-masters.ts';
 import { applyKeyChange } from '#shared/access/access-keys.ts';
 import { heartbeatKey, publishAccess } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
-import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
-import { areRevoked, createKeys, haveChecked, statusOf as statusOfToken, revokeRights, type Tokens } from './revoked-rights.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
+import {
+  areRevoked,
+  createKeys,
+  haveChecked,
+  statusOf as statusOfToken,
+  revokeRights,
+  type Tokens,
+} from './revoked-rights.ts';
 import { RedisGate } from '../../../services/query/access/redis-gate.ts';
 
-let own: RedisProcess;
-let service: QueryService;
-let other: RunningApp;
+const own = useMade(startRedisProcess);
+const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
+const other = useMade(() => startApp(service.installation.config));
 /** A copy from before the revocations. */
 let early: RedisCopy;
 let tokens: Tokens = {};
 
 beforeAll(async () => {
-  own = await startRedisProcess();
-  service = await startQueryService({ settings: { REDIS_URL: own.url } });
   service.installation.redis.on('error', () => undefined);
-  other = await startApp(service.installation.config);
   tokens = await createKeys(service, [service, other]);
   early = await copyRedis(own.client);
   await revokeRights(service, tokens);
-});
-afterAll(async () => {
-  await other?.app.close();
-  await service?.close();
-  await own?.close();
 });
 /** Waits for checks first: an instance that has not yet noticed a copy may refuse rightly, and close its gate later. */
 const allIsWell = async () => {

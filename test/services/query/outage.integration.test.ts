@@ -1,12 +1,12 @@
 /** Redis and MongoDB hang or are unreachable: 503 within a second, never a false 200, 401 or 429, and automatic recovery. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
-import { type RunningApp, startApp } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -15,24 +15,17 @@ const ALLOWED_MS = 1_000;
 const ALLOWED_IN_BURST_MS = 2_000;
 
 const service = useQueryService({ oneRedis: true });
-let proxied: RunningApp;
-let behindProxies: Config;
-let redisProxy: TcpProxy;
-let mongodbProxy: TcpProxy;
+const redisProxy = useMade(() => startRedisProxy(service.installation.config.redis.url));
+const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
+const behindProxies = (): Config => {
+  const { config, env } = service.installation;
+  const { redis, mongodb } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
+  return { ...config, redis: { ...redis, url: redisProxy.url }, mongodb: { ...mongodb, uri: mongodbProxy.uri } };
+};
+const proxied = useMade(() => startApp(behindProxies()));
 let token: string;
 
 beforeAll(async () => {
-  const defaults = readConfig({ ...service.installation.env, ...DEFAULT_TIMEOUTS });
-  const { config, mongodb: client } = service.installation;
-  const redis = await startRedisProxy(config.redis.url);
-  const mongodb = await startMongodbProxy(client);
-  [redisProxy, mongodbProxy] = [redis, mongodb];
-  behindProxies = {
-    ...config,
-    redis: { ...defaults.redis, url: redis.url },
-    mongodb: { ...defaults.mongodb, uri: mongodb.uri },
-  };
-  proxied = await startApp(behindProxies);
   token = await service.tokenOf({ clientId: 'full' });
   await service.apply([anOrder('o1')]);
 });
@@ -41,12 +34,6 @@ afterEach(async () => {
   await redisProxy.restore();
   await mongodbProxy.restore();
   await eventually('all is well again', async () => (await ask()).status === 200);
-});
-
-afterAll(async () => {
-  await proxied.app.close();
-  await redisProxy.close();
-  await mongodbProxy.close();
 });
 
 const ask = (path = '/api/order/list', headers = {}) => proxied.api.get(path, token, headers);
@@ -133,10 +120,8 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
 });
 
 it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the first', async () => {
-  const patient = await startApp({
-    ...behindProxies,
-    mongodb: { ...behindProxies.mongodb, readTimeoutMs: 1_500 },
-  });
+  const config = behindProxies();
+  await using patient = await startApp({ ...config, mongodb: { ...config.mongodb, readTimeoutMs: 1_500 } });
   try {
     mongodbProxy.freeze();
     const began = performance.now();
@@ -149,6 +134,5 @@ it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the 
     expect(Math.max(...waits) / Math.min(...waits)).toBeLessThan(1.8);
   } finally {
     await mongodbProxy.restore();
-    await patient.app.close();
   }
 });

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { remainingOf } from '#test/api-client.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { useInstallation, useMade, useQueryService } from '#test/hooks.ts';
+import { eventually, type Installation } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
-import type { TcpProxy } from '#test/tcp-proxy.ts';
 
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -17,40 +17,28 @@ async function valueOf(metric: { get: () => Promise<{ values: { value: number }[
 }
 
 /** An app that reaches MongoDB through a proxy. */
-async function startBehindProxy(
-  { env, mongodb }: Installation,
-  settings: Record<string, string>,
-): Promise<{ proxy: TcpProxy; running: RunningApp }> {
-  const proxy = await startMongodbProxy(mongodb);
-  return { proxy, running: await startApp(readConfig({ ...env, ...settings, MONGODB_URI: proxy.uri })) };
+function behindProxy({ env }: Installation, { uri }: { uri: string }, settings: Record<string, string>) {
+  return startApp(readConfig({ ...env, ...settings, MONGODB_URI: uri }));
 }
 
 describe('excess requests', () => {
-  let service: QueryService;
-  let mongodb: TcpProxy;
-  let asked: RunningApp;
-  const STORES = ['s1', 's2'];
-  let tokens: string[];
+  const service = useQueryService({ settings: { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' } });
+  const mongodb = useMade(() => startMongodbProxy(service.installation.mongodb));
+  // Requests can wait for MongoDB during the whole test.
+  const patient = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
+  const asked = useMade(() => behindProxy(service.installation, mongodb, patient));
+  const tokens: string[] = [];
   let token: string;
   beforeAll(async () => {
-    const settings = { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' };
-    service = await startQueryService({ settings });
-    for (const storeId of STORES) await service.setKey({ clientId: `reader of ${storeId}`, storeId });
-    // Requests can wait for MongoDB during the whole test.
-    const few = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
-    ({ proxy: mongodb, running: asked } = await startBehindProxy(service.installation, few));
-    tokens = [];
-    for (const storeId of STORES) tokens.push(await asked.api.token(`reader of ${storeId}`, 'secret'));
+    for (const storeId of ['s1', 's2']) {
+      await service.setKey({ clientId: storeId, storeId });
+      tokens.push(await asked.api.token(storeId, 'secret'));
+    }
     token = tokens[0] ?? '';
     // Verified tokens identify the senders of later requests.
     for (const each of tokens) await asked.api.get(DATA, each);
   });
-  afterAll(async () => {
-    await mongodb?.restore();
-    await asked?.app.close();
-    await mongodb?.close();
-    await service?.close();
-  });
+  afterAll(() => mongodb.restore());
 
   it('are refused without counting against the quota, and do not block other senders', async () => {
     const { metrics } = asked.app.services;
@@ -107,26 +95,22 @@ describe('excess requests', () => {
 describe('an unreachable MongoDB', () => {
   const READ_TIMEOUT_MS = 3_000;
 
+  const installation = useInstallation();
+  const proxy = useMade(() => startMongodbProxy(installation.mongodb));
+  const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
+  const running = useMade(() => behindProxy(installation, proxy, settings));
+
   it('delays no request once it is known, and is used again once it is back', async () => {
-    const installation = await createInstallation();
-    const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
-    const { proxy, running } = await startBehindProxy(installation, settings);
     const health = async () => (await running.api.call('/health')).status;
     const away = () => valueOf(running.app.services.metrics.mongodbAway);
-    try {
-      await eventually('it is well', async () => (await health()) === 200);
-      for (const fail of [() => proxy.cut(), async () => proxy.freeze()]) {
-        await fail();
-        await eventually('it is known', async () => (await health()) === 503 && (await away()) === 1);
-        await quickOnce('refusals', READ_TIMEOUT_MS / 2, async () => expect(await health()).toBe(503), 5);
-        await proxy.restore();
-        await eventually('it is back', async () => (await health()) === 200);
-        expect(await away()).toBe(0);
-      }
-    } finally {
-      await running.app.close();
-      await proxy.close();
-      await installation.close();
+    await eventually('it is well', async () => (await health()) === 200);
+    for (const fail of [() => proxy.cut(), async () => proxy.freeze()]) {
+      await fail();
+      await eventually('it is known', async () => (await health()) === 503 && (await away()) === 1);
+      await quickOnce('refusals', READ_TIMEOUT_MS / 2, async () => expect(await health()).toBe(503), 5);
+      await proxy.restore();
+      await eventually('it is back', async () => (await health()) === 200);
+      expect(await away()).toBe(0);
     }
   });
 });

@@ -1,13 +1,14 @@
 /** Redis as a cluster: all decisions work, and a killed master affects only its own stores. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import slotOf from 'cluster-key-slot';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
-import { type ClusterShard, type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
+import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { type ClusterShard, startRedisCluster } from '#test/redis-cluster.ts';
 import { cutReplication } from '#test/redis-sentinels.ts';
 import { runJson } from '../admin/run-command.ts';
 import {
@@ -20,22 +21,11 @@ import {
   type Tokens,
 } from './revoked-rights.ts';
 
-let redis: RedisClusterProcesses;
-let service: QueryService;
-let instances: RunningApp[];
-
-beforeAll(async () => {
-  redis = await startRedisCluster();
-  service = await startQueryService({
-    settings: { REDIS_URL: redis.url, AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '3' },
-  });
-  instances = [service, await startApp(service.installation.config)];
-});
-afterAll(async () => {
-  await instances?.[1]?.app.close();
-  await service?.close();
-  await redis?.close();
-});
+const redis = useMade(startRedisCluster);
+const service = useMade(() =>
+  startQueryService({ settings: { REDIS_URL: redis.url, AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '3' } }),
+);
+const instances: RunningApp[] = [service, useMade(() => startApp(service.installation.config))];
 
 /** A name on a given shard. */
 function nameOn(shard: number, keyOf: (name: string) => string, prefix: string): string {

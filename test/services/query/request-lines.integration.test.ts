@@ -1,8 +1,8 @@
 /** The requests that are logged. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
-import { useInstallation } from '#test/hooks.ts';
+import { useInstallation, useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
@@ -16,13 +16,7 @@ interface Line {
 const REQUESTS = 100;
 
 const installation = useInstallation({ oneRedis: true });
-let redis: Awaited<ReturnType<typeof startRedisProxy>>;
-beforeAll(async () => {
-  redis = await startRedisProxy(installation.config.redis.url);
-});
-afterAll(async () => {
-  await redis?.close();
-});
+const redis = useMade(() => startRedisProxy(installation.config.redis.url));
 
 /** Starts a service and sends requests. @returns its log lines. */
 async function linesOf(percent: string, ask: (url: string) => Promise<unknown>): Promise<Line[]> {

@@ -1,12 +1,12 @@
 /** Redis restarts with older data: revoked rights stay revoked from the first request on. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
-import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
-import type { TcpProxy } from '#test/tcp-proxy.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import {
   expectNoneAdmitted,
@@ -20,30 +20,26 @@ import {
   type Tokens,
 } from './revoked-rights.ts';
 
-let own: RedisProcess;
-let proxy: TcpProxy;
-let service: QueryService;
-let mongodbProxy: TcpProxy;
+const own = useMade(startRedisProcess);
+const proxy = useMade(() => startRedisProxy(own.url));
+const service = useMade(() => startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } }));
+const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
 /** A second instance, which reaches Redis and MongoDB through proxies. */
-let other: RunningApp;
+const other = useMade(() => {
+  const { config } = service.installation;
+  const [redis, mongodb] = [
+    { ...config.redis, url: proxy.url },
+    { ...config.mongodb, uri: mongodbProxy.uri },
+  ];
+  return startApp({ ...config, redis, mongodb });
+});
 /** A snapshot from before the revocations. */
 let snapshot: Buffer;
 let tokens: Tokens = {};
 
 beforeAll(async () => {
-  own = await startRedisProcess();
-  const redis = await startRedisProxy(own.url);
-  proxy = redis;
-  service = await startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } });
-  const { config, environment, env, mongodb: client } = service.installation;
-  service.installation.redis.on('error', () => undefined);
-  const mongodb = await startMongodbProxy(client);
-  mongodbProxy = mongodb;
-  other = await startApp({
-    ...config,
-    redis: { ...config.redis, url: redis.url },
-    mongodb: { ...config.mongodb, uri: mongodb.uri },
-  });
+  const { config, environment, env, redis } = service.installation;
+  redis.on('error', () => undefined);
   tokens = await createKeys(service, [service]);
   // So that Redis has had both states of the blocking.
   await runJson(env, ['stores', 'unblock', 'blocked', '-e', environment]);
@@ -51,13 +47,6 @@ beforeAll(async () => {
   await revokeRights(service, tokens);
   // A session newer than the last check would be ended together with the restored ones.
   await haveChecked(own.client, config.namePrefix);
-});
-afterAll(async () => {
-  await other?.app.close();
-  await service?.close();
-  await proxy?.close();
-  await mongodbProxy?.close();
-  await own?.close();
 });
 
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);

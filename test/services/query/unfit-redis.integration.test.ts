@@ -5,44 +5,34 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
+import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
-import { type QueryService, type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
-import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { startApp, startQueryService } from '#test/query-service.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
 import { startService } from '#test/service-process.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { startProjector } from '../../../services/projector/projector.ts';
 
 const ALLOWED_MS = 1_000;
 
-let own: RedisProcess;
-let proxy: TcpProxy;
-let service: QueryService;
-let proxied: RunningApp;
-let token: string;
 const garbage: Server[] = [];
-
+afterAll(() => {
+  for (const server of garbage) server.close();
+});
+const own = useMade(startRedisProcess);
+const proxy = useMade(() => startTcpProxy({ host: '127.0.0.1', port: own.port }));
+const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
+const proxied = useMade(() => {
+  const { config, env } = service.installation;
+  const { mongodb, redis } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
+  return startApp({ ...config, mongodb, redis: { ...redis, url: `redis://127.0.0.1:${proxy.port}` } });
+});
+let token: string;
 beforeAll(async () => {
-  own = await startRedisProcess();
-  proxy = await startTcpProxy({ host: '127.0.0.1', port: own.port });
-  service = await startQueryService({ settings: { REDIS_URL: own.url } });
-  const { config, env, redis } = service.installation;
-  const defaults = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
-  redis.on('error', () => undefined);
-  proxied = await startApp({
-    ...config,
-    mongodb: defaults.mongodb,
-    redis: { ...defaults.redis, url: `redis://127.0.0.1:${proxy.port}` },
-  });
+  service.installation.redis.on('error', () => undefined);
   token = await service.tokenOf({ clientId: 'full' });
   await eventually('requests pass', async () => (await status()) === 200);
-});
-afterAll(async () => {
-  await proxied?.app.close();
-  await service?.close();
-  await proxy?.close();
-  for (const server of garbage) server.close();
-  await own?.close();
 });
 
 const status = async () => (await proxied.api.get('/api/order/list', token)).status;

@@ -1,12 +1,12 @@
 /** Revocations do not wait for a flood of orders, at any instance. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { ApiClient } from '#test/api-client.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type RunningApp, startApp } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 
 const ORDERS = 100_000;
 const BATCH = 10_000;
@@ -15,13 +15,7 @@ const ALLOWED_MS = 1_000;
 const [AT_LEAST, MAX_TIMES] = [3, 12];
 
 const service = useQueryService();
-let other: RunningApp;
-beforeAll(async () => {
-  other = await startApp(service.installation.config);
-});
-afterAll(async () => {
-  await other?.app.close();
-});
+const other = useMade(() => startApp(service.installation.config));
 
 /** Publishes the orders while no projector runs. */
 async function flood(): Promise<void> {

@@ -1,25 +1,17 @@
 /** MongoDB decides about tokens, and Redis stores no session if it has a newer grant: the next request at every instance sees a change. */
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { setVersioned } from '#shared/access/grants.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/redis-masters.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
-import { type RunningApp, startApp } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService({ oneRedis: true });
-/** Two instances. */
-let instances: RunningApp[];
+const instances = [service, useMade(() => startApp(service.installation.config))];
 let storeIds = 0;
-
-beforeAll(async () => {
-  instances = [service, await startApp(service.installation.config)];
-});
-afterAll(async () => {
-  for (const { app } of instances?.slice(1) ?? []) await app.close();
-});
 
 type Outcome = [status: number, errorOrScope: string | undefined];
 

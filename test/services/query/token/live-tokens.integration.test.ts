@@ -1,10 +1,10 @@
 /** The maximum number of live tokens of a key over all instances (rule R4.9). */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { nodeFor } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type RunningApp, startApp } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 const MAX = 3;
@@ -12,13 +12,9 @@ const SHORT_SECONDS = 4;
 
 const service = useQueryService({ settings: { MAX_TOKENS_PER_KEY: String(MAX) } });
 /** Another instance with short-lived tokens. */
-let brief: RunningApp;
-beforeAll(async () => {
+const brief = useMade(() => {
   const { config } = service.installation;
-  brief = await startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: SHORT_SECONDS } });
-});
-afterAll(async () => {
-  await brief?.app.close();
+  return startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: SHORT_SECONDS } });
 });
 
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
