@@ -1,4 +1,4 @@
-/** The filters, updates and expressions of MongoDB that the projection uses. Anything else throws: no test would check it against MongoDB. */
+/** The filters, updates and expressions of MongoDB that the projection uses. Others throw, since no test compares them with MongoDB. */
 
 export type Value = unknown;
 export type Doc = { _id: string } & Record<string, Value>;
@@ -7,7 +7,7 @@ type Fields = Record<string, Value>;
 const isPlain = (value: Value): value is Fields =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** A copy that shares nothing that can be changed. */
+/** A deep copy. */
 export function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item: unknown) => copy(item)) as T;
   if (!isPlain(value)) return value;
@@ -16,7 +16,7 @@ export function copy<T>(value: T): T {
   return copied as T;
 }
 
-/** The value of a field, which may be named by a path. */
+/** The value of a field or path. */
 export function valueAt(doc: Value, path: string): Value {
   let value = doc;
   for (const name of path.split('.')) {
@@ -38,7 +38,7 @@ function setAt(doc: Fields, path: string, value: Value): void {
   else target[last] = value;
 }
 
-/** As MongoDB orders values of one type. */
+/** MongoDB's order of values of one type. */
 export function compare(a: Value, b: Value): number {
   if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
   if (typeof a === 'number' && typeof b === 'number') return a - b;
@@ -49,7 +49,7 @@ export function compare(a: Value, b: Value): number {
 
 const isAbsent = (value: Value) => value === null || value === undefined;
 const isSame = (a: Value, b: Value) => (isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0);
-/** A field that is a list passes where one of its items does. */
+/** A list matches if one of its items does. */
 const some = (value: Value, test: (item: Value) => boolean) => (Array.isArray(value) ? value.some(test) : test(value));
 
 const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
@@ -73,7 +73,7 @@ function isPassing(value: Value, condition: Value): boolean {
   });
 }
 
-/** Whether a document passes a filter. */
+/** Whether a document matches a filter. */
 export function matches(doc: Doc, filter: object): boolean {
   return Object.entries(filter).every(([path, condition]) => {
     if (path === '$or') return (condition as object[]).some((one) => matches(doc, one));
@@ -82,7 +82,7 @@ export function matches(doc: Doc, filter: object): boolean {
   });
 }
 
-/** An aggregation expression, as updates of texts have them. */
+/** An aggregation expression, used in updates of texts. */
 export function evaluate(doc: Doc, expression: Value): Value {
   if (typeof expression === 'string' && expression.startsWith('$')) return valueAt(doc, expression.slice(1));
   if (!isPlain(expression)) return expression;
@@ -100,7 +100,7 @@ export function evaluate(doc: Doc, expression: Value): Value {
   throw new Error(`the simulated store does not know ${name}`);
 }
 
-/** What an update makes of a document. @param isNew whether it is inserted by the update. */
+/** Applies an update to a document. @param isNew whether the update inserts it. */
 export function updated(before: Doc, update: object, isNew: boolean): Doc {
   const doc = copy(before);
   if (Array.isArray(update)) {

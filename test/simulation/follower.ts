@@ -1,4 +1,4 @@
-/** A client of the change feed: it knows its cursor and its copy, and asks by the rules that the query service has for cursors. */
+/** A client of the change feed with a cursor and a copy, which reads by the query service's cursor rules. */
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
@@ -20,7 +20,7 @@ export class Follower {
   readonly name: string;
   readonly #pageSize: number;
   #next: string | null = null;
-  /** Sequences of the records that it was told, by `<entity>/<store id>/<id>`. */
+  /** The sequences of delivered records, by `<entity>/<store id>/<id>`. */
   readonly copy = new Map<string, number>();
 
   constructor(name: string, storeId: string, pageSize: number) {
@@ -29,7 +29,7 @@ export class Follower {
     this.#pageSize = pageSize;
   }
 
-  /** Takes one answer of a generation. @returns whether it was the last for now. */
+  /** Applies one answer of a generation. @returns whether it was the last for now. */
   poll(state: State, database: string): boolean {
     const mark = generationMark(database);
     const scope = { environment: 'production', storeId: this.storeId, feed: 'all' };
@@ -77,7 +77,7 @@ function changesOf(state: State, database: string, storeId: string): Change[] {
   return [...records, ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null }))];
 }
 
-/** What a store's records are now, as a copy has them. */
+/** The present records of a store, in the form of a copy. */
 export function recordsOf(state: State, database: string, storeId: string): Map<string, number> {
   return new Map(
     changesOf(state, database, storeId).flatMap(({ key, sequence }): [string, number][] =>

@@ -1,4 +1,4 @@
-/** What must hold after every commit: the read models of a generation are what the rules make of its log up to its checkpoints. */
+/** The invariants after every commit: the read models of a generation match the rules, applied to its log up to its checkpoints. */
 import {
   COLLECTIONS,
   DEAD_LETTERS,
@@ -19,23 +19,23 @@ import { RETRIES } from './operator.ts';
 import { TOPIC } from './projector.ts';
 import { readerOf, type Session, type State } from './store.ts';
 
-/** What orders and reviews of the world call their customers. */
+/** The customers' names in orders and reviews of the world. */
 export const NAME = 'Zoë';
 
 const ENTITIES = Object.keys(COLLECTIONS) as EntityName[];
 
-/** A promise that was broken. */
+/** A broken promise. */
 export class Violation extends Error {}
 
 interface Followed {
   position: number;
-  /** Which letters were retried: after a restore there may be as many others. */
+  /** The ids of retried letters; after a restore there may be as many others. */
   retries: string;
   model: Model;
 }
 
 export class Invariants {
-  /** Everything that was ever published to a partition, also where the log has lost it. */
+  /** All messages that were ever published to a partition, even lost ones. */
   readonly #history: (partition: number) => readonly Entry[];
   /** The partition of a store. */
   readonly #partitionOf: (storeId: string) => number;
@@ -47,7 +47,7 @@ export class Invariants {
     this.#partitionOf = partitionOf;
   }
 
-  /** Checks what a commit changed. @throws {Violation} */
+  /** Checks the changes of a commit. @throws {Violation} */
   check(before: State, after: State, session: Session['id'] | null, ended: ReadonlySet<string>): void {
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
@@ -103,7 +103,7 @@ export class Invariants {
   #checkPartition(state: State, generation: string, partition: number, position: number): void {
     const key = `${generation}/${partition}`;
     const known = this.#followed.get(key);
-    // After a restore everything is computed again.
+    // After a restore everything is recomputed.
     const retried = retriedIn(state, generation, partition);
     const retries = retried.map(({ _id }) => _id).join();
     const isKnown = known !== undefined && known.position <= position && known.retries === retries;
@@ -196,7 +196,7 @@ function retriedIn(state: State, generation: string, partition: number): Retried
     .sort((a, b) => a.position - b.position);
 }
 
-/** Counts that are not 0, in the order of their facets. */
+/** Nonzero counts, in the order of facets. */
 function textOf(counts: Partial<Record<string, number>>): string {
   const facets = Object.keys(counts)
     .toSorted()

@@ -1,4 +1,4 @@
-/** What the log in memory shows to a loop is what Kafka shows: the same cases against both, through the edge that the loop uses. */
+/** The log in memory behaves like Kafka: the same cases for both, through the interface that the loop uses. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
@@ -18,27 +18,27 @@ import { PartitionLog } from './log.ts';
 import { Fetching } from './projector.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 
-/** As long as it takes a fetch that is answered at once, and far longer. */
+/** Longer than any immediate fetch. */
 const NOTHING_MS = 1_000;
 const FETCH_BYTES = 4_096;
 const TOO_LARGE = 80 * 1_048_576;
-/** Of which a fetch holds a few. */
+/** The size of a value, of which a fetch holds a few. */
 const LARGE = 'x'.repeat(1_000);
 
 interface Log {
   edge: LoopLog;
-  /** Sends each value as a batch of its own. */
+  /** Sends each value as a separate batch. */
   send: (...values: string[]) => Promise<void>;
-  /** Sends a value in a transaction. @returns what ends it. */
+  /** Sends a value in a transaction. @returns a function that ends it. */
   sendOpen: (value: string) => Promise<(isAborted: boolean) => Promise<void>>;
-  /** Sends a batch whose two messages unpack to more than is allowed. */
+  /** Sends a batch of two messages that exceeds the decompressed limit. */
   sendUnreadable: () => Promise<void>;
   deleteBefore: (offset: number) => Promise<void>;
   makeAnew: () => Promise<void>;
 }
 
 interface Kind {
-  /** Makes a log whose batches go to a function. */
+  /** Makes a log that passes its batches to a function. */
   open: (take: (batch: FetchedBatch) => Promise<void>) => Promise<Log>;
   close: () => Promise<void>;
 }
@@ -123,7 +123,7 @@ async function kafkaLogs(): Promise<Kind> {
       },
       deleteBefore: (to) =>
         withAdmin(tools, async (admin) => {
-          // kafkajs asks for no metadata of its own here.
+          // kafkajs does not refresh metadata here.
           await admin.fetchTopicOffsets(topic);
           await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(to) }] });
         }),
@@ -187,13 +187,13 @@ describe.each([
   });
   afterAll(() => kind?.close());
 
-  /** A log, and what it shows from an offset on up to another, batch by batch. */
+  /** Reads a log between two offsets, batch by batch. */
   const openLog = async () => {
     const batches: FetchedBatch[] = [];
     let follows = true;
     const log = await kind.open(async (batch) => {
       batches.push(batch);
-      // As the loop does: nothing else moves on.
+      // The seek of the loop; nothing else advances.
       if (follows) log.edge.seek(Number(batch.lastOffset()) + 1);
     });
     const stay = () => {
@@ -217,7 +217,7 @@ describe.each([
     return { ...log, batches, stay, begin, until, read };
   };
 
-  it('shows messages in order from where it is sought, and the same again', async () => {
+  it('delivers messages in order from the sought offset, and again after another seek', async () => {
     const { edge, send, read, batches } = await openLog();
     await send('a', 'b', 'c');
     expect(await edge.bounds()).toEqual({ start: 0, end: 3 });
@@ -226,7 +226,7 @@ describe.each([
     expect(batches[0]?.firstOffset()).toBe('0');
   });
 
-  it('waits at its end for what is new, and shows nothing while it is paused', async () => {
+  it('waits at its end for new messages, and delivers nothing while paused', async () => {
     const { edge, send, begin, until, batches } = await openLog();
     await send('a');
     begin(1);
@@ -240,7 +240,7 @@ describe.each([
     expect(await until(3)).toEqual(['1 b', '2 c']);
   });
 
-  it('shows the same again and again where nothing else is sought', async () => {
+  it('repeats the same batch without a seek', async () => {
     const { edge, send, stay, begin, batches } = await openLog();
     await send('a');
     stay();
@@ -250,7 +250,7 @@ describe.each([
     expect(new Set(shownIn(batches))).toEqual(new Set(['0 a']));
   });
 
-  it('continues where a fetch was cut', async () => {
+  it('continues after a truncated fetch', async () => {
     const { send, read, batches } = await openLog();
     await send(...Array.from({ length: 20 }, () => LARGE));
     expect(await read(0, 20)).toEqual(Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`));
@@ -258,7 +258,7 @@ describe.each([
     expect(batches[0]?.highWatermark).toBe('20');
   });
 
-  it('shows nothing of an open transaction, nor what lies behind it', async () => {
+  it('hides an open transaction and all later messages', async () => {
     const { edge, send, sendOpen, begin, until, batches } = await openLog();
     await send('a');
     const commit = await sendOpen('t');
@@ -274,7 +274,7 @@ describe.each([
     expect(await until(4)).toEqual(['0 a', '1 t', '2 b']);
   });
 
-  it('has something stand for offsets at either end of a fetch that have no message', async () => {
+  it('has placeholders for offsets without messages at both ends of a fetch', async () => {
     const { send, sendOpen, read, batches } = await openLog();
     const abort = await sendOpen('x');
     await abort(true);
@@ -284,7 +284,7 @@ describe.each([
     expect(batches.flatMap(({ messages }) => messages.map(isGap))).toEqual([true, false]);
   });
 
-  it('shows a batch that cannot be read as one, also from its middle, and what lies behind it', async () => {
+  it('delivers an unreadable batch as one placeholder, even from its middle, and later messages', async () => {
     const { send, sendUnreadable, read } = await openLog();
     await send('a');
     await sendUnreadable();
@@ -293,7 +293,7 @@ describe.each([
     expect(await read(2, 4)).toEqual(['2 unpacks_too_large 1 to 2', '3 b']);
   });
 
-  it('shows what is left from its beginning, where retention took what is sought', async () => {
+  it('delivers from its beginning if retention deleted the sought offset', async () => {
     const { edge, send, deleteBefore, read } = await openLog();
     await send('a', 'b', 'c');
     await deleteBefore(2);
@@ -301,7 +301,7 @@ describe.each([
     expect(await read(0, 3)).toEqual(['2 c']);
   });
 
-  it('begins again where what is sought lies beyond its end, as in a topic that was made again', async () => {
+  it('begins again if the sought offset is beyond its end, as in a recreated topic', async () => {
     const { edge, send, makeAnew, read, begin, until } = await openLog();
     await send('a', 'b', 'c');
     expect(await read(0, 3)).toEqual(['0 a', '1 b', '2 c']);

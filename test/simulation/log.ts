@@ -1,13 +1,13 @@
 /**
- * A partition of Kafka in memory: what its fetches show, with transactions, compaction, unreadable batches, retention, lost ends and topics made again.
- * `test/simulation/log.integration.test.ts` holds the same against a real broker.
+ * A Kafka partition in memory with transactions, compaction, unreadable batches, retention, lost ends and recreated topics.
+ * `test/simulation/log.integration.test.ts` runs the same cases against a real broker.
  */
 import type { LogMessage, UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { FetchedBatch } from '#projector/log/continuity.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
-/** What lies at some offsets: a message, a batch that cannot be read, or nothing (markers, and what was aborted). */
+/** The content of some offsets: a message, an unreadable batch, or nothing (markers and aborted messages). */
 export interface Entry {
   from: number;
   to: number;
@@ -21,7 +21,7 @@ export class PartitionLog {
   entries: Entry[] = [];
   start = 0;
   end = 0;
-  /** The first entry of the transaction that is open: neither it nor what lies behind it is shown. */
+  /** The first entry of the open transaction, from which on nothing is delivered. */
   #open: Entry | null = null;
   readonly #random: Random;
 
@@ -29,7 +29,7 @@ export class PartitionLog {
     this.#random = random;
   }
 
-  /** As Kafka says to readers of what is committed. */
+  /** The end for readers of committed messages. */
   get bounds(): PartitionBounds {
     return { start: this.start, end: this.#open?.from ?? this.end };
   }
@@ -41,7 +41,7 @@ export class PartitionLog {
     return this.#add(1, { ...bytes, headers: {}, offset, timestamp, attributes: 0 }, null);
   }
 
-  /** What a transaction leaves: its marker, and messages that were aborted. */
+  /** The offsets that a transaction leaves empty: its marker and aborted messages. */
   appendGap(length: number): void {
     this.#add(length, null, null);
   }
@@ -55,19 +55,19 @@ export class PartitionLog {
     this.#open = entries[0] ?? null;
   }
 
-  /** Ends it with a marker. Of an aborted one nothing is shown. */
+  /** Ends it with a marker. An aborted one is hidden. */
   endTransaction(entries: readonly Entry[], isAborted: boolean): void {
     if (isAborted) for (const entry of entries) entry.message = null;
     this.#open = null;
     this.appendGap(1);
   }
 
-  /** Offsets that have no batch any longer, as compaction leaves them. The last batch stays always. */
+  /** Removes batches like compaction, which always keeps the last one. */
   skipOffsets(length: number): void {
     this.end += length;
   }
 
-  /** A batch whose messages are unknown; `reason` says whether it stops the partition. */
+  /** Appends a batch with unknown messages; `reason` decides whether it stops the partition. */
   appendUnreadable(length: number, reason: UnreadableBatch['reason']): Entry {
     const [from, to] = [this.end, this.end + length - 1];
     const unreadable = { reason, detail: `it is ${reason}`, from, to, digest: this.#random.id(22) };
@@ -81,12 +81,12 @@ export class PartitionLog {
     return entry;
   }
 
-  /** Whether a fetch from an offset is answered at once. */
+  /** Whether a fetch from an offset returns immediately. */
   isReadable(asked: number): boolean {
     return this.#shownFrom(this.#inRange(asked)).length > 0;
   }
 
-  /** Where the log has no such offset a fetch begins at its beginning. */
+  /** A fetch from an offset outside of the log begins at its beginning. */
   #inRange(asked: number): number {
     return asked < this.start || asked > this.end ? this.start : asked;
   }
@@ -96,7 +96,7 @@ export class PartitionLog {
     return this.entries.filter((entry) => entry.to >= from && entry.to < end);
   }
 
-  /** A fetch from an offset; `null` where there is nothing. */
+  /** A fetch from an offset; `null` if there is nothing. */
   fetch(asked: number): FetchedBatch | null {
     const from = this.#inRange(asked);
     const shown = this.#shownFrom(from);
@@ -107,7 +107,7 @@ export class PartitionLog {
       if (unreadable !== null) return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
       return message === null ? [] : [message];
     });
-    // Only at either end something stands for offsets without messages.
+    // Only the ends have placeholders for offsets without messages.
     const begin = Math.max(first.from, from);
     const firstShown = part.find(({ message, unreadable }) => message !== null || unreadable !== null);
     const lastShown = part.findLast(({ message, unreadable }) => message !== null || unreadable !== null);
@@ -122,19 +122,19 @@ export class PartitionLog {
     };
   }
 
-  /** Deletes what lies before an offset, as retention does. */
+  /** Deletes entries before an offset, like retention. */
   deleteBefore(offset: number): void {
     this.start = Math.max(this.start, Math.min(offset, this.end));
     this.entries = this.entries.filter(({ to }) => to >= this.start);
   }
 
-  /** Loses its end, as after an unclean election. */
+  /** Loses its last entries, like after an unclean election. */
   loseFrom(offset: number): void {
     this.entries = this.entries.filter(({ to }) => to < offset);
     this.end = Math.max(this.start, (this.entries.at(-1)?.to ?? this.start - 1) + 1);
   }
 
-  /** The topic is deleted, and made again. */
+  /** Deletes and recreates the topic. */
   makeAnew(): void {
     this.entries = [];
     this.start = this.end = 0;

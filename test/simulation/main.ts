@@ -19,7 +19,7 @@ const { seed, trace, seconds, from, shrink } = new Command('npm run simulation -
   .parse()
   .opts<{ seed?: number; trace: boolean; seconds: number; from?: number; shrink: boolean }>();
 
-/** What is found within a time does not depend on what else the machine does. */
+/** Processor time, so that the result does not depend on other processes. */
 const processorMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

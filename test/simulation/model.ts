@@ -1,8 +1,8 @@
-/** What the read models must hold: the rules of events applied one message after the other, in the plainest way. */
+/** The expected read models: a plain implementation of the event rules, message by message. */
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Entry } from './log.ts';
 
-/** A record as the rules have it. */
+/** A record by the rules. */
 export interface Expected {
   sequence: number;
   isDeleted: boolean;
@@ -11,7 +11,7 @@ export interface Expected {
 /** An event that an operator applied outside of the log. */
 export interface Retried {
   _id: string;
-  /** The position of the checkpoint then. */
+  /** The checkpoint's position at that time. */
   position: number;
   value: Buffer;
 }
@@ -19,11 +19,11 @@ export interface Retried {
 export class Model {
   /** By `<entity>/<store id>/<entity id>`. */
   readonly records = new Map<string, Expected>();
-  /** Events that took effect, by `<store id>/<entity>`. */
+  /** The number of effective events, by `<store id>/<entity>`. */
   readonly effects = new Map<string, number>();
   letters = 0;
 
-  /** Applies what lies in the log from one position to another. @param retried what an operator applied, by the position that it followed. */
+  /** Applies the log between two positions. @param retried events that an operator applied, by the preceding position. */
   apply(entries: readonly Entry[], from: number, to: number, retried: readonly Retried[] = []): void {
     let next = 0;
     const retryUpTo = (position: number) => {
@@ -54,7 +54,7 @@ export class Model {
     const effect = `${storeId}/${entity}`;
     this.effects.set(effect, (this.effects.get(effect) ?? 0) + 1);
     if (entity !== 'customer' || !isDeleted) return;
-    // Orders and reviews change with the customers whom they name (rule R10.10).
+    // Orders and reviews change with their customers (rule R10.10).
     for (const naming of ['order', 'review']) {
       const named = `${storeId}/${naming}`;
       this.effects.set(named, (this.effects.get(named) ?? 0) + 1);
@@ -70,7 +70,7 @@ interface ReadEvent {
   isDeleted: boolean;
 }
 
-/** `null` for poison: of that the world has only one kind, which is no JSON. */
+/** `null` for poison, which is never JSON in this world. */
 function eventOf({ value }: Pick<LogMessage, 'value'>): ReadEvent | null {
   const text = value?.toString() ?? '';
   if (!text.startsWith('{')) return null;

@@ -1,4 +1,4 @@
-/** An operator's retry of a dead letter, as `dead-letters retry` applies it: a slice of its own that is not its partition's next one. */
+/** An operator's retry of a dead letter, like `dead-letters retry`: a separate slice that does not move the checkpoint. */
 import type { ClientSession, Db } from 'mongodb';
 import type { EncodedMessage } from '#shared/events/topics.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -12,7 +12,7 @@ import { CACHED, TOPIC } from './projector.ts';
 import type { Host } from './scheduler.ts';
 import type { Client } from './store.ts';
 
-/** Where the world notes what was retried, in the transaction that does it. */
+/** The collection in which the retrying transaction notes the retry for the world. */
 export const RETRIES = 'retries';
 let retries = 0;
 

@@ -1,4 +1,4 @@
-/** A projector of the world: the real loops of its partitions, over the log and the store in memory. */
+/** A projector of the world: the real partition loops on the log and store in memory. */
 import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -21,23 +21,23 @@ import type { Client } from './store.ts';
 
 export const TOPIC = 'store-changes.production';
 const ALL_EVENTS = { events: 30, bytes: 1_000_000 };
-/** As long as it takes a heartbeat to say that a partition is lost. */
+/** The delay until a heartbeat reports a lost partition. */
 const FENCED_PAUSE_MS = 500;
-/** Stores that a cache knows: more than there are. */
+/** The cache size in stores: more than there are. */
 export const CACHED = 10;
 
 export interface WorldOfProjectors {
   scheduler: Scheduler;
   random: Random;
   logs: readonly PartitionLog[];
-  /** The last offset that an operator has skipped of what begins at an offset; `null` without a decision. */
+  /** The last offset that an operator decided to skip from an offset on; `null` without a decision. */
   skippedTo: (partition: number, from: number) => number | null;
   trace: (what: string) => void;
-  /** Told of a promise that was broken. */
+  /** Called with a broken promise. */
   violate: (what: string) => void;
 }
 
-/** Fetches for one loop, as kafkajs does: one batch after the other, from where the last seek says. */
+/** Fetches batches for one loop like kafkajs, from the last seek on. */
 export class Fetching implements LoopLog {
   loop: Pick<PartitionLoop, 'take'> | null = null;
   readonly #world: Pick<WorldOfProjectors, 'scheduler' | 'random'>;
@@ -50,7 +50,7 @@ export class Fetching implements LoopLog {
   #wasElsewhere = false;
   readonly #strayChance: number;
 
-  /** @param strayChance how often an answer begins elsewhere than it should. */
+  /** @param strayChance the probability of an answer from a wrong offset. */
   constructor(
     world: Pick<WorldOfProjectors, 'scheduler' | 'random'>,
     host: Host,
@@ -83,7 +83,7 @@ export class Fetching implements LoopLog {
     this.wake();
   };
 
-  /** Fetches, where it may and there is something to fetch. */
+  /** Fetches if allowed and messages are available. */
   wake(): void {
     if (this.#isPaused || this.#isBusy || this.loop === null) return;
     this.#isBusy = true;
@@ -97,7 +97,7 @@ export class Fetching implements LoopLog {
 
   async #fetch(loop: Pick<PartitionLoop, 'take'>): Promise<void> {
     const seeks = this.#seeks;
-    // Now and then an answer begins a little earlier, or behind where it should: a seek that did not take effect. Never twice in turn.
+    // Sometimes an answer begins too early or too late, as if a seek had no effect. Never twice in a row.
     const { random } = this.#world;
     const elsewhere = this.#wasElsewhere || !random.chance(this.#strayChance) ? 0 : random.below(5) - 2;
     await this.#pause(1 + random.below(5));
@@ -119,7 +119,7 @@ export class Projector implements Host {
   state: Host['state'] = 'running';
   readonly #world: WorldOfProjectors;
   readonly #client: Client;
-  /** What says that it is stopped, by `<generation>/<partition>`. */
+  /** Stopped partitions, by `<generation>/<partition>`. */
   readonly stopped = new Set<string>();
   /** By generation. */
   readonly #assignments = new Map<string, Assignment>();
@@ -141,7 +141,7 @@ export class Projector implements Host {
     );
   }
 
-  /** The group's word: these partitions of these generations are ours now, and no others. */
+  /** An assignment of the group: exactly these partitions of these generations. */
   assign(wanted: readonly string[]): void {
     const shares = Map.groupBy(wanted, (key) => key.slice(0, key.indexOf('/')));
     for (const generation of new Set([...this.#assignments.keys(), ...shares.keys()])) {
@@ -171,12 +171,12 @@ export class Projector implements Host {
     );
   }
 
-  /** Something lies in a log, or can be read again. */
+  /** A log has new or readable messages. */
   wake(): void {
     if (this.state === 'running') for (const fetching of this.#fetching.values()) fetching.wake();
   }
 
-  /** Erases a piece of what is queued for its partitions, as the background task does. */
+  /** Erases a piece of the queue of its partitions, like the background task. */
   async erase(): Promise<void> {
     for (const [generation, assignment] of this.#assignments) {
       const ours = assignment.partitions();

@@ -1,4 +1,4 @@
-/** What the store in memory promises to transactions is what MongoDB does: the same cases, against both. */
+/** The store in memory has the transaction guarantees of MongoDB: the same cases for both. */
 import { type Db, type ClientSession, MongoClient } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ interface Store {
 async function realStore(): Promise<Store> {
   const client = await MongoClient.connect(process.env['MONGODB_URI'] ?? '');
   const db = client.db(`promises_${randomUUID().slice(0, 8)}`);
-  // Made before: a transaction that makes a collection conflicts with others.
+  // Created first: a transaction that creates a collection conflicts with others.
   await db.createCollection('things');
   return {
     db,
@@ -64,7 +64,7 @@ describe.each([
   afterEach(() => Promise.all(sessions.splice(0).map((session) => session.endSession())));
   afterAll(async () => (await opened).close());
 
-  /** A document of its own, with what one does to it. */
+  /** Operations on a new document. */
   async function thing(n: number) {
     const { db, session } = await opened;
     const things = db.collection<Thing>('things');
@@ -73,7 +73,7 @@ describe.each([
     const read = async (options: { session?: ClientSession } = {}) => (await things.findOne({ _id }, options))?.n;
     const add = (by: number, options: { session?: ClientSession } = {}) =>
       things.updateOne({ _id }, { $inc: { n: by } }, options);
-    /** A session of its own, in a transaction. */
+    /** A new session in a transaction. */
     const begin = () => {
       const own = session();
       own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
@@ -83,7 +83,7 @@ describe.each([
     return { db, things, _id, session, begin, read, add };
   }
 
-  it('shows a transaction its own writes, and others none of them before the commit', async () => {
+  it('shows uncommitted writes only to their transaction', async () => {
     const { begin, read, add } = await thing(1);
     const own = begin();
     await add(1, { session: own });
@@ -92,7 +92,7 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
-  it('shows a transaction the snapshot of its first read, whatever is committed meanwhile', async () => {
+  it('shows a transaction the snapshot of its first read, despite later commits', async () => {
     const { begin, read, add } = await thing(1);
     const own = begin();
     expect(await read({ session: own })).toBe(1);
@@ -101,7 +101,7 @@ describe.each([
     await own.abortTransaction();
   });
 
-  it('lets the second of two transactions that write a document fail, and the first commit', async () => {
+  it('aborts the second of two transactions that write a document, and commits the first', async () => {
     const { begin, read, add } = await thing(1);
     const [one, other] = [begin(), begin()];
     await add(1, { session: one });
@@ -111,7 +111,7 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
-  it('lets a transaction fail that writes what was changed since its snapshot', async () => {
+  it('aborts a transaction that writes a document changed since its snapshot', async () => {
     const { begin, read, add } = await thing(1);
     const own = begin();
     await read({ session: own });
@@ -120,7 +120,7 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
-  it('keeps nothing of a transaction whose session was killed, and lets others write at once', async () => {
+  it('discards the transaction of a killed session, and unblocks others immediately', async () => {
     const { db, begin, read, add } = await thing(1);
     const own = begin();
     await add(10, { session: own });
@@ -132,7 +132,7 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
-  it('keeps nothing of a transaction that was aborted', async () => {
+  it('discards an aborted transaction', async () => {
     const { session, read, add } = await thing(1);
     const own = session();
     sessions.push(own);
@@ -144,13 +144,13 @@ describe.each([
     expect(await read()).toBe(1);
   });
 
-  it('refuses a second document with an id, and tells it from a conflict', async () => {
+  it('refuses a duplicate id, with a different error than a conflict', async () => {
     const { things, _id } = await thing(1);
     const failure: unknown = await things.insertMany([{ _id, n: 2 }]).catch((error: unknown) => error);
     expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, false]);
   });
 
-  it('has a write outside of transactions wait for the one that holds the document', async () => {
+  it('makes a write outside of transactions wait for the transaction that holds the document', async () => {
     const { begin, read, add } = await thing(1);
     const own = begin();
     await add(10, { session: own });

@@ -1,11 +1,11 @@
 /**
- * Virtual time. Everything that waits, for a server or for a while, waits for an event of this scheduler. It runs one event at a time, and all
- * that follows from it at once before the next: so the seed alone decides which order things happen in.
+ * Virtual time. Every wait, for a server or for a time, is an event of this scheduler. It runs one event with all its immediate
+ * consequences before the next, so that the seed alone decides the order.
  */
 import type { Clock } from '#shared/waiting.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
-/** A process of the simulated world: its events wait while it is frozen, and never happen once it is killed. */
+/** A process of the world: its events wait while it is frozen, and are dropped once it is killed. */
 export interface Host {
   readonly name: string;
   state: 'running' | 'frozen' | 'killed';
@@ -13,7 +13,7 @@ export interface Host {
 
 interface Event {
   at: number;
-  /** Among events of the same moment. */
+  /** The order among events of the same time. */
   order: number;
   host: Host | null;
   run: () => void;
@@ -32,7 +32,7 @@ export class Scheduler {
     this.#random = random;
   }
 
-  /** Runs something later. Of events of one moment chance takes the next. */
+  /** Runs work later. Events of the same time run in random order. */
   after(milliseconds: number, host: Host | null, run: () => void): void {
     this.#add(milliseconds, host, run);
   }
@@ -43,7 +43,7 @@ export class Scheduler {
     return event;
   }
 
-  /** Runs the next event. @returns `false` where there is none before a moment. */
+  /** Runs the next event. @returns `false` if there is none before a time. */
   async step(until: number): Promise<boolean> {
     let next: Event | undefined;
     for (const event of this.#events) {
@@ -78,7 +78,7 @@ export class Scheduler {
   }
 }
 
-/** Resolves when everything that can go on has gone on. */
+/** Resolves when all pending continuations have run. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

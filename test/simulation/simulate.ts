@@ -1,18 +1,18 @@
-/** Runs one history after the other, and makes the first that breaks a promise as short as it can be. */
+/** Runs histories, and shrinks the first that breaks a promise. */
 import { actionsOf, type History, runHistory } from './world.ts';
 
 export interface Simulated {
   histories: number;
   steps: number;
-  /** The trace of a history that broke a promise; `null` where none did. */
+  /** The trace of a history that broke a promise; `null` if none did. */
   broken: readonly string[] | null;
   summary: string;
 }
 
 /**
- * @param first the seed of the first history; each further one has the next.
- * @param isShrunk whether a history that breaks a promise is made shorter.
- * @param clock by which the time is measured.
+ * @param first the seed of the first history; others have the following seeds.
+ * @param isShrunk whether to shrink a history that breaks a promise.
+ * @param clock measures the time limit.
  */
 export async function simulate(
   first: number,
@@ -36,7 +36,7 @@ export async function simulate(
   return { histories, steps, broken: null, summary };
 }
 
-/** The same seed with fewer actions, until fewer break no promise any longer. */
+/** Finds the fewest actions of the same seed that break a promise. */
 async function shrink(history: History): Promise<{ actions: number; shortest: History }> {
   let shortest = history;
   let actions = actionsOf(history.seed);

@@ -1,4 +1,4 @@
-/** The simulated world in every run: a while with new seeds, and a few planted mistakes, which it must find. */
+/** Runs the simulated world with new seeds, and with a few planted mistakes that it must find. */
 import { randomInt } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { findMistake } from './mistakes/find.ts';
@@ -11,13 +11,13 @@ const PLANTED = 5;
 const FINDING_SECONDS = 120;
 
 describe('the simulated world', () => {
-  it('keeps every promise in histories that were never tried before', async () => {
+  it('keeps every promise in new histories', async () => {
     const { summary, broken } = await simulate(randomInt(2 ** 31), SECONDS * 1_000);
     process.stdout.write(`simulation: ${summary}\n`);
     expect([...(broken ?? []), summary].join('\n')).toMatch(/every promise was kept$/);
   });
 
-  it('has one history for each seed', async () => {
+  it('is deterministic for each seed', async () => {
     const seed = randomInt(2 ** 31);
     const [one, other] = [await runHistory(seed), await runHistory(seed)];
     expect(other.trace).toEqual(one.trace);

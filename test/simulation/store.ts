@@ -1,8 +1,8 @@
 /**
- * A MongoDB in memory: what a replica set promises to the projector, and no more. Transactions read one snapshot; a write to a document that
- * another transaction holds, or changed since the snapshot, is a write conflict; what a killed client began stays open with its locks until its
- * session is killed or a minute has passed; an answer may be lost with the work done or not.
- * `test/simulation/promises.integration.test.ts` holds the same against a real server.
+ * A MongoDB in memory with exactly the guarantees of a replica set that the projector uses. Transactions read one snapshot. A write to a
+ * document that another transaction holds, or that changed since the snapshot, is a conflict. A killed client's transaction keeps its
+ * locks until its session is killed or a minute has passed. An answer may be lost, with the work done or not.
+ * `test/simulation/promises.integration.test.ts` runs the same cases against a real server.
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { compare, copy, type Doc, evaluate, matches, updated, valueAt } from './filters.ts';
@@ -11,50 +11,50 @@ import type { Host, Scheduler } from './scheduler.ts';
 
 interface Versioned {
   doc: Doc;
-  /** Of the commit that wrote it. */
+  /** The number of the commit that wrote it. */
   version: number;
 }
 type Documents = ReadonlyMap<string, Versioned>;
-/** Everything that is committed, by `<database>/<collection>`. It is never changed, only replaced. */
+/** The committed documents, by `<database>/<collection>`. Immutable. */
 export type State = ReadonlyMap<string, Documents>;
 
 const TRANSACTION_LIFETIME_MS = 60_000;
 const LOCK_WAIT_MS = 10;
-/** How long a commit may be on its way after its client gave up. */
+/** The maximum delay of a commit after its client gave up. */
 const MAX_LATE_MS = 3_000;
 
 interface Transaction {
   session: Session;
   /** `null` until its first operation. */
   snapshot: { state: State; version: number } | null;
-  /** By collection and id; `null` for a document that goes. */
+  /** By collection and id; `null` for a deletion. */
   writes: Map<string, Map<string, Doc | null>>;
   written: number;
   isOpen: boolean;
   usedAt: number;
 }
 
-/** How often things go wrong, and how long they take. */
+/** Probabilities of failures, and durations. */
 export interface StoreFaults {
-  /** The request is lost before it is carried out, or its answer afterwards. */
+  /** The request is lost before its execution, or its answer afterwards. */
   lost: number;
-  /** No request is carried out. */
+  /** No request is executed. */
   isAway: boolean;
-  /** Writes that one transaction may have. */
+  /** The maximum number of writes in a transaction. */
   maxWrites: number;
 }
 
 export class Server {
   readonly faults: StoreFaults = { lost: 0, isAway: false, maxWrites: Infinity };
-  /** Told of each commit, before anything else happens, and of the session of its transaction. */
+  /** Called with each commit and its session, before any other event. */
   onCommit: (before: State, after: State, session: Session['id'] | null) => void = () => undefined;
-  /** Told of a commit whose client is not answered, and of what was before. */
+  /** Called with a commit whose answer is lost, and the former state. */
   onUnknownCommit: (before: State) => void = () => undefined;
   state: State = new Map();
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   #version = 0;
-  /** Open transactions by what they hold: `<database>/<collection>/<id>`. */
+  /** Open transactions by locked document: `<database>/<collection>/<id>`. */
   readonly #locks = new Map<string, Transaction>();
   readonly #open = new Set<Transaction>();
 
@@ -67,7 +67,7 @@ export class Server {
     return new Client(this, host);
   }
 
-  /** Goes back to an earlier state, as a restored backup does. What is under way ends. */
+  /** Restores an earlier state, like a backup. Open transactions end. */
   restore(state: State): void {
     for (const transaction of this.#open) this.#end(transaction);
     this.#version += 1;
@@ -79,7 +79,7 @@ export class Server {
     );
   }
 
-  /** Carries out a request of a host, and answers it; either may be lost. */
+  /** Executes and answers a request of a host; either message may be lost. */
   request<T>(host: Host, work: () => T, { isCommit = false, maxTimeMS = Infinity } = {}): Promise<T> {
     const sentAt = this.#scheduler.now;
     return new Promise((resolve, reject) => {
@@ -99,7 +99,7 @@ export class Server {
             if (!isLost) answer = () => resolve(result);
           } catch (error) {
             if (!(error instanceof MongoServerError)) {
-              // A mistake of the world itself.
+              // A bug of the world itself.
               answer = () => reject(error instanceof Error ? error : new Error(String(error)));
             } else if (!isLost) answer = () => reject(error);
           }
@@ -108,12 +108,12 @@ export class Server {
         if (host.state === 'running') answer();
         else this.#scheduler.after(0, host, answer);
       };
-      // What was sent is carried out, whatever becomes of the host.
+      // A sent request is executed even if the host dies.
       this.#scheduler.after(1 + this.#random.below(4), null, attempt);
     });
   }
 
-  /** A commit that was on its way when its client gave up: it counts unless its session was ended before. */
+  /** A commit in transit when its client gave up: it takes effect unless its session was killed before. */
   #arriveLate(commit: () => unknown): void {
     this.#scheduler.after(this.#random.below(MAX_LATE_MS), null, () => {
       const before = this.state;
@@ -136,7 +136,7 @@ export class Server {
     return found;
   }
 
-  /** Writes documents; outside of a transaction they are committed at once. @returns `WAIT` where another transaction holds one. */
+  /** Writes documents; outside of a transaction they are committed immediately. @returns `WAIT` if another transaction holds one. */
   write(name: string, transaction: Transaction | null, changes: ReadonlyMap<string, Doc | null>): typeof WAIT | null {
     const { version } = this.#viewOf(transaction);
     for (const id of changes.keys()) {
@@ -146,7 +146,7 @@ export class Server {
         this.#fail(transaction);
       }
       if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version) this.#fail(transaction);
-      // A document that went since the snapshot.
+      // The document was deleted since the snapshot.
       if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
     }
     if (transaction === null) {
@@ -184,14 +184,14 @@ export class Server {
     return transaction;
   }
 
-  /** Ends the transactions of sessions, as `killSessions` does. */
+  /** Ends the transactions of sessions, like `killSessions`. */
   kill(sessionIds: readonly string[]): void {
     for (const transaction of this.#open) {
       if (sessionIds.includes(transaction.session.id.id)) this.#end(transaction);
     }
   }
 
-  /** Ends what a client left open, as when its process ends in order. */
+  /** Ends a client's open transaction, like a clean exit. */
   endSessionsOf(host: Host): void {
     for (const transaction of this.#open) if (transaction.session.host === host) this.#end(transaction);
   }
@@ -261,7 +261,7 @@ function lostConnection(isCommit: boolean): Error {
 
 let sessions = 0;
 
-/** What the projector uses of the driver's client session. */
+/** The part of the driver's client session that the projector uses. */
 export class Session {
   readonly id: { id: string };
   readonly host: Host;
@@ -310,7 +310,7 @@ interface Options {
   maxTimeMS?: number;
 }
 
-/** What an operation changes, and what is answered. */
+/** The changes and the answer of an operation. */
 interface Written {
   matchedCount: number;
   modifiedCount: number;
@@ -346,7 +346,7 @@ function select(documents: Iterable<Doc>, filter: object, { sort = {}, limit = 0
 
 type Stage = { $match?: object; $project?: Record<string, unknown>; $count?: string };
 
-/** A database of a committed state to read, at once and without faults. */
+/** A read-only database of a committed state, without delays and faults. */
 export function readerOf(state: State, database: string) {
   return {
     collection: (name: string) => {
@@ -370,7 +370,7 @@ function staged(rows: Doc[], { $match, $project, $count }: Stage): Doc[] {
   }));
 }
 
-/** What one operation makes of the documents. */
+/** Computes the effect of an operation on documents. */
 function change(
   docs: ReadonlyMap<string, Doc>,
   operation: Operation,
@@ -470,7 +470,7 @@ class Collection {
   }
 }
 
-/** What the driver calls a database. */
+/** The driver's `Db`. */
 export class Database {
   readonly client: Client;
   readonly databaseName: string;

@@ -1,4 +1,4 @@
-/** One history: a world of projectors, publishers, operators and followers, in which things go wrong as the seed has it. */
+/** One history of a world of projectors, publishers, operators and followers, with faults determined by the seed. */
 import { MongoError } from 'mongodb';
 import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
 import { KEPT_EPOCHS } from '#shared/read-models/feed-epochs.ts';
@@ -15,9 +15,9 @@ import { type Host, Scheduler } from './scheduler.ts';
 import { Server, type Session, type State } from './store.ts';
 
 const STORES = ['s1', 's2', 's3'];
-/** How long a projector that says nothing stays in the group. */
+/** The session timeout of the group. */
 const SESSION_MS = 1_500;
-/** Within this time everything must have caught up, once nothing goes wrong any longer: MongoDB itself ends what a killed client holds only later. */
+/** The limit for catching up after the last fault. MongoDB itself ends a killed client's transaction only later. */
 const QUIET_MS = 45_000;
 const LIVE = 'g1';
 const NEXT = 'g2';
@@ -37,14 +37,14 @@ export interface History {
   seed: number;
   steps: number;
   trace: readonly string[];
-  /** `null` where every promise was kept. */
+  /** `null` if every promise was kept. */
   violation: Error | null;
 }
 
-/** How many things happen before it gets quiet. Three of four histories are short, of about 200 steps: most mistakes need no more. */
+/** The number of actions before the quiet end. Three of four histories are short, about 200 steps, which suffices for most mistakes. */
 export const actionsOf = (seed: number) => (seed % 4 < 3 ? 16 : 60);
 
-/** Runs one history, or the beginning of it. */
+/** Runs a history, or its beginning. */
 export async function runHistory(seed: number, actions = actionsOf(seed)): Promise<History> {
   const undo = [withSmallTrees(3, 3), withSmallErasures(), withFewEpochs(seed % 8 < 4 ? 2 : 64)];
   const world = new World(seed, seed % 4 < 2 ? 1 : 2);
@@ -59,7 +59,7 @@ export async function runHistory(seed: number, actions = actionsOf(seed)): Promi
   return { seed, steps: world.scheduler.steps, trace: world.lines, violation };
 }
 
-/** @returns what makes it as it was. */
+/** @returns a function that restores the limits. */
 function withFewEpochs(max: number): () => void {
   const before = { ...KEPT_EPOCHS };
   Object.assign(KEPT_EPOCHS, { max });
@@ -73,22 +73,22 @@ class World implements WorldOfProjectors {
   readonly logs: PartitionLog[];
   readonly #server: Server;
   readonly #invariants: Invariants;
-  /** What was published, by partition. */
+  /** Published messages by partition. */
   readonly #history: Entry[][];
   readonly #skips = new Map<string, number>();
   #projectors: Projector[] = [];
   #named = 0;
   #sequence = 0;
   #rebalances = 0;
-  /** The last word of the group that each projector has heard. */
+  /** The last assignment that each projector has received. */
   readonly #heard = new Map<Projector, number>();
   #generations = [LIVE];
   #answering = LIVE;
   #backup: State | null = null;
   #isCalm = false;
-  /** Whether followers may have more than the store, or less, until everything is applied again. */
+  /** Whether followers may differ from the store until everything is applied again. */
   #isRestored = false;
-  /** What was applied from a log that has lost its end since, by `<generation>/<partition>`: nothing more may be applied there. */
+  /** Partitions whose applied log has lost its end, by `<generation>/<partition>`: they must not apply more. */
   readonly #ended = new Set<string>();
   readonly #followers: Follower[];
   readonly #operator: Host = { name: 'operator', state: 'running' };
@@ -132,7 +132,7 @@ class World implements WorldOfProjectors {
     while (await this.scheduler.step(until)) if (this.#violation !== null) throw this.#violation;
   }
 
-  /** What may happen in the world: how often by weight, and what it does, to a partition where it needs one. */
+  /** The possible actions: weight, effect, and a partition if needed. */
   readonly #actions: readonly [weight: number, act: (partition: number) => void][] = [
     [40, () => this.#publish()],
     [6, () => this.#burst()],
@@ -188,9 +188,9 @@ class World implements WorldOfProjectors {
     this.#wake();
   }
 
-  /** A batch that cannot be read. A damaged one stops the partition until an operator skips it. */
+  /** Appends an unreadable batch. A damaged one stops the partition until an operator skips it. */
   #unreadable(partition: number, reason: 'malformed' | 'corrupt'): void {
-    // In another log than the applied one it would hide what it stands for.
+    // In a replaced log it would hide its messages from the model.
     if (this.#isOther(partition)) return;
     const entry = this.#logOf(partition).appendUnreadable(1 + this.random.below(3), reason);
     this.trace(`a batch in ${partition} is ${reason} at ${entry.from}`);
@@ -206,7 +206,7 @@ class World implements WorldOfProjectors {
     const entity = random.chance(0.05) ? 'store' : random.pick(KINDS);
     const subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}`;
     const isDeleted = random.chance(0.2);
-    // Mostly newer than all before, now and then late, or the same once more.
+    // Mostly newer than all before, sometimes late or repeated.
     this.#sequence += random.chance(0.8) ? 1 : 0;
     const sequence = Math.max(0, this.#sequence - (random.chance(0.15) ? random.below(5) : 0));
     const named = random.chance(0.6) ? { id: `c${1 + random.below(6)}`, name: NAME, phone: '11 9' } : null;
@@ -236,7 +236,7 @@ class World implements WorldOfProjectors {
     return entry;
   }
 
-  /** A transaction of some events, behind which others publish until it ends. */
+  /** A transaction of some events; others publish after them until it ends. */
   #transact(partition: number): void {
     const { random } = this;
     const log = this.#logOf(partition);
@@ -260,20 +260,20 @@ class World implements WorldOfProjectors {
     for (const projector of this.#projectors) projector.wake();
   }
 
-  /** Retention may take what every generation has applied. */
+  /** Retention deletes messages that every generation has applied. */
   #deleteApplied(partition: number): void {
     const positions = this.#generations.map((generation) =>
       this.#positionOf(this.#server.state, generation, partition),
     );
     const backup = this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
     const to = Math.min(...positions, backup);
-    // Where another log lies, its proof must stay: behind a deleted message nothing can tell.
+    // The proof of a replaced log must stay: after its deletion no one can detect the replacement.
     if (to === 0 || this.#generations.length === 1 || this.#isOther(partition)) return;
     this.trace(`${partition} is deleted before ${to}`);
     this.#logOf(partition).deleteBefore(to);
   }
 
-  /** Whether a generation has applied what another log holds. */
+  /** Whether a generation has applied messages of a replaced log. */
   #isOther(partition: number): boolean {
     return this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`));
   }
@@ -287,7 +287,7 @@ class World implements WorldOfProjectors {
   #loseEnd(partition: number): void {
     const log = this.#logOf(partition);
     if (log.end - log.start < 4 || !this.#isApplied(partition)) return;
-    // At least the last message: of an end without one nothing can tell (docs/decisions/0078-simulation.md).
+    // At least the last message: a lost end without one cannot be detected (docs/decisions/0078-simulation.md).
     const last = log.entries.findLast(({ message }) => message !== null);
     if (last === undefined) return;
     const { end } = log;
@@ -296,11 +296,11 @@ class World implements WorldOfProjectors {
     log.loseFrom(from);
     this.#history[partition] = (this.#history[partition] ?? []).filter(({ to }) => to < from);
     for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
-    // Other messages take all the places: a batch there that cannot be read would hide what it stands for.
+    // Other messages take all the offsets: an unreadable batch there would hide its messages.
     while (log.end < end + 4) this.#publish();
   }
 
-  /** The topic is made again: its log is shorter, equally long or longer. */
+  /** Recreates the topic with a shorter, equal or longer log. */
   #makeAnew(partition: number): void {
     const log = this.#logOf(partition);
     const { end } = log;
@@ -350,7 +350,7 @@ class World implements WorldOfProjectors {
     if (frozen === undefined) return;
     this.trace(`${frozen.name} continues`);
     frozen.state = 'running';
-    // It works as if nothing had been, until the group tells it.
+    // It continues unaware until it receives the assignment.
     this.scheduler.after(this.random.below(300), null, () => this.#rebalance());
   }
 
@@ -363,7 +363,7 @@ class World implements WorldOfProjectors {
     this.#rebalance();
   }
 
-  /** Shares the partitions among those that answer; each hears of it in a moment of its own. */
+  /** Assigns the partitions to responsive projectors, each of which learns of it at its own time. */
   #rebalance(): void {
     const members = this.#running();
     if (members.length === 0) return;
@@ -380,7 +380,7 @@ class World implements WorldOfProjectors {
     const rebalance = this.#rebalances;
     for (const [member, share] of shares) {
       this.scheduler.after(this.random.below(50), member, () => {
-        // The group's newer word never comes before an older one.
+        // Assignments arrive in order.
         if ((this.#heard.get(member) ?? 0) > rebalance) return;
         this.#heard.set(member, rebalance);
         member.assign(share);
@@ -410,17 +410,17 @@ class World implements WorldOfProjectors {
     this.#server.restore(to);
   }
 
-  /** The worst moment: followers were told of a commit whose client does not know of it, and the database loses it. */
+  /** The worst case: followers received a commit whose outcome its client does not know, and the database loses it. */
   #restoreBefore(state: State): void {
     this.scheduler.after(this.random.below(20), null, () => {
       for (const follower of this.#followers) while (!follower.poll(this.#server.state, this.#answering));
       this.#restore(state);
-      // Positions are given to other changes now.
+      // Other changes now get its positions.
       for (let count = this.random.below(4); count > 0; count -= 1) this.#publish();
     });
   }
 
-  /** An operator applies an event of a dead letter: it gives a position that no replay of the log gives. */
+  /** An operator retries a dead letter, which assigns a position that a replay of the log does not assign. */
   #retry(): void {
     const storeId = this.random.pick(STORES);
     const stored = recordsOf(this.#server.state, LIVE, storeId);
@@ -448,12 +448,12 @@ class World implements WorldOfProjectors {
     ).catch(this.#expectFault);
   }
 
-  /** What fails for another reason than that the database does is a mistake, here or there. */
+  /** Any failure except of the database is a bug, in the world or the product. */
   readonly #expectFault = (error: unknown) => {
     if (!(error instanceof MongoError)) this.violate(String(error));
   };
 
-  /** Pieces of the erasures of customers whom more records name than one slice erases. */
+  /** Erases pieces of customers with more records than one slice erases. */
   #erase(): void {
     for (const projector of this.#running()) void projector.erase().catch(this.#expectFault);
   }
@@ -471,7 +471,7 @@ class World implements WorldOfProjectors {
     this.#answering = LIVE;
   }
 
-  /** The pointer moves once the next generation has reached the live one everywhere. */
+  /** Flips once the next generation has reached the live one in every partition. */
   #flip(): void {
     if (this.#generations.length === 1 || this.#answering === NEXT) return;
     const { state } = this.#server;
@@ -511,13 +511,13 @@ class World implements WorldOfProjectors {
     this.#compare(follower, state);
   }
 
-  /** @param isFinal whether nothing goes wrong any longer: then it has exactly what is stored. */
+  /** @param isFinal whether faults are over: then the copy equals the store. */
   #compare(follower: Follower, state: State, isFinal = false): void {
     const { storeId, copy, name } = follower;
     const records = recordsOf(state, this.#answering, storeId);
     for (const [key, sequence] of records) {
       const has = copy.get(key);
-      // After a flip some of what it has is newer: the former generation may have been ahead.
+      // After a flip the copy may be newer: the former generation may have been ahead.
       if (isFinal ? has !== sequence : has === undefined || has < sequence)
         throw new Violation(`${name} missed ${key} ${sequence}: it has ${has ?? 'nothing'}`);
     }
@@ -526,7 +526,7 @@ class World implements WorldOfProjectors {
       if (!records.has(key)) throw new Violation(`${name} was not told that ${key} was deleted`);
   }
 
-  /** Nothing goes wrong any longer: everything that was published is applied, and followers have all of it. */
+  /** The quiet end: without faults all published messages are applied, and followers have them. */
   async #calmDown(): Promise<void> {
     this.trace('from here on nothing goes wrong');
     this.#isCalm = true;
@@ -547,14 +547,14 @@ class World implements WorldOfProjectors {
     await this.#checkTrees();
     for (const follower of this.#followers) {
       const partition = this.#partitionOf(follower.storeId);
-      // What only the lost end held was told, and no other generation knows of it.
+      // Followers may have changes of a lost end, which no other generation has.
       if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`))) continue;
       while (!follower.poll(state, this.#answering));
       this.#compare(follower, state, true);
     }
   }
 
-  /** A partition whose log was replaced is not applied: its loop stops, and says so. */
+  /** Asserts that the loop of a partition with a replaced log has stopped and reported it. */
   #isCaughtUp(): boolean {
     const { state } = this.#server;
     return this.#generations.every((generation) => {
@@ -562,7 +562,7 @@ class World implements WorldOfProjectors {
       if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`))) return false;
       return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;
-        // Lost history is reported, whatever comes.
+        // Lost history is always reported.
         if (this.#ended.has(key)) return this.#running().some(({ stopped }) => stopped.has(key));
         return this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end);
       });
@@ -593,7 +593,7 @@ class World implements WorldOfProjectors {
   }
 }
 
-/** The offset behind the last message: gaps behind it are nothing that has to be applied. */
+/** The offset after the last message; gaps at the end need not be applied. */
 function lastEnd(history: readonly Entry[] | undefined, end: number): number {
   return Math.min((history?.at(-1)?.to ?? -1) + 1, end);
 }

@@ -1,6 +1,6 @@
 /**
- * Followers of every store: of the feed of each kind, and of all kinds with whole records. In the end the copies of the first must be what
- * the model says of lists, and that of the last must give every details answer.
+ * Followers of every store: of each kind's feed, and of all kinds with details. At the end the copies of single kinds must equal the
+ * model's lists, and the copy of all kinds every details answer.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { STREAM_STORES } from '#test/streams.ts';
 const WHOLE = '/api/changes?records=whole&page_size=3';
 
 const KINDS = ['order', 'customer', 'review', 'campaign', 'coupon', 'category', 'product', 'option-group'];
-/** The entity of the model. */
+/** The model's name of the entity. */
 const entityOf = (kind: string) => kind.replace('-', '_');
 
 type Fields = Record<string, unknown>;
@@ -51,8 +51,8 @@ export class ChangesFollowers {
   }
 
   /**
-   * Follows to the end and compares. @returns how many copies were compared.
-   * @throws {AssertionError} with the store, the kind and both copies at the first difference.
+   * Follows to the end and compares. @returns the number of compared copies.
+   * @throws {AssertionError} at the first difference, with the store, the kind and both copies.
    */
   async compare(model: Model): Promise<number> {
     for (const { storeId, kind, follower } of this.#ofKinds) {
@@ -74,12 +74,12 @@ export class ChangesFollowers {
   }
 }
 
-/** A follower's copy of a kind, in the order of ids. */
+/** A follower's copy of a kind, sorted by id. */
 function copyOf({ copy }: Follower, kind: string): Fields[] {
   return inOrder([...copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])));
 }
 
-/** What the API answers of single records, made of a copy alone. */
+/** The details answers, made only from a copy. */
 function answersFrom(follower: Follower): Record<string, Fields[]> {
   const records = (kind: string) => copyOf(follower, kind);
   const [groups, products] = [records('option-group'), records('product')];
@@ -96,7 +96,7 @@ function answersFrom(follower: Follower): Record<string, Fields[]> {
   };
 }
 
-/** The same as the model has it. */
+/** The same from the model. */
 function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
   const known = (kind: string, ids: unknown[]) =>
     ids.flatMap((id): Fields[] => {
@@ -110,7 +110,7 @@ function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
   return { store: known('store', [storeId]), ...Object.fromEntries(answers) };
 }
 
-/** What the model says of a store's records, as lists show them. */
+/** A store's records in the model, in the form of lists. */
 function recordsIn(model: Model, storeId: string, kind: string): Fields[] {
   return model.list(entityOf(kind), storeId, { page_size: 100 }).results;
 }
@@ -119,7 +119,7 @@ function inOrder(records: Fields[]): Fields[] {
   return records.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
 }
 
-/** The same with instants for date-times: a moved offset is no change of a record, so copies hold times in several. */
+/** Date-times as instants: a moved offset is not a change, so that copies have times in several offsets. */
 function instants(value: unknown, offset: string): unknown {
   if (typeof value === 'string') {
     return /^\d{4}-\d\d-\d\dT[\d:]{8}$/.test(value) ? new Date(value + offset).toISOString() : value;

@@ -1,4 +1,4 @@
-/** Projector processes that are killed, killed inside a transaction, frozen and started again, as chance has it. */
+/** Randomly kills, kills inside a transaction, freezes and restarts projector processes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
@@ -6,7 +6,7 @@ import { startService, type ServiceProcess } from '#test/service-process.ts';
 
 const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
 
-/** How often each fault was caused. */
+/** The number of caused faults of each kind. */
 export interface Faults {
   kills: number;
   killsInTransactions: number;
@@ -17,7 +17,7 @@ export class DisturbedProjectors {
   readonly #env: Record<string, string>;
   readonly #faults: Faults;
   #projectors: ServiceProcess[] = [];
-  /** Those that will die in a transaction, sooner or later. */
+  /** Projectors that will die in a transaction. */
   #doomed = new Set<ServiceProcess>();
 
   constructor(env: Record<string, string>, faults: Faults) {
@@ -25,7 +25,7 @@ export class DisturbedProjectors {
     this.#faults = faults;
   }
 
-  /** Starts until there are so many. */
+  /** Starts projectors up to this number. */
   start(count: number, settings: Record<string, string> = {}): void {
     this.#projectors = this.#projectors.filter(({ process: { exitCode, signalCode } }) => {
       return exitCode === null && signalCode === null;
@@ -37,7 +37,7 @@ export class DisturbedProjectors {
     }
   }
 
-  /** Causes one fault after the other until the signal is aborted; then all that is left runs undisturbed. */
+  /** Causes faults until the signal is aborted; then the remaining projectors run undisturbed. */
   async disturb(seed: number, round: number, over: AbortSignal): Promise<void> {
     for (let turn = 0; !over.aborted; turn += 1) {
       await this.#fault(chanceOf(seed, ['fault', round, turn]), over);
@@ -77,7 +77,7 @@ export class DisturbedProjectors {
     this.start(2);
   }
 
-  /** What the last ones logged, to find the cause of a difference. */
+  /** The last log lines, to find the cause of a difference. */
   lastLines(): string[] {
     return this.#projectors.flatMap(({ lines }) => lines.slice(-15).map((line) => JSON.stringify(line)));
   }

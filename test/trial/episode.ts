@@ -1,6 +1,6 @@
 /**
- * One episode of the trial: an installation of its own, into which adversarial events flow in rounds while its projectors are
- * disturbed, read models are rebuilt and rolled back. After each round everything that can be asked is compared with the model.
+ * One episode of the trial: a new installation, with rounds of adversarial events while projectors are disturbed and read models
+ * rebuilt and rolled back. After each round all answers are compared with the model.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,15 +24,15 @@ import { poison } from './poison.ts';
 import { inSomeForm, Traffic, type TrafficTally, untilPartitions } from './traffic.ts';
 
 const QUESTIONS = 150;
-/** Versions in a stream reach from 0 to 12: a round's lie among and above those of the rounds before. */
+/** Versions in a stream are 0 to 12: those of a round overlap and exceed earlier ones. */
 const VERSIONS_A_ROUND = 4;
 const PARTITIONS = 2;
-/** With a machine that does other things too. */
+/** For a busy machine. */
 const CAUGHT_UP_LIMIT_MS = 240_000;
 
 export interface EpisodeOptions {
   seed: number;
-  /** Rounds before the last one, after which the topic is given partitions. */
+  /** The number of the last rounds, before which the topic gets more partitions. */
   rounds: number;
   isOver: () => boolean;
   say: (line: string) => void;
@@ -45,18 +45,18 @@ export interface Tally extends Compared, Faults, TrafficTally {
   rebuilds: number;
   rollbacks: number;
   topicsGrown: number;
-  /** Copies of a store's records, kept by its change feed, that were compared. */
+  /** Compared copies of change feeds. */
   copies: number;
 }
 
-/** What a round asks. */
+/** The options of questions in a round. */
 interface Asked {
   service: RunningApp;
   tokens: ReadonlyMap<string, string>;
   followers: ChangesFollowers;
 }
 
-/** Plays one episode and adds to the tally. @throws at the first difference. */
+/** Runs one episode and adds to the tally. @throws at the first difference. */
 export async function playEpisode(options: EpisodeOptions, tally: Tally): Promise<void> {
   const installation = await createInstallation({
     partitions: PARTITIONS,
@@ -86,9 +86,9 @@ class Episode {
   readonly #installation: Installation;
   readonly #projectors: DisturbedProjectors;
   readonly #model = new Model();
-  /** Poison messages that were sent. */
+  /** The number of sent poison messages. */
   #poison = 0;
-  /** Record batches that are dead letters, as `<partition>/<offset>`. */
+  /** Expected dead letters of record batches, as `<partition>/<offset>`. */
   readonly #poisonBatches = new Set<string>();
 
   constructor(options: EpisodeOptions, tally: Tally, installation: Installation, projectors: DisturbedProjectors) {
@@ -108,12 +108,12 @@ class Episode {
     try {
       const tokens = await takeTokens(service.api, environment);
       const asked = { service, tokens, followers: new ChangesFollowers(service.api, tokens) };
-      // A busy machine plays one, too.
+      // A busy machine runs at least one round, too.
       for (let round = 0; round < rounds && (round === 0 || !isOver()); round += 1) {
         await this.#round(round, asked);
       }
       await this.#verify(['--deep']);
-      // Nothing may wait: of a store's events in two partitions the newer ones could be applied first.
+      // No backlog is allowed: events of a store in two partitions could be applied out of order.
       await this.#growTopic();
       await this.#round(rounds, asked);
       await this.#verify([]);
@@ -129,7 +129,7 @@ class Episode {
     const disturbing = this.#projectors.disturb(seed, round, over.signal);
     const following = followers.followAlong(over.signal);
     try {
-      // Once the topic has grown a store's past lies in two partitions, whose order a rebuild does not keep.
+      // After that a store's history is in two partitions, whose order a rebuild does not keep.
       const commands = round < this.#options.rounds ? this.#operate(round) : Promise.resolve();
       await Promise.race([Promise.all([this.#publish(round, messages), commands]), failure(following)]);
     } finally {
@@ -139,7 +139,7 @@ class Episode {
     await caughtUp(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
     const questions = fc.sample(question, { seed: seed * 31 + round, numRuns: QUESTIONS });
     const compared = await compareAnswers(this.#model, service.api, tokens, questions);
-    // Orders and reviews of a deleted customer may be told in pieces, some time later.
+    // The feed may deliver erased orders and reviews later, in pieces.
     await erased(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
     this.#tally.copies += await followers.compare(this.#model);
     await this.#compareDeadLetters();
@@ -148,7 +148,7 @@ class Episode {
     this.#tally.rounds += 1;
   }
 
-  /** What is published in a round, in order; the model is told of the good events. */
+  /** The messages of a round, in order; applies valid events to the model. */
   #messages(round: number): RawMessage[] {
     const { seed } = this.#options;
     const [events = []] = fc.sample(stream, { seed: seed * 37 + round, numRuns: 1 });
@@ -166,7 +166,7 @@ class Episode {
     });
   }
 
-  /** In pieces, so that faults meet slices of all sizes. */
+  /** Publishes in parts, so that faults meet slices of all sizes. */
   async #publish(round: number, messages: readonly RawMessage[]): Promise<void> {
     const traffic = new Traffic(this.#installation, this.#tally, this.#poisonBatches);
     await traffic.open();
@@ -184,7 +184,7 @@ class Episode {
     }
   }
 
-  /** Rebuilds read models, or goes back to those before, while everything else happens. */
+  /** Rebuilds read models, or rolls back, during all other activity. */
   async #operate(round: number): Promise<void> {
     const command = chanceOf(this.#options.seed, ['command', round]).helpers.weightedArrayElement([
       { weight: 2, value: 'rebuild' },
@@ -198,7 +198,7 @@ class Episode {
       await this.#admin(['rebuild', '--share', '100']);
       this.#tally.rebuilds += 1;
     } else if (command === 'rollback' && kept.length > 0) {
-      // What it lacks it applies later: `caughtUp` waits for it.
+      // It catches up later: `caughtUp` waits for it.
       await this.#admin(['rollback', '--force']);
       this.#tally.rollbacks += 1;
     }
@@ -212,7 +212,7 @@ class Episode {
       batches.map(({ partition, offset }) => `${partition}/${offset}`).toSorted(),
       [...this.#poisonBatches].toSorted(),
     );
-    // A source whose broker does not answer in time sends again, and then a message is there twice.
+    // A source with a slow broker sends again, which duplicates messages.
     const found = new Set(
       letters.filter((letter) => !batches.includes(letter)).map(({ headers }) => numberIn(headers)),
     );
@@ -236,8 +236,8 @@ class Episode {
   }
 
   /**
-   * Again where a server did not answer in time, as operators do: frozen processes and a busy machine are a part of the trial.
-   * @throws with what it printed where it fails.
+   * Runs a command, and repeats it after a timeout like an operator, since processes are frozen and the machine is busy.
+   * @throws with its output if it fails.
    */
   async #admin(args: string[], again = 3): Promise<{ stdout: string }> {
     const { code, stdout, stderr } = await runProcess(this.#installation.env, args, {
@@ -251,7 +251,7 @@ class Episode {
 
 const NUMBER = 'number';
 
-/** A message that can be told from others that say the same. */
+/** A message that differs from others with the same content. */
 function numbered(message: RawMessage, number: number): RawMessage {
   return { ...message, headers: { ...message.headers, [NUMBER]: String(number) } };
 }
@@ -260,13 +260,13 @@ function numberIn(headers: DeadLetter['headers']): string | undefined {
   return headers.find(({ name }) => name === NUMBER)?.value.toString('utf8');
 }
 
-/** Rejects when something does that should go on. */
+/** Rejects if a background activity rejects. */
 async function failure(going: Promise<void>): Promise<never> {
   await going;
   return new Promise(() => undefined);
 }
 
-/** Deletes everything that a store of the streams can have. */
+/** Deletes all records of a store of the streams. */
 function wipe(chance: Chance): StreamEvent[] {
   const storeId = chance.helpers.arrayElement(STREAM_STORES);
   return Object.entries(recordIds).flatMap(([entity, ids]) =>

@@ -1,4 +1,4 @@
-/** Messages that are no events, as a careless source sends them. The model does not know them: nothing of them may show. */
+/** Invalid messages of a careless source. The model does not know them, so they must have no effect. */
 import type { Chance } from '#local/simulator/random.ts';
 import { orderMessage } from '#test/events.ts';
 import type { RawMessage } from '#test/installation.ts';
@@ -7,7 +7,7 @@ const NEWEST = 1_000_000;
 
 /** A poison message of a store. */
 export function poison(chance: Chance, storeId: string): RawMessage {
-  // Newer than every good event: what of it were applied would show.
+  // Newer than every valid event, so that any effect would be visible.
   const event = (data?: object) =>
     orderMessage('o1', { storeId, sequence: NEWEST, ...(data === undefined ? {} : { data }) });
   const numbered = (sequence: string): RawMessage => {
@@ -21,7 +21,7 @@ export function poison(chance: Chance, storeId: string): RawMessage {
     () => ({ key: storeId, value: Buffer.from([0xff, 0xfe, 0x00, 0x80]) }),
     () => ({ key: storeId, value: '[]' }),
     () => ({ key: storeId, value: '{"specversion":"1.0"}' }),
-    // Another store's key.
+    // The key of another store.
     () => ({ key: `${storeId}x`, value, headers, partition: 0 }),
     () => ({ key, value: value.slice(0, -2), headers }),
     () => event({ total: '1,00' }),

@@ -1,4 +1,4 @@
-// The projector with rank trees so small that a handful of records splits and merges their leaves, erasures in pieces, and a death inside a transaction.
+// The projector with very small rank trees, erasures in pieces, and an optional kill inside a transaction.
 import { killInTransaction } from '#test/killed-in-transaction.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';

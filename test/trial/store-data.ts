@@ -1,4 +1,4 @@
-// The operators' command line with the trial's small rank trees: `verify` knows how large leaves may be.
+// The command line with the trial's small rank trees, since `verify` checks the size of leaves.
 import { withSmallTrees } from '#test/small-trees.ts';
 import { SMALL_TREES } from './small-trees.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Sends messages as outsiders do: plainly, in transactions among others that are aborted, idempotently, and in record batches that are made
- * byte by byte. What is to be applied comes in its order; what is to be a dead letter is noted.
+ * Sends messages in every way of publishers: plain, in transactions mixed with aborted ones, idempotent, and in hand-made record
+ * batches. Keeps the order of valid events, and notes expected dead letters.
  */
 import zlib from 'node:zlib';
 import kafkajs, { type Message, type Producer } from 'kafkajs';
@@ -15,7 +15,7 @@ import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } fr
 import { withAdmin } from '#test/topics.ts';
 import { poison } from './poison.ts';
 
-/** How often each kind of traffic was sent. */
+/** The number of sends of each kind. */
 export interface TrafficTally {
   transactions: number;
   aborted: number;
@@ -26,7 +26,7 @@ export interface TrafficTally {
 const MIB = 1_048_576;
 const PRODUCERS = 4;
 export class Traffic {
-  /** Where batches lie that are dead letters, as `<partition>/<offset>`. */
+  /** The positions of batches that become dead letters, as `<partition>/<offset>`. */
   readonly #poisonBatches: Set<string>;
   readonly #installation: Installation;
   readonly #topic: string;
@@ -42,7 +42,7 @@ export class Traffic {
     this.#poisonBatches = poisonBatches;
   }
 
-  /** Connects producers, which know the topic's partitions as they are now. */
+  /** Connects producers, which know the topic's present partitions. */
   async open(): Promise<void> {
     const { kafka } = this.#installation;
     const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: [this.#topic] }));
@@ -63,7 +63,7 @@ export class Traffic {
     for (const producer of [...this.#plain, ...this.#transactional]) await producer.disconnect();
   }
 
-  /** Sends messages in their order, and around them what is never to be seen. */
+  /** Sends messages in order, mixed with messages that must have no effect. */
   async send(chance: Chance, messages: readonly RawMessage[]): Promise<void> {
     const placed = messages.map((message) => ({ ...message, partition: this.#partitionOf(message) }));
     const [own, ...others] = this.#transactional;
@@ -98,7 +98,7 @@ export class Traffic {
     await endSome(decoys.slice(half));
   }
 
-  /** Newer than every good event, and poison: whatever of it took effect would show. */
+  /** Poison newer than every valid event, so that any effect would be visible. */
   #decoys(chance: Chance): Message[] {
     const decoys = Array.from({ length: chance.number.int({ min: 1, max: 5 }) }, () =>
       chance.datatype.boolean() ? decoy(chance) : poison(chance, 's1'),
@@ -106,7 +106,7 @@ export class Traffic {
     return decoys.map((message) => ({ ...message, partition: this.#partitionOf(message) }));
   }
 
-  /** In batches made byte by byte: what their records claim of their offsets is often false. */
+  /** Sends hand-made batches, often with false offsets in records. */
   async #sendRaw(chance: Chance, messages: readonly Placed[]): Promise<void> {
     for (let start = 0; start < messages.length;) {
       const partition = messages[start]?.partition ?? 0;
@@ -115,7 +115,7 @@ export class Traffic {
       const part = messages.slice(start, start + (others === -1 ? length : others));
       start += part.length;
       const records = part.map((message) => toRecord(chance, message));
-      // A broker lets records without a codec claim any offset; compressed ones it checks.
+      // Brokers check the offsets of compressed records only.
       const shift = chance.helpers.arrayElement([0, 0, 30, -1, -2_000_000_000]);
       const moved = records.map((record, at) => ({ ...record, offsetDelta: at + shift }));
       await this.#produce(partition, { records: moved, ...(shift === 0 ? codecFor(chance) : {}) });
@@ -123,7 +123,7 @@ export class Traffic {
     }
   }
 
-  /** A batch that is what its producer wrote, that the broker takes, and that holds no messages: one dead letter. */
+  /** Sends an intact batch without readable messages, which becomes one dead letter. */
   async #sendPoisonBatch(chance: Chance): Promise<void> {
     const partition = chance.number.int({ max: this.#partitions - 1 });
     const value = Buffer.from('x');
@@ -146,7 +146,7 @@ export class Traffic {
     return produceRaw(this.#installation.kafka, { topic: this.#topic, partition }, encoded);
   }
 
-  /** All producers agree on it, also after the topic was given partitions. */
+  /** The partition of a key, on which all producers agree even after the topic got more partitions. */
   #partitionOf({ key, partition }: RawMessage): number {
     if (partition !== undefined) return partition;
     if (key === null) return 0;
@@ -166,7 +166,7 @@ type Placed = RawMessage & { partition: number };
 
 let packedBomb: Buffer | null = null;
 
-/** A record that unpacks to more than is allowed. */
+/** A record that exceeds the decompressed limit. */
 function bomb(): Buffer {
   packedBomb ??= zlib.zstdCompressSync(encodeRecord({ value: Buffer.alloc(65 * MIB) }));
   return packedBomb;
@@ -192,7 +192,7 @@ const HARMLESS: NonNullable<RecordToEncode['headers']> = [
   ['content-type', null],
 ];
 
-/** With headers that change nothing; those of a message come first, since the first value counts. */
+/** Adds headers without effect, after the message's own, since the first value counts. */
 function toRecord(chance: Chance, { key, value, headers = {} }: RawMessage): RecordToEncode {
   const own = Object.entries(headers).flatMap(([name, given]) =>
     [given].flat().map((one): [string, Buffer] => [name, Buffer.from(one)]),
@@ -203,12 +203,12 @@ function toRecord(chance: Chance, { key, value, headers = {} }: RawMessage): Rec
     key: isNull ? null : Buffer.from(key),
     value: value === null ? null : Buffer.from(value),
     headers: [...own, ...others],
-    // Any length below zero says that there is none.
+    // Any negative length means absent.
     ...(isNull ? { says: { key: chance.helpers.arrayElement([-1, -2, -1_000]) } } : {}),
   };
 }
 
-/** An event in one of the forms that SDKs send. */
+/** An event in one of the encodings of SDKs. */
 export function inSomeForm(chance: Chance, event: Omit<EventToEncode, 'source'>): RawMessage {
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   const attributes = JSON.parse(value) as Record<string, unknown>;
@@ -238,7 +238,7 @@ function decoy(chance: Chance): RawMessage {
   return orderMessage('o1', { storeId: chance.helpers.arrayElement(['s1', 's2']), sequence: 1_000_000 });
 }
 
-/** Waits until a topic has so many partitions for everybody who asks. */
+/** Waits until every broker reports so many partitions of a topic. */
 export function untilPartitions({ kafka }: Installation, topic: string, count: number): Promise<void> {
   return withAdmin(kafka, (admin) =>
     eventually(`${topic} has ${count} partitions`, async () => {

@@ -12,7 +12,7 @@ describe('a short trial', () => {
   afterAll(() => restoreTrees());
 
   it(
-    'finds no difference between answers and the model, whatever happens to projectors and read models',
+    'finds no difference between answers and the model, despite faults, rebuilds and rollbacks',
     { timeout: 400_000 },
     async () => {
       const said: string[] = [];

@@ -1,17 +1,17 @@
-/** The randomized trial: one episode after the other until its time is over. */
+/** The randomized trial: runs episodes until its time is over. */
 import { type EpisodeOptions, playEpisode, type Tally } from './episode.ts';
 
 export interface TrialOptions {
   seed: number;
   seconds: number;
-  /** Rounds of an episode; a shorter one ends sooner than its time. */
+  /** The rounds of an episode, fewer if the time is over. */
   rounds: number;
   say: EpisodeOptions['say'];
 }
 
 /**
- * Runs the trial. A round that has begun is brought to its end.
- * @throws at the first difference, naming the seed.
+ * Runs the trial, and completes the last round.
+ * @throws at the first difference, with the seed.
  */
 export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Promise<Tally> {
   const tally: Tally = {

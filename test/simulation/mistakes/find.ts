@@ -1,4 +1,4 @@
-/** Plants a mistake in a copy of the code, and lets the simulation look for it. */
+/** Plants a mistake in a copy of the code, and runs the simulation there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -13,8 +13,8 @@ const KEPT = /: every promise was kept$/;
 
 /**
  * @param seconds of processor time.
- * @returns what the simulation says once it has found it; `null` where it does not within the time.
- * @throws where the copy does not run: then nothing was looked for.
+ * @returns the report of the simulation; `null` if it did not find the mistake in time.
+ * @throws if the copy does not run.
  */
 export async function findMistake(
   { file, replace, by }: Pick<Mistake, 'file' | 'replace' | 'by'>,

@@ -1,7 +1,7 @@
-/** Mistakes that the simulation must find: each replaces one text of the real code, which stands exactly once in its file. */
+/** Mistakes that the simulation must find. Each replaces a text that occurs once in its file. */
 
 export interface Mistake {
-  /** What is wrong then. */
+  /** The wrong behaviour. */
   mistake: string;
   file: string;
   replace: string;
