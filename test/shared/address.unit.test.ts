@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readAddress, readRedisAddress, shownAddress, withoutCredentials } from '#shared/address.ts';
 
-describe('an address is shown', () => {
+describe('a printed address', () => {
   it.each([
     ['redis://host', 'redis://host'],
     ['redis://host:6379/0', 'redis://host:6379/0'],
@@ -48,7 +48,7 @@ describe('an address is shown', () => {
   });
 });
 
-it('whatever the password, no piece of it is shown', () => {
+it('contains no part of any password', () => {
   const pieces = ['@', '/', '?', '#', ':', ',', '%', '%40', '[', ']', ' ', '&', '=', '\\', "'", '"', '://', '\n'];
   for (const scheme of ['redis://', 'mongodb://', 'mongodb+srv://', '']) {
     for (const one of pieces) {
@@ -59,7 +59,7 @@ it('whatever the password, no piece of it is shown', () => {
             const address = `${scheme}${user}:${password}@${rest}`;
             const shown = shownAddress(address);
             expect([address, shown.includes('sEcret')]).toEqual([address, false]);
-            // Only what has no blanks: else the end of the address is unknown.
+            // Only passwords without blanks, which would end the address.
             if (!/[\s"'`<>]/.test(address) && scheme !== '') {
               const told = withoutCredentials(`Unable to parse ${address} with URL`);
               expect([address, told.includes('sEcret')]).toEqual([address, false]);
@@ -71,7 +71,7 @@ it('whatever the password, no piece of it is shown', () => {
   }
 });
 
-it('a text keeps all but what is secret in its addresses', () => {
+it('a text only loses the secrets in its addresses', () => {
   expect(
     withoutCredentials(
       'connect to redis://:abc@tail@host:6379/0 failed, "mongodb://u:p@a,b/?x=1" too; see 10.0.0.1:9092',

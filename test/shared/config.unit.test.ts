@@ -37,7 +37,7 @@ describe('readConfig', () => {
     expect(readConfig({ ...servers, QUERY_PORT: '', SIGNING_KEYS: '' }).query.port).toBe(8_080);
   });
 
-  it('reports all mistakes at once, each by name and with what is allowed', () => {
+  it('reports all mistakes together, each with its name and the allowed values', () => {
     expect(
       mistakes({
         KAFKA_BROKERS: 'nowhere',
@@ -86,12 +86,12 @@ describe('readConfig', () => {
     expect(mistake).not.toContain('CRET');
   });
 
-  it('takes proxies by address and by network, of both families', () => {
+  it('accepts proxies by address and by network, IPv4 and IPv6', () => {
     const named = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1'];
     expect(readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies).toEqual(named);
   });
 
-  it('takes signing keys from one place', () => {
+  it('accepts signing keys from only one source', () => {
     expect(mistakes({ ...servers, SIGNING_KEYS: '{}', SIGNING_KEYS_FILE: 'keys.json' })).toHaveLength(1);
   });
 
@@ -110,10 +110,10 @@ describe('readConfig', () => {
   });
 });
 
-describe('the servers of an environment of its own', () => {
+describe('the own servers of an environment', () => {
   const sandbox = { SANDBOX_KAFKA_BROKERS: 'own:9092', SANDBOX_MONGODB_URI: 'mongodb://own' };
 
-  it('are read by the variables with its name in front, and the others keep theirs', () => {
+  it('are read from variables with its name as prefix, and do not affect others', () => {
     const { kafka, mongodb, own } = readConfig({ ...servers, ...sandbox, MONGODB_READ_TIMEOUT_MS: '700' });
     expect([kafka.brokers, mongodb.uri]).toEqual([['k1:9092', 'k2:9092'], 'mongodb://m']);
     expect(own.get('production')).toEqual({});
@@ -123,7 +123,7 @@ describe('the servers of an environment of its own', () => {
     });
   });
 
-  it('may be one of the two', () => {
+  it('may be only one of the two', () => {
     const own = (env: Record<string, string>) => Object.keys(readConfig({ ...servers, ...env }).own.get('a-b') ?? {});
     const ENVIRONMENTS = 'a-b';
     expect(own({ ENVIRONMENTS })).toEqual([]);
@@ -131,7 +131,7 @@ describe('the servers of an environment of its own', () => {
     expect(own({ ENVIRONMENTS, A_B_MONGODB_URI: 'mongodb://own' })).toEqual(['mongodb']);
   });
 
-  it('are shown nothing of how the installation proves who it is', () => {
+  it('get no credentials of the installation', () => {
     const { own } = readConfig({
       ...servers,
       ...sandbox,
@@ -155,7 +155,7 @@ describe('the servers of an environment of its own', () => {
     });
   });
 
-  it('report all mistakes at once, by their own names', () => {
+  it('report all mistakes together, by their own names', () => {
     expect(
       mistakes({
         ...servers,
@@ -179,7 +179,7 @@ describe('the servers of an environment of its own', () => {
     ]);
   });
 
-  it('have warnings for names that are nearly theirs, or of no environment', () => {
+  it('have warnings for similar names, and for names of unknown environments', () => {
     const env = {
       ...servers,
       ...sandbox,
@@ -198,7 +198,7 @@ describe('the servers of an environment of its own', () => {
 });
 
 describe('nearMisses', () => {
-  it('names variables that are nearly settings, and no others', () => {
+  it('names exactly the variables that are similar to settings', () => {
     const env = {
       ...servers,
       QUOTA_REQUEST: '1',
@@ -215,7 +215,7 @@ describe('nearMisses', () => {
 });
 
 describe('docs/configuration.md', () => {
-  it('is the table of all settings', async () => {
+  it('has the table of all settings', async () => {
     const rows = describeSettings().map(({ name, default: fallback, meaning }) => {
       const shown = fallback === null ? '**required**' : fallback === '' ? '' : `\`${fallback}\``;
       return `| \`${name}\` | ${shown} | ${meaning} |`;
@@ -227,7 +227,7 @@ describe('docs/configuration.md', () => {
     expect(squeezed).toEqual(rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')));
   });
 
-  it('names every setting by which an environment has servers of its own', async () => {
+  it('names every setting for an environment’s own servers', async () => {
     const lists = (await readFile('docs/configuration.md', 'utf8')).split('\n').filter((line) => line.startsWith('- '));
     const told = lists.flatMap((line) => line.match(/(?<=`)SANDBOX_\w+/g) ?? []);
     expect(told).toEqual(describeOwnSettings({ ENVIRONMENTS: 'sandbox' }).map(({ name }) => name));

@@ -3,13 +3,13 @@ import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongod
 import { describe, expect, it } from 'vitest';
 import { asFailure, describeError, framesOf, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 
-/** As the driver raises it for a bulk write that something else ended. */
+/** The driver's error of a bulk write that another error ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
   return new MongoBulkWriteError(error, {} as never);
 }
 
-describe('what may succeed later', () => {
-  it('is a lost connection, also in the middle of a bulk write', () => {
+describe('a transient error', () => {
+  it('is a lost connection, even during a bulk write', () => {
     const lost = new MongoNetworkError('connection 3 to 127.0.0.1:27017 closed');
     expect(isUnavailable(lost)).toBe(true);
     expect(isUnavailable(duringBulkWrite(lost))).toBe(true);
@@ -30,7 +30,7 @@ describe('what may succeed later', () => {
     expect(isUnavailable(new Error(message))).toBe(true);
   });
 
-  it('is nothing that the server refuses for what it is', () => {
+  it('is not a refusal of the command itself', () => {
     const refused = new MongoServerError({ message: 'document is too large', code: 10334 });
     expect(isUnavailable(refused)).toBe(false);
     expect(isUnavailable(duringBulkWrite(refused))).toBe(false);
@@ -38,7 +38,7 @@ describe('what may succeed later', () => {
   });
 });
 
-describe('what a server refuses', () => {
+describe('a refusal by a server', () => {
   const { KafkaJSDeleteGroupsError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
   const ofKafka = (type: string) =>
     new KafkaJSProtocolError(Object.assign(new Error('refused'), { type, code: 1, retriable: false }));
@@ -69,14 +69,14 @@ describe('what a server refuses', () => {
     expect(asFailure(new Error('wrapped', { cause: error }))).toMatchObject({ code: 'not_authorized' });
   });
 
-  it('is nothing else', () => {
+  it('is not any other error', () => {
     expect(refusalOf(mongodb(10334, 'too large'))).toBeNull();
     expect(refusalOf(new Error('LOADING Redis is loading'))).toBeNull();
     expect(asFailure(new Error('gone')).code).toBe('environment_unavailable');
   });
 });
 
-it('no description of an error holds the credentials of a server', () => {
+it('a described error contains no credentials of a server', () => {
   const address = 'redis://:abc@tail@host:6379/0?password=other';
   const cause = new Error(`no answer from ${address}`);
   const told = [
@@ -89,7 +89,7 @@ it('no description of an error holds the credentials of a server', () => {
   ]);
 });
 
-it('no description of an error holds what MongoDB or a parser quotes', () => {
+it('a described error contains no data that MongoDB or a parser quotes', () => {
   const mongodb = [
     'not authorized on shop to execute command { find: "customers", filter: { name: "Zulmira" } }',
     'E11000 duplicate key error collection: shop.customers index: name_1 dup key: { name: "Zulmira" }',

@@ -1,4 +1,4 @@
-/** What may import what. */
+/** Rules for imports. */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it } from 'vitest';
@@ -11,7 +11,7 @@ it('nothing outside shared/kafka imports kafkajs', () => {
   expect(importing.filter((path) => !path.startsWith('shared/kafka/'))).toEqual([]);
 });
 
-it('no folders of shared/projection import each other in a circle', () => {
+it('the folders of shared/projection have no import cycle', () => {
   const folder = (path: string) => /^shared\/projection\/([^/]+)\//.exec(path)?.[1];
   const imports = new Map<string, Set<string>>();
   for (const path of sources) {
@@ -24,7 +24,7 @@ it('no folders of shared/projection import each other in a circle', () => {
       if (to !== undefined && to !== from) reached.add(to);
     }
   }
-  // Those that import nothing that is left go, again and again; what stays is a circle.
+  // Repeatedly removes folders without remaining imports; the rest is a cycle.
   for (let before = -1; before !== imports.size;) {
     before = imports.size;
     for (const [name, reached] of imports) if (![...reached].some((one) => imports.has(one))) imports.delete(name);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
 
-it('an error is logged with its kind, words and stack, and with nothing else that it carries', () => {
+it('an error is logged only with its type, message and stack', () => {
   const lines: string[] = [];
   const logger = createLogger('test', 'info', { write: (line) => lines.push(line) });
   const error = Object.assign(new TypeError('cannot reach redis://:abc@tail@host:6379'), {
@@ -17,7 +17,7 @@ it('an error is logged with its kind, words and stack, and with nothing else tha
   expect(lines[0]).not.toContain('tail');
 });
 
-it('levels have names and times are ISO where that is set', () => {
+it('levels are names and times ISO 8601 if configured', () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => lines.push(line) };
   createLogger('test', 'info', destination).warn('as numbers');

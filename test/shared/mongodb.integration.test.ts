@@ -6,7 +6,7 @@ import { useInstallation } from '#test/hooks.ts';
 
 const installation = useInstallation();
 
-it('each command is timed, those of a transaction too, and no connection counts as used afterwards', async () => {
+it('each command is timed, also in transactions, and no connection counts as used afterwards', async () => {
   const metrics = poolMetrics(metricFactory(new Registry()));
   await using client = createWriterClient(installation.config, 'test');
   await client.connect();
@@ -27,7 +27,7 @@ it('each command is timed, those of a transaction too, and no connection counts 
         await collection.findOne({ n: 3 }, { session });
       }),
     );
-  // And its commit.
+  // Including the commit.
   expect(await commands(transaction)).toBeGreaterThanOrEqual(3);
   for (const gauge of [metrics.inUse, metrics.waiting]) {
     expect((await gauge.get()).values.map(({ value }) => value)).toEqual([0]);

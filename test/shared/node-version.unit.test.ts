@@ -6,7 +6,7 @@ const CHECK = new URL('../../shared/node-version.js', import.meta.url).pathname;
 
 const START = new URL('../../deploy/local/start.js', import.meta.url).pathname;
 
-/** Starts something as if by another version; the check alone by default. */
+/** Runs a program with a faked Node version; by default only the check. */
 function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
   const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
   const { status, stderr } = spawnSync(
@@ -17,15 +17,15 @@ function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
   return { status, stderr };
 }
 
-describe('the Node that is needed', () => {
-  it.each(['20.20.2', '22.18.0', '23.6.0'])('is named when this is %s, without a stack', (version) => {
+describe('the required Node version', () => {
+  it.each(['20.20.2', '22.18.0', '23.6.0'])('is named in an error on %s, without a stack', (version) => {
     const { status, stderr } = startWith(version);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^Node 24 or later is needed, and this is [\d.]+: install a newer one.*\n$/);
     expect(stderr).toContain(version);
   });
 
-  it('is named by what `npm start` runs', () => {
+  it('is named by the program of `npm start`', () => {
     const { status, stderr } = startWith('20.20.2', [START, '--help']);
     expect({ status, stderr }).toEqual({
       status: 1,
@@ -34,11 +34,11 @@ describe('the Node that is needed', () => {
     expect(startWith('24.12.0', [START, '--help'])).toEqual({ status: 0, stderr: '' });
   });
 
-  it.each(['24.0.0', '24.12.0', '26.0.0'])('may be %s', (version) => {
+  it.each(['24.0.0', '24.12.0', '26.0.0'])('includes %s', (version) => {
     expect(startWith(version)).toEqual({ status: 0, stderr: '' });
   });
 
-  it('is the one that package.json names, and checked by every script that starts something', () => {
+  it('is the one in package.json, and checked by every script that starts a program', () => {
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
       engines: { node: string };
       scripts: Record<string, string>;

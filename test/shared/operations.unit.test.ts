@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe('the operations server', () => {
-  it('answers for liveness and readiness apart, and says why it is not ready', async () => {
+  it('answers liveness and readiness separately, with the reason if it is not ready', async () => {
     const ask = await start();
     expect((await ask('/live')).status).toBe(200);
     expect(await (await ask('/ready')).json()).toEqual({ status: 'ok' });
@@ -42,7 +42,7 @@ describe('the operations server', () => {
     expect((await ask('/live')).status).toBe(200);
   });
 
-  it('says which release it is', async () => {
+  it('answers the release', async () => {
     const ask = await start();
     const { version, projection_version: projection } = (await (await ask('/version')).json()) as Record<
       string,
@@ -52,14 +52,14 @@ describe('the operations server', () => {
     expect(projection).toBe(PROJECTION_VERSION);
   });
 
-  it('gives metrics', async () => {
+  it('answers metrics', async () => {
     const ask = await start();
     const answer = await ask('/metrics');
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
     expect(await answer.text()).toContain('things_total 3');
   });
 
-  it('refuses other paths and methods, and hides why it failed', async () => {
+  it('refuses other paths and methods, and hides internal errors', async () => {
     const ask = await start();
     expect((await ask('/')).status).toBe(404);
     expect((await ask('/constructor')).status).toBe(404);

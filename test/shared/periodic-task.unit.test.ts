@@ -9,7 +9,7 @@ describe('a periodic task', () => {
     vi.useRealTimers();
   });
 
-  /** A task whose runs end when the test says so. */
+  /** A task whose runs the test ends. */
   function start(delayMs?: number) {
     const runs: PromiseWithResolvers<number | void>[] = [];
     const failures: string[] = [];
@@ -24,12 +24,12 @@ describe('a periodic task', () => {
       failed: (error: string) => failures.push(error),
     };
     const task = new PeriodicTask(work, delayMs);
-    /** How many runs have begun after some time. */
+    /** The number of runs that have begun after some time. */
     const runsAfter = async (milliseconds: number) => {
       await vi.advanceTimersByTimeAsync(milliseconds);
       return runs.length;
     };
-    /** Ends the last run, and the task. */
+    /** Ends the last run and the task. */
     const stop = () => {
       runs.at(-1)?.resolve();
       return task.stop();
@@ -37,24 +37,24 @@ describe('a periodic task', () => {
     return { task, runs, failures, runsAfter, stop };
   }
 
-  it('runs at once, and again when the pause behind a run is over: never twice at once', async () => {
+  it('runs immediately, and again after a pause, never concurrently', async () => {
     const { runs, runsAfter, stop } = start();
     expect([await runsAfter(0), await runsAfter(1_000)]).toEqual([1, 1]);
     runs[0]?.resolve();
     expect([await runsAfter(99), await runsAfter(1)]).toEqual([1, 2]);
-    // A run may say when the next one is due.
+    // A run may return the pause until the next one.
     runs[1]?.resolve(5);
     expect(await runsAfter(5)).toBe(3);
     await stop();
   });
 
-  it('begins after a delay where that is wanted', async () => {
+  it('begins after an optional delay', async () => {
     const { runsAfter, stop } = start(50);
     expect([await runsAfter(49), await runsAfter(1)]).toEqual([0, 1]);
     await stop();
   });
 
-  it('can be woken in a pause, and during a run: then another one follows at once', async () => {
+  it('can be woken in a pause, and during a run: then another one follows immediately', async () => {
     const { task, runs, runsAfter, stop } = start();
     task.wake();
     task.wake();
@@ -67,7 +67,7 @@ describe('a periodic task', () => {
     await stop();
   });
 
-  it('says a failure once for as long as it stays the same, and tries again sooner', async () => {
+  it('reports a failure once while it stays the same, and retries sooner', async () => {
     const { runs, failures, runsAfter, stop } = start();
     const ends = [new Error('away'), new Error('away'), new Error('full'), null, new Error('full')];
     for (const [index, end] of ends.entries()) {
@@ -79,7 +79,7 @@ describe('a periodic task', () => {
     await stop();
   });
 
-  it('stops in a pause at once', async () => {
+  it('stops immediately in a pause', async () => {
     const { task, runs, runsAfter } = start();
     runs[0]?.resolve();
     await runsAfter(1);
@@ -87,7 +87,7 @@ describe('a periodic task', () => {
     expect(await runsAfter(1_000)).toBe(1);
   });
 
-  it('stops after the run that is under way, whose failure is not logged', async () => {
+  it('stops after the present run, whose failure is not logged', async () => {
     const { task, runs, failures, runsAfter } = start();
     const stopped = vi.fn();
     const stopping = task.stop().then(stopped);

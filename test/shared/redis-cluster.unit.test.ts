@@ -4,7 +4,7 @@ import { readClusterNodes, tagOf } from '#shared/redis-cluster.ts';
 
 const [A, B, C, D, E] = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(40));
 
-it('reads what a master holds, without the slots that move, and the others', () => {
+it('reads the slots of a master without moving ones, and the other nodes', () => {
   const told = readClusterNodes(
     [
       `${B} 10.0.0.2:6379@16379,redis-1.redis master - 0 1426238316232 2 connected 5461-10922`,
@@ -32,7 +32,7 @@ it('reads what a master holds, without the slots that move, and the others', () 
   });
 });
 
-it('finds that a replica holds nothing, whatever its master does', () => {
+it('reads no slots for a replica', () => {
   const told = readClusterNodes(
     [
       `${A} :7000@17000 myself,slave ${B} 0 0 2 connected`,
@@ -43,16 +43,16 @@ it('finds that a replica holds nothing, whatever its master does', () => {
   expect([...told.nodes.keys()]).toEqual([B]);
 });
 
-it('reads a master that holds nothing', () => {
+it('reads a master without slots', () => {
   const told = readClusterNodes(`${A} 127.0.0.1:7000@17000 myself,master - 0 0 0 connected\n`);
   expect(told.claim).toEqual({ epoch: 0, ranges: [] });
 });
 
-it('refuses what is no such answer', () => {
+it('refuses any other answer', () => {
   expect(() => readClusterNodes('OK')).toThrow('no node of a Redis cluster');
 });
 
-// As CLUSTER KEYSLOT of redis-server answers.
-it.each([0, 5_461, 16_383])('a tag leads to slot %i', (slot) => {
+// The answers of CLUSTER KEYSLOT.
+it.each([0, 5_461, 16_383])('finds a tag for slot %i', (slot) => {
   expect(slotOf(`prefix:{${tagOf(slot)}}:name`)).toBe(slot);
 });

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 300;
 
 const installation = useInstallation({ oneRedis: true });
 
-it('commands are timed, also where Redis is silent', async () => {
+it('commands are timed, even if Redis is silent', async () => {
   const { config } = installation;
   await using proxy = await startRedisProxy(config.redis.url);
   const seconds = redisSeconds(metricFactory(new Registry()));

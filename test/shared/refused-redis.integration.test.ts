@@ -1,4 +1,4 @@
-/** A Redis that refuses a service's password: no outage, but a setting that is wrong. It is said, and the service is not ready. */
+/** A Redis that refuses a service's password: a wrong setting, not an outage. The service reports it and is not ready. */
 import { expect, it } from 'vitest';
 import { createInstallation, eventually } from '#test/installation.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
@@ -7,7 +7,7 @@ import { startService } from '#test/service-process.ts';
 const PASSWORD = 'not-the-right-one';
 
 it.each(['projector', 'query'] as const)(
-  'the %s says so, and is ready once it is let in; while Redis is merely away it stays ready',
+  'the %s reports it, and is ready once the password works; it stays ready while Redis is unreachable',
   async (name) => {
     const installation = await createInstallation();
     const redis = await startRedisProcess();

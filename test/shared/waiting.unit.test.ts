@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pause, Semaphore, withTimeLimit } from '#shared/waiting.ts';
 
 describe('a semaphore', () => {
-  it('lets so many in, and then those who wait, in the order in which they came', async () => {
+  it('admits a maximum, and then waiters in order', async () => {
     const semaphore = new Semaphore(2);
     const [leaveFirst, leaveSecond] = [await semaphore.acquire(), await semaphore.acquire()];
     const entered: string[] = [];
@@ -31,13 +31,13 @@ describe('a time limit', () => {
   });
   const late = () => new Error('late');
 
-  it('answers as the work does, and leaves no timer behind', async () => {
+  it('returns the result or error of the work, and leaves no timer', async () => {
     expect(await withTimeLimit(100, late, async () => 'done')).toBe('done');
     await expect(withTimeLimit(100, late, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('fails once the time is over, aborts the work, and ignores its outcome', async () => {
+  it('fails after the time, aborts the work, and ignores its outcome', async () => {
     const work = Promise.withResolvers<string>();
     let given: AbortSignal | undefined;
     const limited = withTimeLimit(100, late, (signal) => {
@@ -50,13 +50,13 @@ describe('a time limit', () => {
     await vi.advanceTimersByTimeAsync(1);
     await failed;
     expect(given?.reason).toEqual(new Error('late'));
-    // It is handled: an unhandled rejection would end the process.
+    // An unhandled rejection would end the process.
     work.reject(new Error('too late'));
   });
 });
 
 describe('a pause', () => {
-  it('answers whether it came to its end', async () => {
+  it('returns whether it was not aborted', async () => {
     const over = new AbortController();
     expect(await pause(1, over.signal)).toBe(true);
     const long = pause(600_000, over.signal);

@@ -1,4 +1,4 @@
-/** What an event does to a key or a store: revocations, and the last sequence, which leaves only taking away. */
+/** The effects of events on keys and stores: revocations, and the highest sequence, which only allows removals. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import {
@@ -21,7 +21,7 @@ beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.delete
 
 const ENVIRONMENT = 'e';
 
-/** An event of the key `k` in words: `active order,menu a,b`, at the last sequence unless another is given. */
+/** Applies an event of the key `k` written as `active order,menu a,b`, by default at the highest sequence. */
 function event(words: string, sequence = LAST_SEQUENCE, expiry: Record<string, string> = {}): AccessKeyChange {
   const [status, scopes = '', secrets = ''] = words.split(' ');
   const revoked = status === 'revoked';
@@ -41,7 +41,7 @@ function event(words: string, sequence = LAST_SEQUENCE, expiry: Record<string, s
 
 const apply = (change: AccessKeyChange) => applyKeyChange(control.keys, ENVIRONMENT, change);
 
-/** The key in the same words. */
+/** The key in the same notation. */
 async function key(): Promise<string> {
   const stored = await control.keys.findOne({ _id: 'k' });
   if (stored === null) return 'nothing';
@@ -56,7 +56,7 @@ async function afterAllOf(changes: readonly AccessKeyChange[]): Promise<string> 
 }
 
 describe('a revocation', () => {
-  it('is final whatever its sequence, and keeps what the key had', async () => {
+  it('is final for any sequence, and keeps the key’s other fields', async () => {
     for (const sequence of [0, 4, 5, 6, LAST_SEQUENCE]) {
       expect(
         await afterAllOf([
@@ -70,7 +70,7 @@ describe('a revocation', () => {
     }
   });
 
-  it('of a client_id of which nothing was known ends it for good', async () => {
+  it('of an unknown client_id is final', async () => {
     expect(await afterAllOf([event('revoked', 3)])).toBe('revoked - -');
     expect(await apply(event('active order a', 4))).toBeNull();
     expect(await apply(event('active order a', LAST_SEQUENCE))).toBeNull();
@@ -78,7 +78,7 @@ describe('a revocation', () => {
   });
 });
 
-describe('at the last sequence', () => {
+describe('at the highest sequence', () => {
   const BEFORE = event('active store,crm,order,menu a', 5);
   const FIRST = event('active crm,order,menu a,b');
 
@@ -93,7 +93,7 @@ describe('at the last sequence', () => {
     expect(await afterAllOf([BEFORE, FIRST, event(words)])).toBe(expected);
     const versions = async () => (await control.keys.findOne({ _id: 'k' }))?.version;
     const version = await versions();
-    // Delivered again none of them changes anything, the first one included.
+    // A repeated delivery changes nothing, not even of the first event.
     for (const change of [event(words), FIRST, BEFORE]) expect(await apply(change)).toBeNull();
     expect([await key(), await versions()]).toEqual([expected, version]);
   });
@@ -107,21 +107,21 @@ describe('at the last sequence', () => {
     expect(await afterAllOf([BEFORE, FIRST, event(words)])).toBe('active crm,order,menu a,b');
   });
 
-  it('no inactive key becomes active again', async () => {
+  it('an inactive key cannot become active again', async () => {
     expect(await afterAllOf([event('inactive order a'), event('active order a')])).toBe('inactive order a');
   });
 
-  it('an inactive key stays one whatever else the event says, and gets nothing', async () => {
+  it('an inactive key stays inactive and gains nothing, whatever the event says', async () => {
     expect(await afterAllOf([FIRST, event('inactive store,crm a,c')])).toBe('inactive crm a');
   });
 
-  it('of two that take different things away both count, in any order', async () => {
+  it('two events that remove different rights both take effect, in any order', async () => {
     const [one, two] = [event('active crm,order a,b'), event('active order,menu a')];
     expect(await afterAllOf([FIRST, one, two])).toBe('active order a');
     expect(await afterAllOf([FIRST, two, one])).toBe('active order a');
   });
 
-  it('the earlier of two ends of a secret counts', async () => {
+  it('the earlier of two deadlines of a secret applies', async () => {
     const expiry = async () => (await control.keys.findOne({ _id: 'k' }))?.secret_expires_at;
     const [early, late] = ['2030-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z'];
     await apply(event('active order a,b', LAST_SEQUENCE, { a: late }));
@@ -132,7 +132,7 @@ describe('at the last sequence', () => {
     expect(await expiry()).toEqual({ b: late });
   });
 
-  it('whatever comes, how often and in which order, ends alike and is never more than the first gave', async () => {
+  it('events in any order and number have the same result, within the rights of the first', async () => {
     let seed = 20_261;
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -159,19 +159,19 @@ describe('at the last sequence', () => {
     }
   });
 
-  it('a store can be blocked, and not be let in again', async () => {
+  it('a store can be blocked, but not unblocked', async () => {
     const say = (status: 'active' | 'blocked', source: 'access' | 'record' = 'access') =>
       applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence: LAST_SEQUENCE, status }, source);
     expect(await say('active')).toMatchObject({ access_status: 'active' });
     expect(await say('blocked')).toMatchObject({ access_status: 'blocked' });
     expect(await say('blocked')).toBeNull();
     expect(await say('active')).toBeNull();
-    // Of a store's own record the first counts, like of every record.
+    // The first event of a store's record wins, as for every record.
     expect(await say('active', 'record')).toMatchObject({ record_status: 'active' });
     expect(await say('blocked', 'record')).toBeNull();
   });
 });
 
-it('below the last sequence of two with the same the first counts', async () => {
+it('below the highest sequence the first of two with the same sequence wins', async () => {
   expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe('active crm,order a');
 });

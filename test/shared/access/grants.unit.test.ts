@@ -12,7 +12,7 @@ it.each([
 });
 
 it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 1e3', 'blocked x'])(
-  'does not guess what %j means: it is loaded again',
+  'treats the unknown state %j as missing, so that it is loaded again',
   (member) => {
     expect(decodeStoreState(member)).toBeNull();
   },
@@ -26,6 +26,6 @@ it.each([
   expect(decodeGrant(member)).toEqual({ status, scopes });
 });
 
-it.each([undefined, 'nonsense'])('does not guess which grant %j is', (member) => {
+it.each([undefined, 'nonsense'])('treats the unknown grant %j as missing', (member) => {
   expect(decodeGrant(member)).toBeNull();
 });

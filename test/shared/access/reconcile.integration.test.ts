@@ -45,7 +45,7 @@ const reconcile = (onRead: () => void = () => undefined, signal = new AbortContr
     signal,
   });
 
-it('writes what Redis has older, otherwise or not at all, and nothing else', async () => {
+it('writes exactly the members that Redis lacks, or has older or different', async () => {
   const { redis } = installation;
   await control.keys.insertMany([
     key('same', 5),
@@ -74,11 +74,11 @@ it('writes what Redis has older, otherwise or not at all, and nothing else', asy
   expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
 });
 
-it('compares all of them, in batches, and ends when it is aborted', async () => {
+it('compares all records in batches, and stops when aborted', async () => {
   await control.keys.insertMany(Array.from({ length: 1_203 }, (_, index) => key(`k${index}`, 1)));
   const ending = new AbortController();
   let reads = 0;
-  // Of sessions, of two batches, and of a third one, which is read while the second is compared.
+  // Sessions, two batches, and a third one, which is read while the second is compared.
   const onRead = () => {
     reads += 1;
     if (reads === 4) ending.abort(new Error('enough'));

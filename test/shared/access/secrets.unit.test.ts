@@ -3,15 +3,15 @@ import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { hashSecret, newClientId, newClientSecret, secretMatches } from '#shared/access/secrets.ts';
 
-describe('what we make', () => {
-  it('uses letters and digits only, since clients disagree on how to encode the rest', () => {
+describe('a generated id or secret', () => {
+  it('has only letters and digits, since clients encode other characters differently', () => {
     for (let round = 0; round < 100; round += 1) {
       expect(newClientId()).toMatch(/^[A-Za-z0-9]{24}$/);
       expect(newClientSecret()).toMatch(/^[A-Za-z0-9]{58}$/);
     }
   });
 
-  it('makes secrets that a scanner recognises by the pattern and the checksum of docs/security.md', () => {
+  it('matches the pattern and checksum of docs/security.md for secret scanners', () => {
     const [, pattern = ''] = /`\\b(storedata.*)\\b`/.exec(readFileSync('docs/security.md', 'utf8')) ?? [];
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
     for (let round = 0; round < 100; round += 1) {
@@ -22,7 +22,7 @@ describe('what we make', () => {
     }
   });
 
-  it('never comes twice', () => {
+  it('is unique', () => {
     expect(new Set(Array.from({ length: 1_000 }, newClientSecret)).size).toBe(1_000);
   });
 });

@@ -1,4 +1,4 @@
-/** Older writes never win: every order in which the commands of delayed writers can reach Redis, tried on a real one. */
+/** Older writes never win: tests every order in which the commands of delayed writers can reach Redis. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ interface RedisCommand {
   args: string[];
 }
 
-/** The commands of a write, one by one: what a MULTI would keep together may lie apart here. */
+/** The single commands of a write; the test may interleave commands that MULTI keeps together. */
 function commandsOf(key: string, { version, member }: Write): RedisCommand[] {
   const commands: RedisCommand[] = [];
   const recorder: unknown = new Proxy(
@@ -37,7 +37,7 @@ function commandsOf(key: string, { version, member }: Write): RedisCommand[] {
   return commands;
 }
 
-/** Every order in which lists of so many commands can be mixed, as the numbers of the lists. */
+/** Every interleaving of lists of so many commands, as list numbers. */
 function* interleavings(lengths: readonly number[]): Generator<number[]> {
   if (lengths.every((length) => length === 0)) yield [];
   for (const [index, length] of lengths.entries()) {
@@ -46,7 +46,7 @@ function* interleavings(lengths: readonly number[]): Generator<number[]> {
   }
 }
 
-/** Every way to give so many versions one of two members, as a key that wins and loses the same scope. */
+/** Every assignment of two members to versions, like a key that repeatedly gains and loses a scope. */
 function* members(count: number): Generator<string[]> {
   for (let bits = 0; bits < 2 ** count; bits += 1) {
     yield Array.from({ length: count }, (_, index) =>
@@ -61,7 +61,7 @@ interface Trial {
   order: number[];
 }
 
-/** What a reader sees at first, and after each command. */
+/** The state at first and after each command. */
 async function observe(trials: readonly Trial[], round: string): Promise<(Write | null)[][]> {
   const { redis, config } = installation;
   const pipeline = redis.pipeline();
@@ -91,7 +91,7 @@ function readAnswer(answer: unknown): Write | null {
   return member === undefined ? null : { version: Number(version), member };
 }
 
-/** The highest version that was there or has been written, after each command that a writer begins with. */
+/** The highest stored or begun version, after the first command of each writer. */
 function expectedOf({ before, writes, order }: Trial): (Write | null)[] {
   const begun = new Set<number>();
   let highest = before.toSorted((a, b) => b.version - a.version)[0] ?? null;
@@ -135,12 +135,12 @@ describe('the highest version wins after every command', () => {
     expect(await expectHighestWins(trialsOf(3, []))).toBe(90 * 16);
   });
 
-  it('where the newest is there already, and older writers come late', async () => {
+  it('if the newest is stored and older writers are late', async () => {
     expect(await expectHighestWins(trialsOf(3, [4]))).toBe(90 * 16);
   });
 });
 
-it('one that is repaired never overtakes a newer one that came meanwhile', async () => {
+it('if a repair races with a newer write', async () => {
   const { redis, config } = installation;
   const key = `${config.namePrefix}:versioned:repair`;
   const held = async () => readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'));
@@ -148,7 +148,7 @@ it('one that is repaired never overtakes a newer one that came meanwhile', async
   const repair = () => execute(replaceVersioned(redis.multi(), { redisKey: key, ...right }));
   for (const newer of [null, { version: 6, member: 'active crm order' }, { version: 6, member: 'revoked' }]) {
     await redis.del(key);
-    // With the right version, and not the right words.
+    // The right version with a wrong member.
     await redis.zadd(key, 5, 'active crm order');
     if (newer !== null) {
       await execute(setVersioned(redis.multi(), { redisKey: key, ...newer }));
@@ -159,7 +159,7 @@ it('one that is repaired never overtakes a newer one that came meanwhile', async
   }
 });
 
-it('a revoked key stays revoked, whatever version comes after', async () => {
+it('a revoked key stays revoked, whatever version follows', async () => {
   const { redis, config } = installation;
   const publish = (status: AccessKey['status'], version: number) => {
     const key = { _id: 'k1', environment: 'e', store_id: 's1', scopes: [], status, version };

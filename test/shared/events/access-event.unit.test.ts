@@ -1,4 +1,4 @@
-/** Events of the access topic: what is taken in, and what is poison (rules R14.2 to R14.8). */
+/** Valid and invalid events of the access topic (rules R14.2 to R14.8). */
 import { describe, expect, it } from 'vitest';
 import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
@@ -79,19 +79,19 @@ describe('a revocation', () => {
   });
 
   it.each([['Revoked'], [['revoked']], [{ revoked: true }], [null], [undefined], ['']])(
-    'is no other word or value: %j',
+    'needs the exact word, not %j',
     (status) => {
       expect(reasonOf({ ...ACTIVE, status })).toBe('invalid_data');
     },
   );
 
-  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])('is no data of another kind: %j', (data) => {
+  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])('needs an object, not %j', (data) => {
     expect(reasonOf(data)).toBe('invalid_data');
   });
 });
 
 describe('a key that is not revoked', () => {
-  it('is read with its fields in one spelling', () => {
+  it('is normalized', () => {
     const data = {
       ...ACTIVE,
       secret_sha256: [ONE.toUpperCase(), ONE, TWO].slice(1),
@@ -107,7 +107,7 @@ describe('a key that is not revoked', () => {
     });
   });
 
-  it('may have ends of secrets that are null, which is like absent', () => {
+  it('may have deadlines of secrets that are null, like absent ones', () => {
     const absent = read(ACTIVE);
     expect(read({ ...ACTIVE, secret_expires_at: null })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
@@ -145,7 +145,7 @@ describe('a quota', () => {
     expect(read(...quota(data))).toMatchObject({ kind: 'store_quota', storeId: 's1', quota: expected });
   });
 
-  it('ends by a deletion, which has no data', () => {
+  it('is removed by a deletion without data', () => {
     const event = read(...quota(undefined, { type: 'store-data.store_quota.deleted' }));
     expect(event).toMatchObject({ kind: 'store_quota', quota: null });
   });
@@ -160,7 +160,7 @@ describe('a quota', () => {
     expect(reasonOf(...quota(data))).toBe(reason);
   });
 
-  it('of another store than the envelope names is poison', () => {
+  it('is poison if it names another store than the envelope', () => {
     expect(reasonOf(...quota({ requests: 5 }, { subject: 's2' }))).toBe('invalid_attribute');
   });
 });
@@ -173,7 +173,7 @@ describe('an erasure', () => {
       { type: 'store-data.store_erasure.changed', subject: 's1', ...attributes },
     ] as const;
 
-  it('names offsets, and a message by which the log is known', () => {
+  it('has offsets, and a message that identifies the log', () => {
     const ends = [{ partition: 0, end: 2, last }];
     const at = new Date('2026-01-01T00:00:00Z');
     expect(read(...erasure(ends))).toMatchObject({ kind: 'store_erasure', at, ends });
@@ -188,7 +188,7 @@ describe('an erasure', () => {
     expect(reasonOf(...erasure(ends))).toBe('invalid_data');
   });
 
-  it('is never taken back', () => {
+  it('cannot be deleted', () => {
     expect(reasonOf(...erasure([], { type: 'store-data.store_erasure.deleted' }))).toBe('unknown_type');
   });
 });

@@ -14,7 +14,7 @@ interface Found {
   value: unknown;
 }
 
-/** Everything that the whole states hold, however deep. */
+/** All values of the complete states, at any depth. */
 const EVERYTHING = ENTITY_NAMES.flatMap((entity) => within(entity, WHOLE_STATES[entity], []));
 const TEXTS = EVERYTHING.filter(({ value }) => value === TEXT);
 const ALL_LISTS = EVERYTHING.filter(({ value }) => Array.isArray(value));
@@ -26,7 +26,7 @@ function within(entity: EntityName, value: unknown, path: Path): Found[] {
   return path.length === 0 ? inner : [{ entity, path, value }, ...inner];
 }
 
-/** The same state with another value at a place. */
+/** The state with another value at a path. */
 function changed(value: unknown, [step, ...rest]: Path, to: unknown): unknown {
   if (step === undefined) return to;
   if (Array.isArray(value)) return value.map((entry, at) => (at === step ? changed(entry, rest, to) : entry));
@@ -46,7 +46,7 @@ function read(entity: EntityName, data: unknown, dataschema?: string): string {
   }
 }
 
-/** As reasons name a place: `data.items[0].name`. */
+/** A path as in reasons: `data.items[0].name`. */
 function nameOf(path: Path): string {
   return `data${path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('')}`;
 }
@@ -55,7 +55,7 @@ function spelled({ entity, path }: Found): string {
   return `${entity}: ${nameOf(path)}`;
 }
 
-it.each(ENTITY_NAMES)('everything that is known of a %s is there to be tested', (entity) => {
+it.each(ENTITY_NAMES)('the complete state of a %s has every known field', (entity) => {
   const compare = (schema: TSchema, value: unknown): void => {
     if (Type.IsUnion(schema) && schema.anyOf[0] !== undefined) compare(schema.anyOf[0], value);
     if (Type.IsArray(schema)) compare(schema.items, (value as unknown[])[0]);
@@ -71,10 +71,10 @@ it.each(ENTITY_NAMES)('everything that is known of a %s is there to be tested', 
 
 describe('a text', () => {
   it.each(TEXTS.map((found): [string, Found] => [spelled(found), found]))(
-    '%s may have as many code points as its bound, and not one more',
+    '%s may have its maximum number of code points, and not one more',
     (_name, { entity, path }) => {
       const bound = textBound(String(path.at(-1)));
-      // One code point each: of one to four bytes, of two UTF-16 units, one that combines, and escapes.
+      // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and escapes.
       for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
         const at = (length: number) => read(entity, changed(WHOLE_STATES[entity], path, character.repeat(length)));
         expect(at(bound)).toBe('accepted');
@@ -86,7 +86,7 @@ describe('a text', () => {
 
 describe('a list', () => {
   it.each(ALL_LISTS.map((found): [string, Found] => [spelled(found), found]))(
-    '%s may have as many entries as its bound, and not one more',
+    '%s may have its maximum number of entries, and not one more',
     (_name, { entity, path, value }) => {
       const bound =
         (LISTS as Record<string, number>)[
@@ -102,7 +102,7 @@ describe('a list', () => {
     },
   );
 
-  it('beyond its bound is the reason, however much else is wrong with its entries', () => {
+  it('that is too long is the reason, whatever else is wrong with its entries', () => {
     const items = Array.from({ length: 100_000 }, () => 7);
     expect(read('order', { ...WHOLE_STATES.order, items })).toBe(
       'invalid_data: data.items must not have more than 500 entries',
@@ -117,7 +117,7 @@ describe('an option group', () => {
     ...group,
     options: descriptions.map((description) => ({ ...option, description })),
   });
-  /** A group of exactly so many bytes, of texts with a character that takes some in JSON. */
+  /** A group of exactly so many bytes of JSON, with texts of a given character. */
   const ofBytes = (bytes: number, character: string) => {
     const each = Buffer.byteLength(JSON.stringify(character)) - 2;
     const left = (state: object) => bytes - Buffer.byteLength(JSON.stringify(state));
@@ -146,7 +146,7 @@ describe('an option group', () => {
     const atBound = ofBytes(GROUP_BYTES, 'a');
     const unknown = 'x'.repeat(70_000);
     const options = atBound.options.map((one) => ({ ...one, unknown: { name: unknown.slice(0, 9_000) } }));
-    // Known in an option, not in a group.
+    // A known field of options, not of groups.
     expect(read('option_group', { ...atBound, options, unknown, id: unknown, description: [unknown] })).toBe(
       'accepted',
     );
@@ -168,7 +168,7 @@ describe('an option group', () => {
 });
 
 describe('the reason', () => {
-  it('names the field, and holds for every version', () => {
+  it('names the field, for every version', () => {
     const campaign = { ...WHOLE_STATES.campaign, audience: 'x'.repeat(5_001) };
     expect(read('campaign', campaign)).toContain('data.audience must not have more than 5000');
     expect(read('campaign', campaign, '/campaign/v9')).toMatch(
@@ -181,7 +181,7 @@ describe('the reason', () => {
 });
 
 describe('the schemas', () => {
-  /** Places of a schema that could hold a text or a list of any length. */
+  /** Paths of a schema that allow a text or a list of any length. */
   function unbounded(schema: TSchema, place: string): string[] {
     if (Type.IsUnion(schema)) return schema.anyOf.flatMap((alternative) => unbounded(alternative, place));
     if (Type.IsArray(schema)) {
@@ -201,11 +201,11 @@ describe('the schemas', () => {
     return isShort || Type.IsLiteral(schema) || Type.IsEnum(schema) ? [] : [place];
   }
 
-  it.each(ENTITY_NAMES)('leave no text and no list of a %s without a bound', (entity) => {
+  it.each(ENTITY_NAMES)('bound every text and list of a %s', (entity) => {
     expect(unbounded(entitySchemas[entity], entity)).toEqual([]);
   });
 
-  it('that would leave one are found', () => {
+  it('without a bound are detected', () => {
     const schema = Type.Object({
       a: Type.Union([Type.String({ format: 'text' }), Type.Null()]),
       b: Type.Array(Type.String({ pattern: '^[a-z]+$' })),

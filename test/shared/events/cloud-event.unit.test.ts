@@ -81,12 +81,12 @@ describe('readChange', () => {
     expect(readChange(structured({ type: 'store-data.order.deleted' })).state).toBeNull();
   });
 
-  it('takes null for absent and ignores unknown fields', () => {
+  it('treats null as absent, and ignores unknown fields', () => {
     const state = { ...data, customer: null, coupon: null, future: { a: '\u0000' } };
     expect(reasonOf(structured({ data: state, futureattribute: 'x' }))).toBe('accepted');
   });
 
-  it('takes every sequence up to 2^53-1 and none above', () => {
+  it('accepts every sequence up to 2^53-1, and none above', () => {
     expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(Number.MAX_SAFE_INTEGER);
     expect(readChange(structured({ sequence: '0' })).sequence).toBe(0);
     expect(readChange(structured({ sequence: '17'.padStart(64, '0') })).sequence).toBe(17);
@@ -95,7 +95,7 @@ describe('readChange', () => {
     }
   });
 
-  it('takes a JSON integer as its digits', () => {
+  it('accepts a JSON integer as a sequence', () => {
     expect(readChange(structured({ sequence: 17 })).sequence).toBe(17);
     expect(readChange(structured({ sequence: 2 ** 53 - 1 })).sequence).toBe(Number.MAX_SAFE_INTEGER);
     const spelled = (sequence: string) => ({
@@ -116,7 +116,7 @@ describe('readChange', () => {
       __proto__x: [null],
     };
 
-    it('looks at content-type and ce_ headers alone', () => {
+    it('uses only content-type and ce_ headers', () => {
       expect(reasonOf(structured({}, anything))).toBe('accepted');
       expect(reasonOf({ ...binary(), headers: { ...binary().headers, ...anything } })).toBe('accepted');
       for (const name of ['content-type', 'Content-Type', 'ce_id', 'CE_anything']) {
@@ -127,7 +127,7 @@ describe('readChange', () => {
       }
     });
 
-    it('takes a null one as absent', () => {
+    it('treats a null header as absent', () => {
       const nulls = { 'content-type': null, ce_id: [null, null], ce_type: null };
       expect(readChange(structured({}, nulls))).toEqual(readChange(structured()));
       const { headers } = binary();
@@ -139,7 +139,7 @@ describe('readChange', () => {
       ]);
     });
 
-    it('takes the first of repeated ones, however their names are written', () => {
+    it('uses the first of repeated headers, in any case of their names', () => {
       const { headers } = binary();
       for (const others of [{ ce_id: ['e1', 'e2'] }, { ce_id: 'e1', CE_ID: 'e2' }]) {
         expect(readChange({ ...binary(), headers: { ...headers, ...others } }).eventId).toBe('e1');
@@ -160,13 +160,13 @@ describe('readChange', () => {
     });
 
     it.each(['text/plain', 'application/xml', 'application/jsonlines', 'json', '', 'application/cloudevents'])(
-      'does not with "%s"',
+      'refuses "%s"',
       (type) => {
         expect(reasonOf(structured({}, { 'content-type': type }))).toEqual(['not_a_cloud_event', expect.any(String)]);
       },
     );
 
-    it('reads binary mode where there is a ce_ header, unless the content type says otherwise', () => {
+    it('reads binary mode if there is a ce_ header, unless the content type contradicts', () => {
       const { headers, key, value } = binary({ subject: 'o2' });
       for (const type of [undefined, 'application/json', 'text/json', 'application/vnd.example+json']) {
         expect(readChange({ ...binary({ subject: 'o2' }), headers: { ...headers, 'content-type': type } }).id).toBe(
@@ -179,7 +179,7 @@ describe('readChange', () => {
         'not_a_cloud_event',
         'the content type of the data is not JSON',
       ]);
-      // One header of the kind is enough, so that what is meant is never guessed.
+      // One such header is enough, so that the mode is never guessed.
       expect(reasonOf(structured({}, { ce_id: 'e1' }))).toEqual(['invalid_attribute', 'specversion is not "1.0"']);
     });
   });
@@ -272,7 +272,7 @@ describe('readChange', () => {
     ]);
   });
 
-  it('never quotes what it refuses', () => {
+  it('never quotes refused data', () => {
     const secret = 'Maria-12345678901';
     for (const message of [
       structured({ data: { ...data, total: secret, status: secret, notes: `${secret}\u0000` } }),

@@ -11,7 +11,7 @@ const order = {
   created_at: '2026-11-20T21:15:04Z',
 };
 
-/** An evolution that was never released: version 2 of a campaign calls `audience` what version 1 called `segment`. */
+/** A made-up evolution: version 2 of a campaign renames `segment` to `audience`. */
 const RENAMED: Steps = {
   campaign: [
     ({ segment, audience: _unknown, ...rest }) => (segment === undefined ? rest : { ...rest, audience: segment }),
@@ -35,7 +35,7 @@ function refusal(entity: string, data: object, dataschema: string, steps = STEPS
 
 describe('the version of an event’s schema', () => {
   it.each([undefined, 'https://example.com/schemas/campaign/v1', 'campaign/1', 'urn:x/v1?a=b#c'])(
-    'is 1 in %s: a field renamed since then has its new name',
+    'is 1 in %s: a field gets its new name',
     (dataschema) => {
       const { state, newerVersion } = read('campaign', { ...campaign, segment: 'todos' }, dataschema, RENAMED);
       expect(state).toEqual({ ...campaign, audience: 'todos' });
@@ -43,18 +43,18 @@ describe('the version of an event’s schema', () => {
     },
   );
 
-  it('differs from another by the name of a field alone: each version ignores the other’s name', () => {
+  it('decides about the field’s name: each version ignores the other name', () => {
     const both = { ...campaign, segment: 'antiga', audience: 'nova' };
     expect(read('campaign', both, '/campaign/v1', RENAMED).state).toEqual({
       ...campaign,
       audience: 'antiga',
     });
     expect(read('campaign', both, '/campaign/v2', RENAMED).state).toEqual(both);
-    // Of any type: it is an unknown field of version 1.
+    // Any type, since the field is unknown in version 1.
     expect(read('campaign', { ...campaign, audience: 7 }, '/campaign/v1', RENAMED).state).toEqual(campaign);
   });
 
-  it('keeps null and what is wrong as they are', () => {
+  it('does not change null or invalid values', () => {
     expect(read('campaign', { ...campaign, segment: null }, undefined, RENAMED).state).toEqual({
       ...campaign,
       audience: null,
@@ -70,7 +70,7 @@ describe('the version of an event’s schema', () => {
     }
   });
 
-  it('may be newer than any known: it is read as the newest, and said to be so', () => {
+  it('may be newer than any known one: the event is read as the newest, and marked', () => {
     const newer = read('order', { ...order, carbon: { grams: 12 } }, 'https://example.com/order/v7');
     expect(newer).toMatchObject({ newerVersion: 7, state: { total: '39.90' } });
     const known = read('campaign', { ...campaign, audience: 'nova' }, '/campaign/v2', RENAMED);
@@ -81,7 +81,7 @@ describe('the version of an event’s schema', () => {
     });
   });
 
-  it('is the reason where a newer one cannot be read, with what is missing in it', () => {
+  it('is the reason if a newer event cannot be read, with the missing field', () => {
     const { total: _total, ...without } = order;
     expect(refusal('order', { ...without, amount: '39.90' }, '/order/v2')).toEqual([
       'unknown_schema_version',
@@ -90,7 +90,7 @@ describe('the version of an event’s schema', () => {
     expect(refusal('order', { ...without }, '/order/v1')[0]).toBe('invalid_data');
   });
 
-  it('plays no part in a deletion', () => {
+  it('has no effect on a deletion', () => {
     const change = readChange(received({ ...orderEvent('x1'), action: 'deleted', dataschema: '/order/v9' }));
     expect(change.state).toBeNull();
     expect(change.newerVersion).toBeUndefined();

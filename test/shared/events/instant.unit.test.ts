@@ -32,7 +32,7 @@ describe('parseInstant', () => {
 });
 
 describe('isCalendarDate', () => {
-  it('takes dates of the calendar alone', () => {
+  it('accepts only calendar dates', () => {
     expect(isCalendarDate('2024-02-29')).toBe(true);
     expect(isCalendarDate('2023-02-29')).toBe(false);
     expect(isCalendarDate('2024-2-29')).toBe(false);
@@ -41,7 +41,7 @@ describe('isCalendarDate', () => {
 });
 
 describe('parseLocalDateTime', () => {
-  it('takes whole seconds without a zone alone', () => {
+  it('accepts only whole seconds without a zone', () => {
     expect(parseLocalDateTime('2026-11-20T21:15:04')).toBe(Date.UTC(2026, 10, 20, 21, 15, 4));
     for (const text of [
       '2026-11-20T21:15:04Z',

@@ -8,7 +8,7 @@ import { rebalanceMs } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSockets, quietRequestQueues, seedBrokers } from '#shared/kafka/connection.ts';
 
 const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
-/** For connections that must not end: a busy machine may stand still for longer than what they have otherwise. */
+/** For connections that must not end: a busy machine may stall longer than the usual timeout. */
 const PATIENT = { atOnceMs: 3_000, othersMs: 3_000 };
 const FETCH = 1;
 const JOIN_GROUP = 11;
@@ -20,7 +20,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** The port of a server that does something with each connection. */
+/** Starts a server. @returns its port. */
 async function serve(onConnection: (end: Socket) => void): Promise<number> {
   const server = createServer((end) => {
     ends.push(end.on('error', () => undefined));
@@ -31,24 +31,24 @@ async function serve(onConnection: (end: Socket) => void): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A connection to a server that does something with each request. */
+/** A connection to a server that handles each request. */
 async function connectTo(onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket> {
   const [socket] = await connectAll(1, onAsked, limits);
   if (socket === undefined) throw new Error('there is no connection');
   return socket;
 }
 
-/** Connections of one client to such a server, one after the other. */
+/** Successive connections of one client to such a server. */
 async function connectAll(length: number, onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket[]> {
   const port = await serve((end) => end.on('data', () => onAsked(end)));
-  // What kafkajs gives where no TLS is wanted, whatever its types say.
+  // kafkajs passes this without TLS, contrary to its types.
   const ssl = null as unknown as ConnectionOptions;
   const make = kafkaSockets(limits.atOnceMs, limits.othersMs);
   const sockets: Socket[] = [];
   for (let index = 0; index < length; index += 1) {
     const { promise: connected, resolve: onConnect } = Promise.withResolvers<void>();
     const socket = make({ host: '127.0.0.1', port, ssl, onConnect });
-    // Connections that a test does not wait for may end after it.
+    // Connections may end after the test.
     ends.push(socket.on('error', () => undefined));
     await connected;
     sockets.push(socket);
@@ -56,7 +56,7 @@ async function connectAll(length: number, onAsked: (end: Socket) => void, limits
   return sockets;
 }
 
-/** A request or an answer of some bytes behind its length. */
+/** A length-prefixed request or answer. */
 function frame(apiKey: number, bytes = 10): Buffer {
   const buffer = Buffer.alloc(4 + bytes);
   buffer.writeInt32BE(bytes);
@@ -64,22 +64,22 @@ function frame(apiKey: number, bytes = 10): Buffer {
   return buffer;
 }
 
-/** After how many milliseconds a connection ended, and with what. */
+/** The milliseconds until a connection ended, and its error. */
 async function ended(socket: Socket): Promise<{ after: number; message: string }> {
   const began = performance.now();
   const [error] = (await once(socket, 'error')) as [Error];
   return { after: performance.now() - began, message: error.message };
 }
 
-// Side by side, since most of their time is waiting.
+// Concurrent, since the tests mostly wait.
 describe.concurrent('a connection to Kafka', () => {
-  it('ends when a broker does not answer what it knows itself', async () => {
+  it('ends when a broker does not answer a request that it can answer alone', async () => {
     const socket = await connectTo(() => undefined);
     socket.write(frame(FETCH));
     expect((await ended(socket)).message).toMatch(/^no answer from 127\.0\.0\.1:\d+ for 500 ms$/);
   });
 
-  it('waits longer for what others must do first, and for what was asked behind it', async () => {
+  it('waits longer for requests that depend on others, and for requests after them', async () => {
     const socket = await connectTo(() => undefined);
     socket.write(frame(JOIN_GROUP));
     socket.write(frame(FETCH));
@@ -88,7 +88,7 @@ describe.concurrent('a connection to Kafka', () => {
     expect(after).toBeGreaterThan(2_400);
   });
 
-  it('does not wait longer because something else was asked behind what is not answered', async () => {
+  it('does not wait longer because of a request after the unanswered one', async () => {
     const socket = await connectTo(() => undefined);
     socket.write(frame(FETCH));
     socket.write(frame(JOIN_GROUP));
@@ -106,7 +106,7 @@ describe.concurrent('a connection to Kafka', () => {
     expect((await ended(socket)).message).toMatch(/for 500 ms$/);
   });
 
-  it('ends with another that is not answered, unless it was heard of since or waits for a group', async () => {
+  it('ends with another unanswered one, unless it received data since or waits for a group', async () => {
     const answering = new Set<number | undefined>();
     const [asked, idle, answered, joining] = await connectAll(4, (end) => {
       if (answering.has(end.remotePort)) end.write(frame(FETCH));
@@ -125,7 +125,7 @@ describe.concurrent('a connection to Kafka', () => {
     expect([answered?.destroyed, joining?.destroyed]).toEqual([false, false]);
   });
 
-  it('stays while it is asked nothing, and where it is answered, in pieces or together', async () => {
+  it('stays open while idle, and with answers in pieces or together', async () => {
     const [idle, answered] = await Promise.all([
       connectTo(() => undefined),
       connectTo((end) => {
@@ -135,7 +135,7 @@ describe.concurrent('a connection to Kafka', () => {
         setTimeout(() => end.write(answers.subarray(7)), 40);
       }, PATIENT),
     ]);
-    // Both in one packet.
+    // Both answers in one packet.
     answered.cork();
     answered.write(frame(FETCH));
     answered.write(frame(FETCH));
@@ -145,29 +145,29 @@ describe.concurrent('a connection to Kafka', () => {
   });
 });
 
-it('a connection stays where the answer came while this process stood still', async () => {
+it('a connection stays open if the answer arrived while this process was stalled', async () => {
   const socket = await connectTo((end) => {
     end.write(frame(FETCH));
     const until = performance.now() + 3 * LIMITS.atOnceMs;
     while (performance.now() < until);
   });
   socket.write(frame(FETCH));
-  // Rejects where it ends.
+  // Rejects if it ends.
   await once(socket, 'data');
   expect(socket.destroyed).toBe(false);
 });
 
-it('is given as long as a group waits for a member that is gone, but never less than ten seconds', () => {
+it('the limit is the group’s rebalance timeout, but at least ten seconds', () => {
   expect(rebalanceMs({ sessionTimeoutMs: 6_000 })).toBe(10_000);
   expect(rebalanceMs({ sessionTimeoutMs: 45_000 })).toBe(45_000);
 });
 
-describe('the brokers that a client begins with', () => {
+describe('the initial brokers of a client', () => {
   const asked: Buffer[] = [];
   let [frozen, answers, closes] = ['', '', ''];
   beforeAll(async () => {
     const ports = await Promise.all([
-      // Takes connections and never answers, as a frozen broker does.
+      // Accepts connections and never answers, like a frozen broker.
       serve(() => undefined),
       serve((end) => end.on('data', (request: Buffer) => asked.push(request) && end.write('answer'))),
       serve((end) => void end.end()),
@@ -175,15 +175,15 @@ describe('the brokers that a client begins with', () => {
     [frozen = '', answers = '', closes = ''] = ports.map((port) => `127.0.0.1:${port}`);
   });
 
-  it('are the one that answers first, whichever is named first', async () => {
+  it('are the one that answers first, in any order of names', async () => {
     const started = performance.now();
     expect(await seedBrokers([frozen, closes, '127.0.0.1:1', answers], undefined)).toEqual([answers]);
     expect(performance.now() - started).toBeLessThan(2_900);
-    // A request of kind 18 and version 0, without the name of a client.
+    // A request of kind 18 and version 0, without a client name.
     expect(asked[0]?.toString('hex')).toBe('0000000a0012000000000000ffff');
   });
 
-  it('are all where none answers, and a command says why', async () => {
+  it('are all if none answers, and a command reports the reason', async () => {
     expect(await seedBrokers([closes, '127.0.0.1:1'], undefined)).toEqual([closes, '127.0.0.1:1']);
     await expect(firstToAnswer(['127.0.0.1:1'], undefined)).rejects.toThrow('ECONNREFUSED');
     await expect(firstToAnswer([closes], undefined)).rejects.toThrow('closed the connection');
@@ -191,7 +191,7 @@ describe('the brokers that a client begins with', () => {
   });
 });
 
-/** What kafkajs keeps of the requests of a connection. */
+/** The request queue that kafkajs keeps for a connection. */
 interface Queue {
   pending: unknown[];
   throttledUntil: number;
@@ -214,13 +214,13 @@ describe('the requests of a connection', () => {
     return queue;
   }
 
-  /** Asks something; resolves once it is sent. */
+  /** Queues a request; resolves once it is sent. */
   const ask = (queue: Queue, correlationId: number, resolve = () => undefined) =>
     new Promise<void>((sendRequest) => {
       queue.push({ entry: { correlationId, resolve }, expectResponse: true, sendRequest });
     });
 
-  it('set no timer where none waits, so that the process can sleep', async () => {
+  it('set no timer if none waits, so that the process can sleep', async () => {
     const queue = newQueue();
     await ask(queue, 1);
     expect(queue.throttleCheckTimeoutId).toBeNull();
@@ -232,7 +232,7 @@ describe('the requests of a connection', () => {
     expect(queue.throttleCheckTimeoutId).toBeNull();
   });
 
-  it('that wait for a throttling broker are sent once that is over', async () => {
+  it('are sent after a throttling broker’s pause', async () => {
     const queue = newQueue();
     queue.throttledUntil = Date.now() + 50;
     const sent = ask(queue, 1);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import zlib from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-// Changes how kafkajs decodes.
+// Replaces kafkajs's decoder.
 import '#shared/kafka/client.ts';
 import { fetchWaitMs, setFetchMaxWait, withRoomForLastBatches } from '#shared/kafka/fetch.ts';
 import { encodeBatch } from '#test/record-batches.ts';
@@ -30,7 +30,7 @@ interface Fetched {
   highWatermark?: number;
 }
 
-/** The answer of a broker about some partitions, of which was asked from offset 0 on. */
+/** A broker's answer for some partitions, requested from offset 0. */
 function answerAbout(fetched: readonly Fetched[]): Promise<object> {
   const partitions = fetched.flatMap(({ set, highWatermark = 10 }, index) => [
     int32(index),
@@ -53,13 +53,13 @@ function answerAbout(fetched: readonly Fetched[]): Promise<object> {
 describe('a fetch answer', () => {
   const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
 
-  it('may hold batches that are newer than the high watermark that it names', async () => {
+  it('may contain batches beyond its high watermark', async () => {
     expect(await answerAbout([{ set: encodeBatch({ values }), highWatermark: 1 }])).toMatchObject({
       responses: [{ partitions: [{ highWatermark: '1', messages: values.map((value) => ({ value })) }] }],
     });
   });
 
-  it('brings something of every partition in turn, though one spends the budget each time', async () => {
+  it('serves every partition in turn, although one uses up the budget each time', async () => {
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(Buffer.alloc(65 * 1_048_576)) };
     const bombs = [0, 1, 2].map((baseOffset) => encodeBatch({ baseOffset, values: values.slice(0, 1), codec }));
     const calm = encodeBatch({ values: values.slice(0, 1) });
@@ -76,7 +76,7 @@ describe('a fetch answer', () => {
   });
 });
 
-describe('a fetch that begins inside of the record batch that was read last', () => {
+describe('a fetch that begins inside of the last read batch', () => {
   const bytesAt = (fetchOffset: number) => {
     const partitions = [{ partition: 0, fetchOffset: String(fetchOffset), maxBytes: 1_000 }];
     return withRoomForLastBatches([{ topic: TOPIC, partitions }])[0]?.partitions[0]?.maxBytes;
@@ -84,20 +84,20 @@ describe('a fetch that begins inside of the record batch that was read last', ()
   const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
   const last = encodeBatch({ baseOffset: 3, values });
 
-  it('has room for that and for new batches', async () => {
+  it('is large enough for that batch and new ones', async () => {
     await answerAbout([{ set: Buffer.concat([encodeBatch({ values }), last]), highWatermark: 6 }]);
     const withRoom = 1_000 + last.length;
     expect([2, 3, 5, 6].map(bytesAt)).toEqual([1_000, withRoom, withRoom, 1_000]);
   });
 
-  it('has a megabyte for it at most', async () => {
+  it('adds at most a megabyte for it', async () => {
     const large = encodeBatch({ baseOffset: 3, values: [Buffer.alloc(900_000), Buffer.alloc(900_000)] });
     await answerAbout([{ set: large, highWatermark: 6 }]);
     expect(bytesAt(4)).toBe(1_000 + 1_048_576);
   });
 });
 
-it('a fetch waits as long as was asked, or as the least patient of its consumers allows until that has ended', () => {
+it('the maximum wait of a fetch is the lowest limit of its running consumers', () => {
   let isIdle = true;
   const [waiting, other] = [[{ topic: 'fetch-wait' }], [{ topic: 'another' }]];
   const wait = () => fetchWaitMs(waiting, 200);

@@ -16,12 +16,12 @@ describe('the lag of a partition', () => {
   });
 });
 
-it('counts what is applied of what the log holds', () => {
+it('is the number of unapplied messages in the log', () => {
   expect(countApplied(new Map([[0, 20]]), bounds)).toEqual({ applied: 10, total: 45 });
   expect(countApplied(new Map([[1, 9]]), bounds)).toEqual({ applied: 5, total: 45 });
 });
 
-it('has reached others only where no partition is before them', () => {
+it('counts as caught up with others only if no partition is behind them', () => {
   const others = new Map([
     [0, 20],
     [1, 3],

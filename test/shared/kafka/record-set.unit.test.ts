@@ -10,7 +10,7 @@ import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { pack } from '#test/codecs.ts';
 import { type BatchToEncode, encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
 
-/** What the Java client of Kafka 4.3 produced, one batch of three messages for each codec, taken from a fetch. */
+/** Batches of the Java client of Kafka 4.3 from a fetch, three messages for each codec. */
 const javaBatches = JSON.parse(readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8')) as Record<
   string,
   string
@@ -28,7 +28,7 @@ const fetched = (options: Partial<Fetched> = {}): Fetched => ({
   mostBytes: Infinity,
   ...options,
 });
-/** Records named a, b and so on, which claim some offsets. */
+/** Records named a, b and so on, with claimed offsets. */
 const claiming = (offsetDeltas: number[]) =>
   offsetDeltas.map((offsetDelta, index) => ({
     value: Buffer.from(String.fromCodePoint(97 + index)),
@@ -39,7 +39,7 @@ const decode = async (set: Buffer, options: Partial<Fetched> = {}) => {
   const decoding = { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) };
   return (await decodeRecordSet(set, fetched(options), decoding)).messages;
 };
-/** Values of messages, and for what stands in between the offsets of the batch and the reason. */
+/** The values of messages; for placeholders the offsets of the batch and the reason. */
 const seen = async (set: Buffer, options: Partial<Fetched> = {}) =>
   (await decode(set, options)).map((message) => {
     const batch = message.unreadable;
@@ -61,7 +61,7 @@ const whole = encodeBatch({ baseOffset: 2, values: texts('c', 'd', 'e') });
 
 const unchanged = (bytes: Buffer) => bytes;
 const packedText = (codec: number) => pack(codec, Buffer.alloc(100_000, 'text')).subarray(0, -10);
-/** Batches whose checksum is right, and which cannot be read. */
+/** Unreadable batches with a valid checksum. */
 const UNREADABLE: [what: string, batch: BatchToEncode, reason: string][] = [
   ['of an unknown codec', { codec: { number: 6, pack: unchanged } }, 'unknown_codec'],
   ...Object.entries(CODECS).flatMap(([name, number]) =>
@@ -84,7 +84,7 @@ const UNREADABLE: [what: string, batch: BatchToEncode, reason: string][] = [
 ];
 
 describe('a record set', () => {
-  it.each(Object.keys(javaBatches))('has what Java produced with %s', async (codec) => {
+  it.each(Object.keys(javaBatches))('has the messages of Java with %s', async (codec) => {
     const batch = Buffer.from(javaBatches[codec] ?? '', 'base64');
     const messages = await decode(batch);
     expect(messages.map(({ value }) => JSON.parse(String(value)) as unknown)).toEqual(
@@ -99,43 +99,43 @@ describe('a record set', () => {
     );
   });
 
-  it('has raw snappy too, which some producers send', async () => {
+  it('accepts raw snappy, which some producers send', async () => {
     const codec = { number: 2, pack: (bytes: Buffer) => compressSync(bytes) };
     expect(await seen(encodeBatch({ baseOffset: 0, values: texts('a', 'b'), codec }))).toEqual(['0 a', '1 b']);
   });
 
-  it('leaves out a tail that the bound of the fetch has cut', async () => {
+  it('omits a last batch that the fetch limit has cut', async () => {
     for (const length of [1, 11, 12, 60, last.length - 1]) {
       expect(await seen(Buffer.concat([first, last.subarray(0, length)]))).toEqual(['0 a', '1 b']);
     }
   });
 
   it.each(UNREADABLE)(
-    'has one placeholder for an intact batch %s, and the messages around it',
+    'has a placeholder for an intact batch %s, and the messages around it',
     async (_, batch, reason) => {
       const set = encodeBatch({ baseOffset: 2, values: texts('c', 'd', 'e'), ...batch });
       expect(await bad(set)).toEqual(['0 a', '1 b', [2, 4, reason], '5 f']);
     },
   );
 
-  it('does not believe offsets that cannot be', async () => {
+  it('ignores impossible offsets', async () => {
     const values = texts('c', 'd', 'e');
     for (const baseOffset of [-5, 1, 10_000]) {
       expect((await bad(encodeBatch({ baseOffset, values }))).slice(2)).toEqual([[2, 4, 'corrupt']]);
     }
   });
 
-  it('has messages where they claim in a batch with gaps, as long as that rises within it', async () => {
+  it('uses claimed offsets in a batch with gaps, if they rise within it', async () => {
     const batch = (offsetDeltas: number[]) =>
       seen(encodeBatch({ baseOffset: 10, records: claiming(offsetDeltas), lastOffsetDelta: 9 }), {
         fetchOffset: 10,
       });
     expect(await batch([0, 4, 9])).toEqual(['10 a', '14 b', '19 c']);
-    // The log continues where the batch ends.
+    // The log continues at the end of the batch.
     expect(await batch([2, 4, 6])).toEqual([[10, 11, 'gap'], '12 a', '14 b', '16 c', [17, 19, 'gap']]);
   });
 
-  it('is one piece of poison, wherever within a batch was asked, when any of its records cannot be read', async () => {
+  it('has one placeholder if any record of a batch is unreadable, from any requested offset', async () => {
     const set = encodeBatch({ records: [{}, {}, { says: { key: 99 } }, {}] });
     for (const fetchOffset of [0, 1, 3]) {
       expect(await seen(set, { fetchOffset })).toEqual([[0, 3, 'malformed']]);
@@ -143,7 +143,7 @@ describe('a record set', () => {
     }
   });
 
-  it('leaves out where a batch ends if that is uncertain, and shows nothing behind it', async () => {
+  it('gives no end for a batch if it is uncertain, and nothing after it', async () => {
     const longer = Buffer.from(whole);
     longer.writeInt32BE(whole.length + 1_000, 8);
     expect(await seen(longer)).toEqual([[2, 4, 'corrupt']]);
@@ -155,14 +155,14 @@ describe('a record set', () => {
     expect(await bad(vague)).toEqual(['0 a', '1 b', [2, 4, 'corrupt']]);
   });
 
-  it('keeps what stands for a batch where kafkajs does not leave it out, however far within it was asked', async () => {
+  it('gives a placeholder an offset that kafkajs does not filter, from any requested offset', async () => {
     const offsets = await decode(withByte(whole, 70, 9), { fetchOffset: 3 });
     expect(offsets.map(({ offset }) => offset)).toEqual(['4']);
     const cut = await decode(whole.subarray(0, 40), { fetchOffset: 3 });
     expect(cut.map(({ offset }) => offset)).toEqual(['3']);
   });
 
-  it('survives any change of any byte, and says where the batch ends', async () => {
+  it('survives any change of any byte, and gives the end of the batch', async () => {
     const batch = encodeBatch({
       baseOffset: 2,
       values: texts('c', 'd', 'e'),
@@ -172,7 +172,7 @@ describe('a record set', () => {
       fc.asyncProperty(fc.nat(batch.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
         const changed = await bad(withByte(batch, at, (batch[at] ?? 0) ^ flip));
         expect(changed.slice(0, 2)).toEqual(['0 a', '1 b']);
-        // Its own length alone can hide what follows, and the leader's epoch is not checked.
+        // Only the length can hide later batches, and the leader epoch is not in the checksum.
         const isLength = at >= 8 && at < 12;
         if (!isLength && !(at >= 12 && at < 16)) {
           expect(changed.slice(2)).toEqual([[2, 4, at === 16 ? 'unknown_format' : 'corrupt']]);
@@ -184,7 +184,7 @@ describe('a record set', () => {
 });
 
 describe('transactions', () => {
-  /** A log of batches, each of one message named by its offset and producer, or of the end of a producer's transaction. */
+  /** A log of batches: a message named by offset and producer, or the end of a producer's transaction. */
   const log = (...entries: (number | `${'abort' | 'commit'} ${number}`)[]) =>
     entries.map((entry, offset) => {
       if (typeof entry === 'number') {
@@ -200,9 +200,9 @@ describe('transactions', () => {
     })),
   });
 
-  it('that were aborted show nothing of a fetch that begins or ends within them', async () => {
+  it('that were aborted are hidden in a fetch that begins or ends within them', async () => {
     const batches = log(1, 2, 1, 2, 'abort 1', 1, 'abort 2', 'commit 1', 1, 'commit 1');
-    /** The broker names those that end behind where was asked. */
+    /** The broker names transactions that end after the requested offset. */
     const named = (from: number) =>
       begun(...(from > 6 ? [] : [[2, 1] as [number, number]]), ...(from > 4 ? [] : [[1, 0] as [number, number]]));
     const expected = [5, 8];
@@ -212,14 +212,14 @@ describe('transactions', () => {
         const messages = await decode(Buffer.concat(batches.slice(from, to)), options);
         const read = messages.filter((message) => !isGap(message)).map(({ offset }) => Number(offset));
         expect(read).toEqual(expected.filter((offset) => from <= offset && offset < to));
-        // Whatever is shown, the next fetch begins behind all of it.
+        // The next fetch always begins after all of it.
         expect(messages.at(-1)?.offset).toBe(String(to - 1));
         expect(messages[0]?.gapFrom ?? Number(messages[0]?.offset)).toBe(from);
       }
     }
   });
 
-  it('agree with a model of any order', async () => {
+  it('agree with a model for any order', async () => {
     const steps = fc.array(
       fc.record({
         producer: fc.integer({ min: 1, max: 4 }),
@@ -244,7 +244,7 @@ describe('transactions', () => {
           }
           entries.push(step === 'send' ? producer : `${step} ${producer}`);
         }
-        // A broker shows nothing of transactions that are open.
+        // A broker hides open transactions.
         const stable = Math.min(entries.length, ...[...open.values()].flat());
         const set = Buffer.concat(log(...entries).slice(0, stable));
         aborted.sort(() => (order.next().value % 2 === 0 ? -1 : 1));
@@ -256,7 +256,7 @@ describe('transactions', () => {
     );
   });
 
-  it('that were aborted are no poison, whatever they hold', async () => {
+  it('that were aborted are never poison, whatever they contain', async () => {
     const packed = Buffer.from('nothing of the kind');
     const set = Buffer.concat([
       encodeBatch({ baseOffset: 0, values: texts('a', 'b'), packed, ...inTransaction(1) }),
@@ -268,7 +268,7 @@ describe('transactions', () => {
   });
 });
 
-describe('what a batch unpacks to', () => {
+describe('the decompressed size of a batch', () => {
   const zeros = Buffer.alloc(32 * MIB);
   const value = Buffer.alloc(20 * MIB);
   const packs: Record<number, (bytes: Buffer) => Buffer> = {
@@ -288,7 +288,7 @@ describe('what a batch unpacks to', () => {
   });
 
   it.each(Object.entries(CODECS))(
-    'may be far larger than a message may be, of which no more is kept than shows that, with %s',
+    'may far exceed a message, of which only enough to detect that is kept, with %s',
     async (_name, number) => {
       const codec = { number, pack: packs[number] ?? ((bytes: Buffer) => bytes) };
       const batch = encodeBatch({ baseOffset: 2, values: [value, ...texts('d')], codec });
@@ -299,7 +299,7 @@ describe('what a batch unpacks to', () => {
     },
   );
 
-  it('counts where it was refused: what is left comes with the next fetch, and each fetch brings something', async () => {
+  it('counts even if it is refused: the rest comes with the next fetch, and each fetch makes progress', async () => {
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(Buffer.alloc(65 * MIB)) };
     const bombs = Array.from({ length: 4 }, (_, baseOffset) =>
       encodeBatch({ baseOffset, values: texts('bomb'), codec }),
@@ -315,7 +315,7 @@ describe('what a batch unpacks to', () => {
       reads.push(messages.map(({ offset }) => Number(offset)));
       fetchOffset = Number(messages.at(-1)?.offset);
     }
-    // Each fetch begins with the last message of the one before.
+    // Each fetch begins with the last message of the previous one.
     expect(reads).toEqual([
       [0, 1],
       [1, 2],
@@ -323,9 +323,9 @@ describe('what a batch unpacks to', () => {
     ]);
   });
 
-  it('is read in pieces without unpacking or checking it again, and others have the event loop meanwhile', async () => {
+  it('is read in pieces with one decompression, without blocking the event loop', async () => {
     const count = 1_000_000;
-    // Each record has neither key nor value, and claims the first place.
+    // Each record has neither key nor value, and claims the first offset.
     const records = Buffer.alloc(7 * count, Buffer.from([12, 0, 0, 0, 1, 1, 0]));
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(records) };
     const set = encodeBatch({ baseOffset: 7, count, lastOffsetDelta: count - 1, codec });
@@ -347,7 +347,7 @@ describe('what a batch unpacks to', () => {
     for (const fetchOffset of [306, 605, 5_000, 900_000]) expect(await read(fetchOffset)).toBe(false);
   });
 
-  it('ends the reading of a fetch behind the batch with which it is enough', async () => {
+  it('ends a fetch after the batch that reaches the limit', async () => {
     const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
     const batches = [0, 1, 2, 3, 4].map((baseOffset) =>
       encodeBatch({ baseOffset, values: [Buffer.alloc(1_000)], codec }),
@@ -356,7 +356,7 @@ describe('what a batch unpacks to', () => {
     expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
   });
 
-  it('is read some messages at a time, whatever a batch holds: each comes once, in order', async () => {
+  it('is read in parts, for any batch: each message comes once, in order', async () => {
     const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
     const many = Array.from({ length: 5_000 }, () => Buffer.alloc(0));
     const set = Buffer.concat([
@@ -370,14 +370,14 @@ describe('what a batch unpacks to', () => {
       const found = (await decode(set, options)).map(({ offset }) => offset);
       expect(found.length).toBeGreaterThan(fetchOffset === 10_000 ? 0 : 1);
       expect(found.length).toBeLessThanOrEqual(300);
-      // The next fetch begins with the last message, as long as there is more.
+      // The next fetch begins with the last message while there are more.
       offsets.push(...(fetchOffset === 0 ? found : found.slice(1)));
       fetchOffset = Number(found.at(-1)) + (found.at(-1) === '10000' ? 1 : 0);
     }
     expect(offsets).toEqual(Array.from({ length: 10_001 }, (_, offset) => String(offset)));
   });
 
-  it('is two messages at least, however many headers they have, and never nothing', async () => {
+  it('is at least two messages with any number of headers, and never none', async () => {
     const headers = Array.from({ length: 50 }, (_, index) => `h${index}`);
     const set = encodeBatch({ baseOffset: 0, values: texts('a', 'b', 'c', 'd'), headers });
     const offsets = async (options: Partial<Fetched>) =>
@@ -385,7 +385,7 @@ describe('what a batch unpacks to', () => {
     expect(await offsets({})).toEqual(['0', '1']);
     expect(await offsets({ fetchOffset: 1 })).toEqual(['1', '2']);
     expect(await offsets({ fetchOffset: 3 })).toEqual(['3']);
-    // Of a log that was compacted: nothing from there on is in the batch.
+    // In a compacted log the batch has no message from there on.
     expect(await offsets({ fetchOffset: 9 })).toEqual(['3']);
   });
 });

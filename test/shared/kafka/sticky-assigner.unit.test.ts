@@ -4,7 +4,7 @@ import { dealOut, type Owned } from '#shared/kafka/sticky-assigner.ts';
 
 const upTo = (count: number) => Array.from({ length: count }, (_, partition) => partition);
 const nothing: Owned = new Map();
-/** Members who claim anything, partitions that others have and that no longer exist included. */
+/** Members with arbitrary claims, including partitions of others and deleted ones. */
 const members = fc
   .uniqueArray(
     fc.record({
@@ -19,15 +19,15 @@ function having(dealt: ReadonlyMap<string, readonly number[]>): Map<string, Owne
   return new Map(dealt.entries().map(([member, own]) => [member, new Map(own.map((partition) => [partition, 7]))]));
 }
 
-describe('the dealing out of partitions', () => {
-  it('gives each partition to one member, and none two more than another, whatever they claim', () => {
+describe('the assignment of partitions', () => {
+  it('gives each partition to one member, in balanced numbers, for any claims', () => {
     fc.assert(
       fc.property(members, fc.integer({ min: 0, max: 40 }), (had, count) => {
         const dealt = dealOut(upTo(count), had);
         expect([...dealt.values()].flat().toSorted((a, b) => a - b)).toEqual(upTo(count));
         const sizes = [...dealt.values()].map(({ length }) => length);
         expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
-        // Dealt out again, nothing moves.
+        // Another assignment moves nothing.
         expect(new Map(dealOut(upTo(count), having(dealt)))).toEqual(
           new Map(dealt.entries().map(([member, own]) => [member, own.toSorted((a, b) => a - b)])),
         );
@@ -35,7 +35,7 @@ describe('the dealing out of partitions', () => {
     );
   });
 
-  it('moves nothing of the others when a member is replaced', () => {
+  it('moves no partition of the others when a member is replaced', () => {
     const before = dealOut(upTo(120), new Map(['a', 'b', 'c', 'd'].map((id) => [id, nothing])));
     const had = having(before);
     had.delete('b');
@@ -45,7 +45,7 @@ describe('the dealing out of partitions', () => {
     expect(after.get('e')).toEqual(before.get('b'));
   });
 
-  it('leaves a partition with the one who applied more of it', () => {
+  it('keeps a contested partition at the member that applied more of it', () => {
     const had = new Map<string, Owned>([
       ['resumed', new Map([[0, 10]])],
       ['owner', new Map([[0, 11]])],

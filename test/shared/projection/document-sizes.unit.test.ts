@@ -1,6 +1,6 @@
 /**
- * That nothing that is stored comes near the 16 MiB that MongoDB allows for a document or a command: by what events at every bound
- * become, and by arithmetic where it is many records that add up.
+ * Stored documents and commands stay far below MongoDB's limit of 16 MiB: tested with events at every bound, and by arithmetic for
+ * documents of many records.
  */
 import { BSON } from 'mongodb';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -20,14 +20,14 @@ import { documentOf as documentOfChange } from '#shared/projection/projections/p
 const MIB = 1_048_576;
 const DOCUMENT_BYTES = 16 * MIB;
 
-/** The document that an event becomes, with what is added to it where it is written. */
+/** The document of an event, with the fields that are added on writing. */
 function documentOf(value: Buffer): BSON.Document {
   const change = readChange({ key: Buffer.from(LONGEST_ID), value });
   const context = { offset: '-03:00', customerErased: false };
   return { ...documentOfChange(change, context), feed_position: Number.MAX_SAFE_INTEGER };
 }
 
-/** Most bytes that one code point becomes. */
+/** The maximum bytes of one converted code point. */
 function mostBytesOf(become: (character: string) => string): number {
   let most = 0;
   for (let point = 0; point <= 0x10_ffff; point += 1) {
@@ -37,11 +37,11 @@ function mostBytesOf(become: (character: string) => string): number {
   return most;
 }
 
-describe('what a search compares', () => {
-  /** U+16D6A becomes three letters of four bytes, a syllable of Hangul three of three. */
+describe('the texts of a search', () => {
+  /** U+16D6A becomes three characters of four bytes, a Hangul syllable three of three. */
   const FOLDED_BYTES = 12;
 
-  it('grows by folding to so many bytes for a code point, and no further', { timeout: 120_000 }, () => {
+  it('grow by folding up to these bytes per code point', { timeout: 120_000 }, () => {
     expect(mostBytesOf(foldName)).toBeLessThanOrEqual(FOLDED_BYTES);
     expect(mostBytesOf(alphanumericOf)).toBeLessThanOrEqual(4);
   });
@@ -52,22 +52,22 @@ describe('what a search compares', () => {
   /** NUL on both sides, and a letter before each number. */
   const recordBytes = nameBytes + 2 + numberBytes + 5;
 
-  it('of one customer is no more than that', () => {
+  it('of one customer are within that bound', () => {
     for (const filler of ['\u{16d6a}', '한', '𞤀', '9', '𐐀', 'ﬃ', 'İ', '\u0344']) {
       const document = documentOf(edgeEvent('customer', filler));
       expect(bytesOfTexts(searchTexts(document as never))).toBeLessThanOrEqual(recordBytes);
     }
   });
 
-  it('of a leaf is far less than a document, also before it is cut', () => {
-    // A leaf is within its bound, or one slice has brought it beyond: then it is cut before it is written.
+  it('of a leaf are far smaller than a document, even before a split', () => {
+    // A leaf is within its bound, or a slice exceeds it: then it is split before it is written.
     expect(customer.leafBytes + recordBytes).toBeLessThan(MIB);
     expect(customer.leafRecords * recordBytes).toBeLessThan(MIB);
-    // So many customers at least come to a leaf: where each has a leaf of its own a tree would be no tree.
+    // A leaf has several customers: with a leaf per customer a tree would be useless.
     expect(customer.leafBytes / recordBytes).toBeGreaterThan(10);
   });
 
-  it('leaves a node small, though its boundaries are beginnings of names', () => {
+  it('keep a node small, although its boundaries are prefixes of names', () => {
     const facets = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`f${at}`, 2 ** 46]));
     for (const tree of Object.values(RANK_TREES)) {
       const boundary = 'x'.repeat(nameBytes + 1 + LONGEST_ID.length);
@@ -103,7 +103,7 @@ describe('a dead letter', () => {
 
   it.each<[string, Partial<LogMessage>]>([
     ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
-    // Half a million of them are a mebibyte in Kafka's log.
+    // Half a million of them fit into a mebibyte of Kafka's log.
     ['has very many headers that say nothing', { headers: { '': Array.from({ length: MIB / 2 }, () => '') } }],
     [
       'has very many headers of one letter',
@@ -116,7 +116,7 @@ describe('a dead letter', () => {
 });
 
 describe('a command', () => {
-  it('that names every entity of the longest slice, and the customers that they name, is no larger', () => {
+  it('with the ids of all entities of the longest slice, and of their customers, is far below the limit', () => {
     const most = 20_000;
     const servers = { KAFKA_BROKERS: 'k:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
     const settings = (events: number) => ({ ...servers, PROJECTOR_SLICE_EVENTS: String(events) });

@@ -3,20 +3,20 @@ import fc from 'fast-check';
 import { offsetMilliseconds, shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
 
 describe('toLocalDateTime', () => {
-  it('cuts the fraction before it shifts', () => {
+  it('truncates the fraction before the shift', () => {
     expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04.999Z'), '-03:00')).toBe('2026-11-20T18:15:04');
     expect(toLocalDateTime(Date.parse('1900-01-01T00:00:00.500Z'), '-03:00')).toBe('1899-12-31T21:00:00');
     expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04Z'), '+05:30')).toBe('2026-11-21T02:45:04');
   });
 
-  it('stays at the edge of the years that four digits can show', () => {
+  it('is clamped to years of four digits', () => {
     expect(toLocalDateTime(Date.parse('0000-01-01T00:00:00Z'), '-03:00')).toBe('0000-01-01T00:00:00');
     expect(toLocalDateTime(Date.parse('9999-12-31T23:59:59Z'), '+03:00')).toBe('9999-12-31T23:59:59');
   });
 });
 
 describe('shiftJson', () => {
-  it('changes nothing but date-times in their fields, whatever else a body holds', () => {
+  it('changes only date-times in their fields, whatever else a body contains', () => {
     const dateTime = fc
       .date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
       .map((date) => date.toISOString().slice(0, 19));
@@ -45,14 +45,14 @@ describe('shiftJson', () => {
     );
   });
 
-  it('reads parts of JSON as well: members without braces and items without brackets', () => {
+  it('accepts parts of JSON: members without braces and items without brackets', () => {
     const members = '"id":"1","created_at":"2026-11-20T21:15:04"';
     expect(shiftJson(members, '-03:00', '-04:00')).toBe('"id":"1","created_at":"2026-11-20T20:15:04"');
     expect(shiftJson(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(`{${members}},{${members}}`);
   });
 });
 
-/** The same by walking through what the JSON says. */
+/** The same on parsed JSON. */
 function shifted(value: unknown, from: string, to: string, field = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => shifted(item, from, to));
   if (typeof value === 'object' && value !== null) {

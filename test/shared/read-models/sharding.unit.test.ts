@@ -4,10 +4,10 @@ import { rangesOfPartition, rangesOfStore, SHARDING, type ShardRange } from '#sh
 
 const COLLECTIONS = Object.keys(SHARDING) as (keyof typeof SHARDING)[];
 
-/** Ids that come next to one another in every way that their characters allow. */
+/** Ids that are adjacent in the sort order in every possible way. */
 const STORES = ['s1', 's1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
 
-/** Whether ranges of strings, or of keys that begin with the store, hold something in common. */
+/** Whether two ranges of strings, or of keys with the store first, overlap. */
 function overlap(a: ShardRange, b: ShardRange): boolean {
   const [field = ''] = Object.keys(a.min);
   const [aMin, aMax, bMin, bMax] = [a.min, a.max, b.min, b.max].map((end) => String(end[field])) as [
@@ -20,7 +20,7 @@ function overlap(a: ShardRange, b: ShardRange): boolean {
 }
 
 describe('the ranges of shard keys', () => {
-  it('are of every collection of a generation, and of no two stores or partitions the same', () => {
+  it('exist for every collection of a generation, and never overlap for two stores or partitions', () => {
     expect(COLLECTIONS.toSorted()).toEqual([...Object.keys(INDEXES), 'generation'].toSorted());
     for (const name of COLLECTIONS) {
       const ofStores = STORES.map((store) => rangesOfStore(name, store));
@@ -47,7 +47,7 @@ describe('the ranges of shard keys', () => {
     ['store_records_pending', { _id: 's1/17' }],
     ['erasures', { _id: 's1/c1' }],
     ['rewritings', { _id: 's1/erasures' }],
-  ] as const)('of a store hold its documents in %s', (name, document) => {
+  ] as const)('of a store contain its documents in %s', (name, document) => {
     const within = (range: ShardRange) =>
       Object.entries(document).every(([field, value]) =>
         field === 'store_id'
@@ -58,7 +58,7 @@ describe('the ranges of shard keys', () => {
     expect(rangesOfStore(name, 's2').filter(within)).toEqual([]);
   });
 
-  it('of a partition hold its checkpoint and its dead letters', () => {
+  it('of a partition contain its checkpoint and its dead letters', () => {
     expect(rangesOfPartition(CHECKPOINTS, 'store-changes.a', 1)).toEqual([
       { min: { _id: 'store-changes.a/1' }, max: { _id: 'store-changes.a/1/' } },
     ]);
@@ -67,7 +67,7 @@ describe('the ranges of shard keys', () => {
     ]);
   });
 
-  it('need no unique index but that of ids', () => {
+  it('need no unique index except that of ids', () => {
     const unique = Object.values(INDEXES)
       .flat()
       .filter((index) => 'unique' in index);

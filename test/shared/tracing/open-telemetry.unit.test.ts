@@ -64,7 +64,7 @@ it.each([
   ['always_on', '1', true],
   ['parentbased_always_on', '1', true],
   ['parentbased_always_off', '1', false],
-  // The smallest ids are recorded first: those of strangers count for nothing.
+  // A ratio sampler records the smallest ids first: ids of strangers must have no effect.
   ['traceidratio', '0.000001', false],
   ['parentbased_traceidratio', '0.000001', false],
 ])('%s of %s decides about requests of strangers as if they had no trace', async (sampler, ratio, isRecorded) => {
@@ -97,7 +97,7 @@ it.each([
   }
 });
 
-it('one of many causes continues the first that is recorded, and links to as many others as are allowed', async () => {
+it('a span with many causes continues the first recorded one, and links to others up to the maximum', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` });
   const causes = Array.from({ length: 100 }, (_, index) => traceparent(index + 10));
@@ -110,7 +110,7 @@ it('one of many causes continues the first that is recorded, and links to as man
   );
 });
 
-it('work that is started within one and continues by itself is no part of it, nor is what comes after its end', async () => {
+it('detached work is not part of a span, nor is work after its end', async () => {
   const { url } = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
   const span = begin(started) ?? undefined;
@@ -131,7 +131,7 @@ it('work that is started within one and continues by itself is no part of it, no
   expect(seen.every((one) => one === undefined)).toBe(true);
 });
 
-it('of a failure only its kind is sent', async () => {
+it('only the type of an error is sent', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const failing = traced(begin(started) ?? undefined, () => Promise.reject(new RangeError('of a person')));
@@ -141,7 +141,7 @@ it('of a failure only its kind is sent', async () => {
   expect(collector.bodies.join('')).not.toContain('of a person');
 });
 
-it('a collector that refuses costs one line, however much is lost', async () => {
+it('a refusing collector causes one log line for any number of lost spans', async () => {
   let requests = 0;
   const collector = await collecting((request, response) => {
     requests += 1;
@@ -157,7 +157,7 @@ it('a collector that refuses costs one line, however much is lost', async () => 
   expect(lines).toMatchObject([{ level: 40, msg: 'traces are lost' }]);
 });
 
-it('says who sends them, and what the standard’s variables add', async () => {
+it('spans name their service, with attributes of the standard’s variables', async () => {
   const headers: unknown[] = [];
   const collector = await collecting();
   collector.server.on('request', (request) => headers.push(request.headers['x-key']));

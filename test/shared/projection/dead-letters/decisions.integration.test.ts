@@ -12,7 +12,7 @@ beforeAll(async () => {
 const place = { topic: 't', partition: 0 };
 const skip = { from: 5, digest: 'd', reason: 'corrupt', detail: 'its checksum is wrong' };
 
-it('a skip counts for the batch that it names, and drops nothing', async () => {
+it('a skip applies to its batch, and drops no letters', async () => {
   await noteSkip(control, place, skip, 9);
   expect(await skippedTo(control, 't', 0, skip)).toBe(9);
   expect(await skippedTo(control, 't', 0, { from: 5, digest: 'another' })).toBeNull();
@@ -21,7 +21,7 @@ it('a skip counts for the batch that it names, and drops nothing', async () => {
   expect(await leaveOutDropped(control, slice)).toEqual(slice);
 });
 
-it('what an earlier release noted still counts, and it reads what is noted now', async () => {
+it('decisions of an earlier release still apply, and it can read present ones', async () => {
   const former = control.collection<{ _id: string; to: number; digest: string }>('skipped_batches');
   expect(await former.findOne({ _id: 't/0/5' })).toMatchObject({ ...place, ...skip, to: 9 });
   await former.insertOne({ _id: 't/1/5', to: 7, digest: 'd' });

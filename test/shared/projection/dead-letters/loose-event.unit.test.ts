@@ -8,18 +8,18 @@ const message = (value: unknown, headers = {}, key: string | null = 's1') => ({
 });
 
 describe('customersIn', () => {
-  it('finds the customer that an event is about', () => {
+  it('finds the customer of a customer event', () => {
     const event = { type: 'store-data.customer.changed', subject: 'c1', storeid: 's1', data: {} };
     expect(customersIn(message(event))).toEqual(['s1/c1']);
     expect(customersIn(message({ ...event, type: 'store-data.order.changed' }))).toEqual([]);
   });
 
-  it('finds the customer that an order or a review names, whatever else is wrong', () => {
+  it('finds the customer in an order or a review, whatever else is wrong', () => {
     expect(customersIn(message({ data: { total: 7, customer: { id: 'c2', name: 'x' } } }))).toEqual(['s1/c2']);
     expect(customersIn(message({ type: 5, data: { customer_id: 'c3' } }))).toEqual(['s1/c3']);
   });
 
-  it('names every store that may be meant', () => {
+  it('returns every possible store', () => {
     const event = { storeid: 's2', data: { customer_id: 'c3' } };
     expect(customersIn(message(event))).toEqual(['s2/c3', 's1/c3']);
     expect(customersIn(message(event, {}, null))).toEqual(['s2/c3']);
@@ -35,7 +35,7 @@ describe('customersIn', () => {
     expect(customersIn(message('no JSON', headers))).toEqual(['s1/c1']);
   });
 
-  it('finds no customer in what cannot be read', () => {
+  it('finds no customer in unreadable messages', () => {
     for (const value of ['', '[]', 'null', '{', '{"data":[]}', '{"data":{"customer":{"id":"a/b"}}}']) {
       expect(customersIn(message(value))).toEqual([]);
     }

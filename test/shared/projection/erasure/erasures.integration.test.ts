@@ -1,6 +1,6 @@
 /**
- * A deleted customer whom more orders and reviews name than one transaction erases: no answer shows them from the commit on, while
- * what is stored is erased piece by piece, between events, kills and other generations.
+ * A deleted customer with more orders and reviews than one transaction erases. From the commit on no answer shows them, while
+ * stored data is erased in pieces, between events, kills and other generations.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BSON, type Db } from 'mongodb';
@@ -16,7 +16,7 @@ import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 
 const ORDERS = 5_000;
 const REVIEWS = 400;
-/** So many that a slice leaves them to pieces. */
+/** More than a slice erases. */
 const LETTERS = 120;
 const NAME = 'Wanderleia Quixotesca';
 const PERSON = { name: NAME, phone: '+55 84 93716-4825', document: '739.164.825-07' };
@@ -24,7 +24,7 @@ const SECRETS = [...Object.values(PERSON), 'Wanderleia', 'wanderleia'];
 
 const second = (index: number) => new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString();
 
-/** Every kind of answer that shows orders or reviews. */
+/** Every kind of answer with orders or reviews. */
 const PATHS = [
   '/api/order/list',
   '/api/order/list?page=40&page_size=100',
@@ -49,13 +49,13 @@ const PATHS = [
   '/api/review/details/?review_id=r0',
 ];
 
-describe('a deleted customer whom very much names', () => {
-  // At this share each piece is followed by a long rest: nothing ends before the tests let it.
+describe('a deleted customer with many orders', () => {
+  // At this share a long pause follows each piece: the erasure does not end before the tests allow it.
   const service = useQueryService({ partitions: 1, settings: { PROJECTOR_REWRITING_SHARE: '1' } });
   let installation: Installation;
   let token: string;
   let db: Db;
-  /** Where a follower of the orders' changes stood before the deletion. */
+  /** The cursor of a follower of order changes before the deletion. */
   let cursor: string | null = null;
   beforeAll(async () => {
     ({ installation } = service);
@@ -74,12 +74,12 @@ describe('a deleted customer whom very much names', () => {
     const data = { rating: 1 + (index % 5), ...named, created_at: second(index) };
     return { entity: 'review', storeId: 's1', id, data };
   };
-  /** The last change is no poison: it is waited for. */
+  /** The last change must be valid, since this waits for it. */
   const publish = async (changes: TestChange[]) => {
     await service.apply(changes);
     await caughtUp(installation);
   };
-  /** Follows the orders' changes to their end. @returns the last entry of each, and where to continue. */
+  /** Reads all order changes. @returns the last entry of each order, and the cursor. */
   const follow = async (after: string | null) => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
@@ -91,7 +91,7 @@ describe('a deleted customer whom very much names', () => {
     }
   };
   const holdsAny = (text: string | Buffer) => SECRETS.some((secret) => text.includes(secret));
-  /** An answer of 200; a machine that is too busy says 503 before. */
+  /** Retries until 200, since a busy machine may answer 503. */
   const get = async (path: string, headers: Record<string, string> = {}) => {
     for (;;) {
       const answer = await service.api.get(path, token, headers);
@@ -107,7 +107,7 @@ describe('a deleted customer whom very much names', () => {
     }
     return found;
   };
-  /** Collections in which anything of the customer is found, as bytes. */
+  /** Collections with documents that contain data of the customer. */
   const stored = async () => {
     const found: string[] = [];
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
@@ -126,7 +126,7 @@ describe('a deleted customer whom very much names', () => {
     return found;
   };
 
-  it('is in every kind of answer before', async () => {
+  it('is in every kind of answer before the deletion', async () => {
     await publish([
       customer(),
       ...Array.from({ length: 20 }, (_, index) =>
@@ -141,7 +141,7 @@ describe('a deleted customer whom very much names', () => {
     expect(await stored()).toEqual(['customers', 'dead_letters', 'orders', 'reviews']);
   });
 
-  it('is in none from the deletion on, though it is stored', async () => {
+  it('is in no answer after the deletion, although still stored', async () => {
     const tags: Record<string, string> = {};
     for (const path of PATHS) tags[path] = (await get(path)).headers.get('etag') ?? '';
     const { position = 0 } = await stamp();
@@ -167,7 +167,7 @@ describe('a deleted customer whom very much names', () => {
     for (const path of PATHS) await get(path, { 'if-none-match': tags[path] ?? '' });
   });
 
-  it('is found by no command meanwhile', async () => {
+  it('is shown by no command meanwhile', async () => {
     const letters = lettersIn(db);
     const id = (await letters.findOne({ erased: { $exists: false } }))?._id ?? '';
     const { stdout } = await runCommand(installation.env, `dead-letters show ${id} --value --json`);
@@ -185,7 +185,7 @@ describe('a deleted customer whom very much names', () => {
     expect(await erasures()).toHaveLength(1);
   });
 
-  it('keeps what comes after a return, and erases it with the next deletion', async () => {
+  it('keeps data from after a return, until the next deletion', async () => {
     await publish([order('late', 6_000)]);
     const shown = async (id: string) => (await get(`/api/order/details/?order_id=${id}`)).text;
     expect(holdsAny(await shown('late'))).toBe(false);
@@ -195,7 +195,7 @@ describe('a deleted customer whom very much names', () => {
     expect(holdsAny(await shown('o7'))).toBe(false);
     expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
 
-    // Deleted, back, with an order, and deleted again in one slice; then back once more.
+    // Deleted, restored, with an order, and deleted again in one slice; then restored again.
     await publish([gone(customer()), customer(), order('between', 6_002), gone(customer())]);
     await publish([customer(), order('again', 6_003)]);
     expect(await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id))))).toEqual([
@@ -207,7 +207,7 @@ describe('a deleted customer whom very much names', () => {
     expect(verified.stdout + verified.stderr).toMatch(/all is right/);
   });
 
-  it('is hidden in rebuilt read models, which differ in nothing', async () => {
+  it('is hidden in rebuilt read models, which equal the present ones', async () => {
     const before = await answers();
     const rebuilt = await runCommand(installation.env, ['rebuild', '--share', '100']);
     expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
@@ -229,7 +229,7 @@ describe('a deleted customer whom very much names', () => {
     expect(db.databaseName).toBe(former.databaseName);
   });
 
-  it('is erased piece by piece, in the order of changes; other entries of an earlier release’s queue are ignored', async () => {
+  it('is erased in pieces, in the order of changes; other queue entries of an earlier release are ignored', async () => {
     const before = await answers();
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const { position: from = 0 } = await stamp();

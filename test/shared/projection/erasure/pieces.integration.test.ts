@@ -1,4 +1,4 @@
-/** What one transaction erases: a slice that deletes customers, and a piece of the erasures that it leaves. */
+/** The parts of an erasure: the slice that deletes customers, and later pieces. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
@@ -64,10 +64,10 @@ describe('erasing', () => {
     expect(await stamp()).not.toHaveProperty('erasing');
   };
 
-  it('leaves nothing to pieces where little names the customers', async () => {
+  it('is complete in the slice for customers with few orders', async () => {
     await apply(
       ...many(19, (index) => order(`o${index}`, `c${index}`)),
-      // It names nothing of the customer but a document.
+      // The order contains only a document of the customer.
       anOrder('o19', { customer: { id: 'c19', document: '12345678909' } }),
       ...many(9, (index) => poison(`p${index}`, 'c3')),
     );
@@ -78,11 +78,11 @@ describe('erasing', () => {
     expect((await letters()).map(({ erased, value, customers }) => [erased, value, customers])).toEqual(
       many(9, () => [true, null, undefined]),
     );
-    // The deletions, and each order.
+    // One position per deletion and order.
     expect((await stamp()).position).toBe(position + 40);
   });
 
-  it('is bounded in a slice that deletes many, and ends in bounded pieces', async () => {
+  it('is bounded in a slice with many deletions, and ends in bounded pieces', async () => {
     const id = (index: number) => String(index).padStart(4, '0');
     await apply(...many(750, (index) => order(`o${id(index)}`, `c${id(index)}`)));
     await apply(...many(750, (index) => order(`o${id(index + 750)}`, `c${id(index + 750)}`)));
@@ -108,13 +108,13 @@ describe('erasing', () => {
     expect(await verify()).toEqual([]);
   });
 
-  it('is bounded by the size of what it reads', async () => {
+  it('is bounded by the bytes that it reads', async () => {
     const notes = 'x'.repeat(4_900);
     for (let batch = 0; batch < 4; batch += 1) {
       await apply(...many(250, (index) => order(`o${batch}-${index}`, 'c1', { notes })));
     }
     await apply(deleted('c1'));
-    // The slice has erased its share, which the first piece reads again.
+    // The slice has erased its part, which the first piece reads again.
     expect(await named()).toBe(500);
     const pieces = [await piece(10_000), await piece(10_000), await piece(10_000)];
     // About 5 KB each, and 2 MiB in all.
@@ -123,7 +123,7 @@ describe('erasing', () => {
     expect(await named()).toBe(0);
   });
 
-  it('keeps nothing of poison that a deletion follows in the same slice, also where the customer is back', async () => {
+  it('erases poison before a deletion in the same slice, even if the customer returns', async () => {
     await apply(poison('before', 'c1'), deleted('c1'), customer('c1'), poison('after', 'c1'));
     expect((await letters()).map(({ erased, value }) => [erased, value === null])).toEqual([
       [true, true],
@@ -131,7 +131,7 @@ describe('erasing', () => {
     ]);
   });
 
-  it('is verified and repaired: erasures, stamp and queue agree', async () => {
+  it('can be verified and repaired: erasures, stamp and queue agree', async () => {
     await apply(...many(600, (index) => order(`o${index}`, 'c1')));
     await apply(deleted('c1'));
     expect(await verify()).toEqual([]);

@@ -1,4 +1,4 @@
-/** Any message at all is applied or becomes one dead letter: nothing that a publisher can write throws anything else (rule R13.2). */
+/** Any message is applied or becomes one dead letter; no content causes another error (rule R13.2). */
 import { BSON } from 'mongodb';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ import { words } from '#test/words.ts';
 const MIB = 1_048_576;
 const DEEP = 20_000;
 
-/** JSON that `JSON.stringify` cannot write stands in its text as a string of this shape. */
+/** A string of this shape stands for JSON that `JSON.stringify` cannot write. */
 const RAW = [
   '1e400',
   '-1e400',
@@ -29,7 +29,7 @@ const RAW = [
   '"\\ud800"',
   '"\\u0000"',
   '{"__proto__":{"id":"c1"},"id":"c1","id":null}',
-  // Looks like a date-time to what does not see that it is no text.
+  // Looks like a date-time if its type is ignored.
   '{"length":30,"4":"-","7":"-","10":"T","13":":","16":":"}',
   '['.repeat(DEEP) + ']'.repeat(DEEP),
   '{"a":'.repeat(DEEP) + '1' + '}'.repeat(DEEP),
@@ -71,7 +71,7 @@ const name = fc.oneof(
 
 type Json = Record<string, unknown>;
 interface Change {
-  /** Which of the fields that are there, counted over all depths. */
+  /** The index of a field, over all depths. */
   field: number;
   act: 'set' | 'remove' | 'add';
   name: string;
@@ -84,7 +84,7 @@ const change: fc.Arbitrary<Change> = fc.record({
   value: anything,
 });
 
-/** All places of an event where something may be changed. */
+/** All paths of an event. */
 function places(value: unknown): { holder: Json; field: string }[] {
   if (typeof value !== 'object' || value === null) return [];
   const holder = value as Json;
@@ -126,7 +126,7 @@ const headers = fc
   })
   .map((pairs): MessageHeaders => Object.fromEntries(pairs));
 
-/** As binary mode has it, with whatever else there is. */
+/** The event in binary mode, with arbitrary other headers. */
 function inBinaryMode({ data, ...attributes }: Json, others: MessageHeaders): Pick<LogMessage, 'headers' | 'value'> {
   const named = Object.entries(attributes).map(([attribute, value]) => [
     `ce_${attribute}`,
@@ -179,7 +179,7 @@ const nothing = {
   stamps: new Map(),
 };
 
-/** Whether it is applied: decoded, folded and planned, to documents that MongoDB can take. */
+/** Whether the message is applied: decoded, folded and planned, into documents that MongoDB accepts. */
 function applies(given: LogMessage): boolean {
   const { entries, rejected } = decode([given]);
   const planned = plan(fold(entries), nothing);
@@ -207,7 +207,7 @@ function appliesToAccess(given: LogMessage): boolean {
   return rejection === null;
 }
 
-/** One that is stored, shown and retried. */
+/** Asserts that a dead letter can be stored, shown and retried. */
 function checkLetter(
   given: LogMessage,
   rejection: EventRejected,
@@ -219,7 +219,7 @@ function checkLetter(
   expect(toBareLetter('t', 0, given, rejection)._id).toBe(letter._id);
   describeLetter(stored);
   withMessage(letter, given);
-  // A retry finds the same mistake, unless the letter is cut.
+  // A retry finds the same mistake, unless the letter is truncated.
   if (letter.cut !== true) expect(detailOf(toMessage(stored))).toBe(rejection.detail);
 }
 
@@ -238,7 +238,7 @@ describe('any message', () => {
       }),
       parameters,
     );
-    // Otherwise it says nothing of those that are nearly right.
+    // Otherwise nearly valid messages would not be tested.
     expect(applied.changes).toBeGreaterThan(parameters.numRuns / 20);
     expect(applied.access).toBeGreaterThan(0);
   });

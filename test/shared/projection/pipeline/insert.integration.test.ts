@@ -7,7 +7,7 @@ import { emptyReadModels, idsIn } from '#test/read-models.ts';
 const MIB = 1_048_576;
 const installation = useInstallation();
 
-it('documents of a slice are inserted although they are more than one command holds', async () => {
+it('a slice inserts more documents than one command can hold', async () => {
   const db = await emptyReadModels(installation);
   const named = (name: string, summary: string): ReadModelDocument => ({
     _id: `s1/${name}`,
@@ -21,10 +21,10 @@ it('documents of a slice are inserted although they are more than one command ho
     installation.mongodb.withSession((session) =>
       session.withTransaction(() => insertDocuments(db, session, COLLECTIONS.coupon, documents)),
     );
-  // Three bytes each: 27 MiB.
+  // Three bytes per character: 27 MiB.
   const text = '€'.repeat(3 * MIB);
   await insert(named('b1', text), named('b2', text), named('b3', text));
-  // As much as a document may be, but for its other fields.
+  // The maximum document size, minus other fields.
   await insert(named('b4', 'x'.repeat(16 * MIB - 1_024)));
   expect(await idsIn(db, COLLECTIONS.coupon)).toEqual(['s1/b1', 's1/b2', 's1/b3', 's1/b4']);
 });

@@ -9,7 +9,7 @@ import { applyEvents } from '#test/slices.ts';
 
 const installation = useInstallation();
 
-/** What comes after the first order, which this process applies; and the positions with which epochs begin then. */
+/** The steps after the first order, which this process applies; and the first positions of the epochs. */
 const CASES: Record<string, { steps: string[]; begin: number[] }> = {
   'continues as long as the same process gives them': { steps: ['ours o1 o2', 'ours o3'], begin: [1] },
   'ends where another process gives one': { steps: ['another o2', 'ours o3'], begin: [1, 2, 3] },

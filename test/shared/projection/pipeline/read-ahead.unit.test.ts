@@ -9,12 +9,12 @@ function message(index: number): KafkaMessage {
   return kafkaMessage({ entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data }, index);
 }
 
-/** So many turns of the event loop that everything is read ahead, or would be: some messages are in each. */
+/** Enough turns of the event loop to read all messages ahead. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 1_000; turn += 1) await nextTurn();
 }
 
-/** Takes what a message said when it was read, whatever it says now. */
+/** Destroys the content of messages, so that only earlier reads succeed. */
 function spoil(messages: readonly KafkaMessage[]): void {
   for (const one of messages) one.value = Buffer.from('{');
 }
@@ -22,7 +22,7 @@ function spoil(messages: readonly KafkaMessage[]): void {
 describe('reading ahead', () => {
   const reader = new ChangeReader();
 
-  it('leaves poison, and what fails in any other way, to who takes it', async () => {
+  it('leaves poison and other errors to the actual read', async () => {
     const [poison, broken] = [message(1), message(2)];
     spoil([poison]);
     Object.defineProperty(broken, 'value', {
@@ -39,7 +39,7 @@ describe('reading ahead', () => {
     expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
   });
 
-  it('reads again what was taken, as a transaction that is tried again does', async () => {
+  it('allows repeated reads, for retried transactions', async () => {
     const one = message(3);
     void reader.readAhead([one]);
     await turns();

@@ -1,4 +1,4 @@
-/** What the projection makes of one event, its bodies parsed. */
+/** Projects one event, and parses its bodies. */
 import { readChange } from '#shared/events/change.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { documentOf, type ProjectionContext } from '#shared/projection/projections/projections.ts';

@@ -1,6 +1,5 @@
 /**
- * What the projections make of an event that says everything, and of one that says the least (rules R9 and R12.4). Formatted by hand:
- * fields that belong together stand on one line.
+ * The documents of a complete event and of a minimal one (rules R9 and R12.4). Formatted by hand: related fields are on one line.
  */
 import { describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -9,10 +8,10 @@ import { project } from './project.ts';
 const AT = '2026-01-01T15:00:00.000Z';
 const LOCAL = '2026-01-01T12:00:00';
 const CREATED = new Date(AT);
-/** The time of the event, and as it is shown. */
+/** The time of the event, and its local form. */
 const HAPPENED = new Date('2026-02-02T12:00:00.000Z');
 const UPDATED = '2026-02-02T09:00:00';
-/** The sort key of what was created then. */
+/** The sort key of that creation time. */
 const RANK_KEY = '2h73km1eo0x1';
 
 const ADDRESS = { street: 'Rua Augusta', number: '100', city: 'São Paulo', state: 'SP', latitude: -23.5 };
@@ -24,10 +23,10 @@ function nulls(names: string): Record<string, null> {
 
 interface Case {
   data: object;
-  /** Fields of the document that not all have. */
+  /** Fields that only some documents have. */
   fields: object;
   summary: object;
-  /** What the details add to the summary, or by name the pieces that they are put together from. */
+  /** The fields that details add to the summary, or the named pieces that details are composed of. */
   details?: object;
   pieces?: Record<string, object>;
 }
@@ -350,7 +349,7 @@ describe.each(Object.keys(CASES) as EntityName[])('the projection of a %s', (ent
   ] as const)('%s', (_name, which) => {
     const { data, fields, summary, details, pieces } = CASES[entity][which];
     const document = project(entity, data);
-    // From the beginning of its text change feeds take the id.
+    // Change feeds read the id from the beginning of the text.
     expect(Object.keys(document['summary'] as object)[0]).toBe('id');
     expect(document).toEqual({
       _id: 's1/x1',
@@ -366,7 +365,7 @@ describe.each(Object.keys(CASES) as EntityName[])('the projection of a %s', (ent
 });
 
 it.each(['store', 'coupon', 'customer', 'campaign', 'order', 'category', 'product'] as const)(
-  'a %s was updated when its event says so, and never when it was created',
+  'a %s has the update time of its event, and never the creation time',
   (entity) => {
     const { data } = CASES[entity].least;
     const updated = project(entity, { ...data, updated_at: '2026-03-03T12:00:00Z' });

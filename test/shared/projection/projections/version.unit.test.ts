@@ -1,4 +1,4 @@
-/** A release that makes other documents of the same events has another `PROJECTION_VERSION`: here is what each version makes of all examples. */
+/** A release that makes different documents of the same events needs another `PROJECTION_VERSION`: a hash of all examples checks that. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { BSON } from 'mongodb';
@@ -8,12 +8,12 @@ import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { WHOLE_STATES } from '#test/whole-states.ts';
 import { project } from './project.ts';
 
-/** The hash of the documents that a version makes: a new one comes with a new version. */
+/** The hash of a version's documents: a new hash needs a new version. */
 const HASHES: Readonly<Record<number, string>> = {
   6: '80a58390e91c570f',
 };
 
-test('the documents of all examples are those of this version', async () => {
+test('the documents of all examples match the hash of this version', async () => {
   const examples = JSON.parse(await readFile('shared/events/examples.json', 'utf8')) as Record<
     string,
     { data: object }

@@ -5,7 +5,7 @@ import { splitPrepended, cutLeaves, leafOf, type Part } from '#shared/projection
 import { LoadedTree } from '#shared/projection/rank-tree/loaded-tree.ts';
 
 const tree: RankTree = { ...RANK_TREES.order, leafRecords: 10, nodeParts: 4 };
-/** Records in order: keys of five digits, of three facets. */
+/** Sorted records: keys of five digits, three facets. */
 const records = (from: number, to: number): RankEntry[] =>
   Array.from({ length: to - from }, (_, at) => ({
     tree: 'order',
@@ -13,7 +13,7 @@ const records = (from: number, to: number): RankEntry[] =>
     facet: `f${(from + at) % 3}`,
   }));
 
-/** Each leaf must count what lies between its boundary and the next one's. */
+/** Asserts that each leaf counts the records from its boundary to the next. */
 function expectRight(leaves: readonly Part[], all: readonly RankEntry[]): void {
   for (const [index, { boundary, total, counts }] of leaves.entries()) {
     const end = leaves[index + 1]?.boundary ?? '~';
@@ -24,8 +24,8 @@ function expectRight(leaves: readonly Part[], all: readonly RankEntry[]): void {
   }
 }
 
-describe('a leaf whose new records came in front', () => {
-  it('is cut without reading those that it had', () => {
+describe('a leaf with new records at its front', () => {
+  it('is split without reading its old records', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 }), fc.integer({ min: 1, max: 60 }), (had, came) => {
         fc.pre(had + came > tree.leafRecords);
@@ -41,7 +41,7 @@ describe('a leaf whose new records came in front', () => {
     );
   });
 
-  it('is read where one came among the others, or where it is not known', () => {
+  it('is read if a new record is in the middle, or the position is unknown', () => {
     const all = records(0, 12);
     const leaf = leafOf(tree, '', all);
     const lowest = '00003';
@@ -53,7 +53,7 @@ describe('a leaf whose new records came in front', () => {
 });
 
 describe('a tree of many leaves', () => {
-  it('has as many levels as it needs, and no node with too many parts', () => {
+  it('has the necessary levels, and no node with too many parts', () => {
     const leaves = cutLeaves(tree, '', records(0, 1_000));
     expectRight(leaves, records(0, 1_000));
     const loaded = LoadedTree.of(tree, leaves);

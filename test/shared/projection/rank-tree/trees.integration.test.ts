@@ -27,7 +27,7 @@ describe('rank trees', () => {
   });
   afterAll(() => restore());
 
-  /** Applies slices as the projector does; an undone one is applied again. */
+  /** Applies slices like the projector; an aborted one is applied again. */
   async function apply(
     db: Db,
     all: readonly (readonly TestChange[])[],
@@ -45,7 +45,7 @@ describe('rank trees', () => {
     }
   }
 
-  /** Once snapshots show what was committed last: they come a moment later. */
+  /** Waits until snapshots include the last commit, a moment later. */
   async function verify(db: Db) {
     const stamps = stampsIn(db);
     await eventually('the snapshot is the newest', async () => {
@@ -60,7 +60,7 @@ describe('rank trees', () => {
 
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
 
-  it('cut leaves by the bytes of their texts as well, so that long names make short leaves', async () => {
+  it('also split leaves by the bytes of their texts, so that long names make short leaves', async () => {
     const BYTES = 2_000;
     const restoreSizes = withSmallTrees(50, 3, BYTES);
     const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
@@ -97,21 +97,21 @@ describe('rank trees', () => {
         }),
         { numRuns: 6, endOnFailure: true },
       );
-      // By their number alone they would be two or three.
+      // By number alone there would be two or three.
       expect(cut).toBeGreaterThan(8);
     } finally {
       restoreSizes();
     }
   });
 
-  it('are made again from the records where a node is gone', async () => {
+  it('are rebuilt from the records if a node is missing', async () => {
     const db = await freshDatabase();
     const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
     await apply(db, [people.slice(0, 50)]);
     const nodes = db.collection<RankNode>(RANK_NODES);
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
     expect(await verify(db)).not.toEqual([]);
-    // As another process would leave it: what this one remembers is of no use.
+    // As if by another process: this one's cache is outdated.
     await stampsIn(db).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
     await apply(db, [people]);
     expect(await verify(db)).toEqual([]);

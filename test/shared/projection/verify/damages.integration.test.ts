@@ -24,7 +24,7 @@ const PATHS = [
 ];
 
 const restoreTrees = withSmallTrees(4, 3);
-// On a busy machine, too, each answer is compared.
+// Long timeouts, so that each answer can be compared on a busy machine.
 const service = useQueryService({
   settings: { MONGODB_READ_TIMEOUT_MS: '60000', REDIS_COMMAND_TIMEOUT_MS: '10000' },
 });
@@ -53,7 +53,7 @@ function records(): TestChange[] {
     id,
     ...(data === undefined ? {} : { data }),
   });
-  // As many as make three levels.
+  // Enough for three levels.
   const ids = Array.from({ length: 24 }, (_, id) => id);
   return [
     one('store', 's1', { name: 'Bela', timezone_offset: '-03:00', created_at: at(0) }),
@@ -77,7 +77,7 @@ interface Damage {
   value: unknown;
 }
 
-/** Every way in which a document can be damaged, field by field, all that lies inside of it included. */
+/** Every damage of a document, field by field at any depth. */
 function* damagesOf(document: Document, path = ''): Generator<Damage> {
   for (const [name, value] of Object.entries(document) as [string, unknown][]) {
     const field = path + name;
@@ -114,22 +114,22 @@ function* damagesOf(document: Document, path = ''): Generator<Damage> {
   if (path === '') yield { what: 'a field more', field: 'unknown', value: 1 };
 }
 
-/** What says the same: counters and positions may be higher than they must be, and a version may be any text. */
+/** Harmless changes: counters and positions may be higher, and a version may be any text. */
 function isHarmless({ what, field, value }: Damage): boolean {
   return (
     /^(?:position|positions\.\w+|store|order|customer) is higher$/.test(what) ||
-    // One order was deleted and counts once more than what is left of it.
+    // A deleted order counts once more than its tombstone.
     what === 'order is lower' ||
-    // Whatever it is, it only has to be another one.
+    // The version only has to differ.
     (/version$|layout$/.test(field) && typeof value === 'string') ||
     what === 'layout is missing' ||
     (field.startsWith('slice_') && Number.isSafeInteger(value))
   );
 }
 
-/** In a snapshot that shows what was written last. */
+/** Verifies in a snapshot with the last write. */
 async function inSnapshot<T>(look: (session: ClientSession) => Promise<T>): Promise<T> {
-  // Snapshots show what was written last once they show this.
+  // Snapshots with this write include the earlier ones.
   const marks = db.collection<{ _id: string; written: number }>('marks');
   const written = Date.now() + Math.random();
   await marks.updateOne({ _id: 'last' }, { $set: { written } }, { upsert: true });
@@ -142,7 +142,7 @@ async function inSnapshot<T>(look: (session: ClientSession) => Promise<T>): Prom
 
 const verified = (): Promise<Difference[]> => inSnapshot((session) => verifyStore(forSnapshots(db), session, 's1'));
 
-/** How many differences the trees have, which is a part of what is verified. */
+/** The number of differences in trees, a part of the verification. */
 const inTrees = (): Promise<number> =>
   inSnapshot(async (session) => {
     const read = forSnapshots(db);
@@ -173,10 +173,10 @@ const DAMAGED = [
   [STAMPS, { _id: 's1' as never }],
 ] as const;
 
-it('every damage of a node, a text or a stamp is found, and mended by a repair', { timeout: 600_000 }, async () => {
+it('every damage of a node, a text or a stamp is found and repaired', { timeout: 600_000 }, async () => {
   const { store, order, customer } = (await stampsIn(db).findOne()) ?? {};
   await repairStore(db, 's1', findErased);
-  // As low as they can be: a repair takes them to where they never were.
+  // The lowest possible values: a repair moves them to unused ones.
   const others = Object.fromEntries(
     ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [name, '' as const]),
   );
@@ -196,10 +196,10 @@ it('every damage of a node, a text or a stamp is found, and mended by a repair',
       const sound = (await collection.findOne({ _id: found._id })) ?? {};
       const update = value === undefined ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
       const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
-      // A repair leaves out what it cannot know.
+      // A repair omits unknown fields.
       if (modifiedCount === 0) continue;
       const label = `${String(found._id)}: ${what}`;
-      // One repair for each field; of its other damages it is enough that they are found.
+      // One repair per field; its other damages only have to be found.
       if (mended.has(field)) {
         const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
         expect(count, label).toBeGreaterThan(0);
@@ -219,7 +219,7 @@ it('every damage of a node, a text or a stamp is found, and mended by a repair',
   }
 });
 
-it('what lies where no tree has anything is found, and goes', async () => {
+it('documents that belong to no tree are found and removed', async () => {
   const nodes = db.collection<{ _id: string; store_id: string }>(RANK_NODES);
   for (const _id of ['order/s1/9/', 'order/s1/leaf/a', 'order/s1/00/', 'review/s1/0/', 'customer/s1/x', 'order/s1/']) {
     await nodes.insertOne({ _id, store_id: _id === 'order/s1/9/' ? 's2' : 's1' });
@@ -232,7 +232,7 @@ it('what lies where no tree has anything is found, and goes', async () => {
   }
 });
 
-it('a stamp that is gone is made again', async () => {
+it('a missing stamp is rebuilt', async () => {
   const expected = await answers();
   await db.collection(STAMPS).deleteOne({ _id: 's1' as never });
   expect((await verified()).map(({ what }) => what)).toContain('the stamp');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Counts, type Packed, packCounts, sumCounts, unpackCounts } from '#shared/read-models/rank-tree/nodes.ts';
 
-/** Numbers of every width, and what a damaged tree may count. */
+/** Numbers of every width, and negative ones as in damaged trees. */
 const count = fc.oneof(
   fc.integer({ min: 0, max: 512 }),
   fc.constantFrom(127, 128, 32_767, 32_768, 2 ** 31 - 1, 2 ** 31, 2 ** 40, -1, -129),
@@ -22,7 +22,7 @@ function packed(all: Record<string, number>[]): Packed {
 }
 
 describe('packed counts', () => {
-  it('are what was packed, but for counts of nothing', () => {
+  it('unpack to the packed counts, without zeros', () => {
     fc.assert(
       fc.property(parts, (all) => {
         const without = all.map((counts) =>
@@ -33,7 +33,7 @@ describe('packed counts', () => {
     );
   });
 
-  it('are added up for some facets, or for all', () => {
+  it('are summed for some facets, or for all', () => {
     fc.assert(
       fc.property(parts, fc.subarray(['ga1', 'ga0', 'hb1', 'a', 'none']), (all, facets) => {
         const sums = all.map((counts) => facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0));
