@@ -1,4 +1,4 @@
-/** `npm run bench -- flood`: one store asks steadily, alone and during each of three floods from the same address, in turn. */
+/** `npm run bench -- flood`: one store sends requests at a steady rate, alone and during each of three floods from the same address. */
 import { randomBytes } from 'node:crypto';
 import { runProcess } from '../services/admin/run-command.ts';
 import { type AskOrder, httpRequest, percentilesOf, startAsker } from './clients/start.ts';
@@ -16,7 +16,7 @@ interface FloodOptions {
   rounds: number;
 }
 
-/** Of the calm store: the share of its requests that were answered with 200, and medians of the rounds. */
+/** The calm store's share of requests answered with 200, and medians of the rounds. */
 interface Calm {
   name: string;
   answered_percent: number;
@@ -57,10 +57,10 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
   const [one, many] = [startAsker(cleanup), startAsker(cleanup)];
   const measure = async (requests: readonly string[]) => {
     const flooding = requests.length === 0 ? [] : many.ask({ port, requests, connections, seconds });
-    const told = await one.ask(calm);
-    const good = told.filter(({ status }) => status === 200);
+    const outcomes = await one.ask(calm);
+    const good = outcomes.filter(({ status }) => status === 200);
     const flood = (await flooding).length / seconds;
-    return { answered: good.length, asked: told.length, flood, ...percentilesOf(good) };
+    return { answered: good.length, asked: outcomes.length, flood, ...percentilesOf(good) };
   };
   await measure([]);
   const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(kinds.map(([name]) => [name, []]));
@@ -108,7 +108,7 @@ export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
     'A store’s order list, alone and during floods of forged tokens, wrong secrets, and a store beyond its quota.',
   options: [
     numberOption('rate', 'requests a second of the calm store', 50),
-    numberOption('connections', 'connections of the flood; each asks again once it was answered', 100),
+    numberOption('connections', 'connections of the flood; each sends its next request after an answer', 100),
     secondsOption(5),
     roundsOption(3),
   ],
@@ -116,7 +116,7 @@ export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
   run,
   render: ({ rows }) =>
     table(
-      ['flood', 'requests of the flood a second', 'answered', 'p50 ms', 'p99 ms'],
+      ['flood', 'flood requests/s', 'calm store: answered 200', 'p50 ms', 'p99 ms'],
       rows.map((row) => [
         row.name,
         row.flood_per_second === 0 ? '' : String(row.flood_per_second),

@@ -1,4 +1,4 @@
-/** What every benchmark has: options, servers, an end also at a signal, a result in words, as JSON or in docs/benchmarks.md. */
+/** The frame of every benchmark: options, servers, cleanup even on a signal, and a result as text, JSON or in docs/benchmarks.md. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -19,29 +19,29 @@ export interface Machine {
   mongodb: string;
 }
 
-/** What every result begins with. */
+/** The head of every result. */
 export interface Head {
   benchmark: string;
   date: string;
-  /** What repeats it. */
+  /** The command that repeats it. */
   command: string;
   machine: Machine;
-  /** Before it began: other programs on the machine. */
+  /** Load of other programs before it began. */
   load_average: number;
 }
 
 export interface Bench<O extends object, R extends object> {
-  /** Of the subcommand, and of the section of docs/benchmarks.md. */
+  /** The name of the subcommand and of the section in docs/benchmarks.md. */
   name: string;
   description: string;
   options: readonly Option[];
-  /** Settings of the services on top of those that all benchmarks have. */
+  /** Additional settings of the services. */
   settings?: Record<string, string>;
   partitions?: number;
   run: (ground: Ground, options: O) => Promise<R>;
   /** The result below its head. */
   render: (result: R & Head) => string;
-  /** The exit code is 1 otherwise. */
+  /** If it returns false, the exit code is 1. */
   holds?: (result: R) => boolean;
 }
 
@@ -67,7 +67,7 @@ export function addBench<O extends object, R extends object>(program: Command, b
         machine: await describeMachine(ground.installation.mongodb),
         load_average: load,
       };
-      // What is left of the options is exactly what the benchmark declares.
+      // The remaining options are those that the benchmark declares.
       return { ...head, ...(await bench.run(ground, given as unknown as O)) };
     });
     const text = `${headOf(result)}\n${bench.render(result)}`;
@@ -85,7 +85,7 @@ function wordsOf(options: object): string[] {
   });
 }
 
-/** Runs, and ends everything that was started. At a signal the process ends, too. */
+/** Runs the benchmark, and cleans up. On a signal the process exits. */
 async function runToEnd<R extends object>(run: (cleanup: AsyncDisposableStack) => Promise<R>): Promise<R> {
   const cleanup = new AsyncDisposableStack();
   const running = run(cleanup);
@@ -93,7 +93,7 @@ async function runToEnd<R extends object>(run: (cleanup: AsyncDisposableStack) =
   try {
     ended = await Promise.race([running, stopRequested()]);
   } finally {
-    // What ends it now are our own doings.
+    // The cleanup itself makes it reject.
     running.catch(() => undefined);
     await cleanup.disposeAsync();
   }
@@ -118,7 +118,7 @@ function headOf({ date, machine, load_average: load, command }: Head): string {
   return `Measured on ${date}: ${where}; load average ${load} when it began.\n\n\`${command}\`\n`;
 }
 
-/** Replaces what lies between the marks of a section; the rest of the document is written by hand. */
+/** Replaces the text between the marks of a section. */
 async function writeSection(name: string, markdown: string): Promise<void> {
   const file = join(import.meta.dirname, '../../docs/benchmarks.md');
   const written = replaceSection(await readFile(file, 'utf8'), name, markdown);
@@ -130,14 +130,14 @@ export function numberOption(name: string, meaning: string, usual: number, least
   return new Option(`--${name} <number>`, meaning).argParser(wholeNumber(least)).default(usual);
 }
 
-export const connectionsOption = (): Option => numberOption('connections', 'connections that ask at the same time', 20);
+export const connectionsOption = (): Option => numberOption('connections', 'concurrent connections', 20);
 
 export const secondsOption = (usual: number): Option => numberOption('seconds', 'length of one measurement', usual);
 
 export const roundsOption = (usual: number): Option =>
   numberOption('rounds', 'measurements of each side, taken in turn', usual);
 
-/** A table in Markdown: the first column to the left, figures to the right. */
+/** A Markdown table with a left-aligned first column and right-aligned figures. */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = titles.map((_, column) =>
     Math.max(3, ...[titles, ...rows].map((cells) => cells[column]?.length ?? 0)),
@@ -153,7 +153,7 @@ export function table(titles: readonly string[], rows: readonly (readonly string
   return [line(titles), line(rule), ...rows.map(line), ''].join('\n');
 }
 
-/** A whole number with its thousands apart. */
+/** A whole number with thousands separators. */
 export function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }

@@ -1,4 +1,4 @@
-/** What every benchmark stands on: servers, an installation of its own, a folder for logs, and what ends everything that it starts. */
+/** The environment of every benchmark: servers, a new installation, a folder for logs, and the cleanup. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { orderRecord, storeRecord } from './query/stores.ts';
 import { say } from './say.ts';
 import { type Program, type RunningService, startService } from './service.ts';
 
-/** Where load would end a request, it shall show as time; quotas are more than any benchmark asks. */
+/** Timeouts so long that load shows as time, and quotas above the load of any benchmark. */
 const SETTINGS = {
   QUOTA_REQUESTS: '1000000000',
   TOKEN_LIFETIME_SECONDS: '86400',
@@ -23,13 +23,13 @@ export interface Ground {
   installation: Installation;
   folder: string;
   guard: Guard;
-  /** What is deferred here ends with the benchmark. */
+  /** Runs at the end of the benchmark. */
   cleanup: AsyncDisposableStack;
-  /** Starts a program; it ends with the ground. `env` comes on top of the installation's. */
+  /** Starts a program, stopped by the cleanup. `env` extends the installation's. */
   start: (program: Program, env?: Record<string, string>) => Promise<RunningService>;
 }
 
-/** Prepares it; it ends with `cleanup`. `settings` come on top of, or in place of, those that all benchmarks have. */
+/** Prepares the environment. `settings` extend or replace those of all benchmarks. */
 export async function layGround(
   cleanup: AsyncDisposableStack,
   settings: Record<string, string>,
@@ -54,7 +54,6 @@ export async function layGround(
   return { installation, folder, guard, cleanup, start };
 }
 
-/** Orders of each small store. */
 export const SMALL_STORE_ORDERS = 1_000;
 const FILL_LIMIT_MS = 120_000;
 

@@ -1,24 +1,23 @@
-/** Measures two sides in turn, so that other work of the machine affects both. */
+/** Measures two sides alternately, so that other load of the machine affects both. */
 import type { Load, LoadOrder, TimedLoad } from './load/load.ts';
 import { median, rounded } from './median.ts';
 import { cpuSeconds } from './process-figures.ts';
 
 export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
-  /** The process that answers. */
+  /** The measured process. */
   pid: number;
-  /** That of its MongoDB. */
+  /** The process of its MongoDB. */
   mongod?: number;
 }
 
-/** What a side costs: its processor time lasts where requests a second are those of a busy machine. */
+/** The cost of a side. Processor time is reliable on a busy machine, requests per second are not. */
 export interface SideResult extends TimedLoad {
-  /** Milliseconds of its process's processor time for one request. */
+  /** Processor time of its process per request, in milliseconds. */
   cpu_ms: number;
-  /** The same of MongoDB, where that is measured. */
+  /** The same for MongoDB, if measured. */
   mongodb_ms: number;
 }
 
-/** What one round measured. */
 export interface Round {
   ours: SideResult;
   other: SideResult;
@@ -31,7 +30,7 @@ export interface InTurnOptions {
   warmUpSeconds: number;
 }
 
-/** Warms both up, then measures one after the other, round by round. */
+/** Warms both sides up, then measures them alternately. */
 export async function measureInTurn(
   load: Load,
   { ours, other }: { ours: Side; other: Side },
@@ -69,7 +68,7 @@ export function summarize(measured: readonly Round[], ratioOf: (round: Round) =>
   };
 }
 
-/** Ours by the other's requests a second. */
+/** Our requests per second divided by the other's. */
 export function rateRatio({ ours, other }: Round): number {
   return ours.requests_per_second / other.requests_per_second;
 }

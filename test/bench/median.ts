@@ -1,4 +1,4 @@
-/** What stands in the middle of some figures: one slow round, when the machine was busy, does not move it. */
+/** The median, which one slow round on a busy machine does not change. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return Number.isInteger(middle) ? ((sorted[middle - 1] ?? upper) + upper) / 2 : upper;
 }
 
-/** A figure with some digits behind the point. */
+/** Rounds to a number of decimal digits. */
 export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }

@@ -1,7 +1,7 @@
-/** `npm run bench -- overload`: what the service answers when far more is asked than it can answer, and right after. */
+/** `npm run bench -- overload`: the answers during and right after a load far above the capacity. */
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import { httpRequest, percentilesOf, startAsker, type Told } from './clients/start.ts';
+import { httpRequest, percentilesOf, startAsker, type Outcome } from './clients/start.ts';
 import { type Bench, numberOption, table } from './frame.ts';
 import { fillSmallStores, type Ground, SMALL_STORE_ORDERS } from './ground.ts';
 import { percentile, rounded } from './median.ts';
@@ -17,17 +17,17 @@ interface OverloadOptions {
   cheap?: true;
 }
 
-/** What was found, in words. */
+/** Formatted figures by name. */
 interface OverloadResult {
   figures: Record<string, string>;
 }
 
 const STORES = Array.from({ length: 10 }, (_, index) => `store${index}`);
 const PEAK_CONNECTIONS = 64;
-/** After the overload half the peak is asked. */
+/** The time at half the peak after the overload. */
 const AFTER_SECONDS = 3;
 const BIN_MS = 100;
-/** What a service that is well answers in. */
+/** The response time of a healthy service. */
 const NORMAL_MS = 100;
 
 async function run({ installation, start, cleanup }: Ground, options: OverloadOptions): Promise<OverloadResult> {
@@ -48,7 +48,7 @@ async function run({ installation, start, cleanup }: Ground, options: OverloadOp
   say(`peak: ${Math.round(peak)} answers a second`);
   const spent = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(asker.pid), listenOverflows()]);
   const before = await spent();
-  const told = await asker.ask({
+  const outcomes = await asker.ask({
     ...order,
     connections,
     phases: [
@@ -59,30 +59,30 @@ async function run({ installation, start, cleanup }: Ground, options: OverloadOp
   const after = await spent();
   const cores = (index: 0 | 1) => rounded((after[index] - before[index]) / (seconds + AFTER_SECONDS), 2);
   const endMs = seconds * 1_000;
-  const during = told.filter(({ due }) => due < endMs);
+  const during = outcomes.filter(({ due }) => due < endMs);
   const good = during.filter(({ status }) => status === 200);
   const refused = during.filter(({ status }) => status === 503);
-  const lost = told.filter(({ status }) => status !== 200 && status !== 503);
-  const inWords = (some: readonly Told[]) => {
+  const lost = outcomes.filter(({ status }) => status !== 200 && status !== 503);
+  const inWords = (some: readonly Outcome[]) => {
     const { p50_ms, p99_ms } = percentilesOf(some);
     return `p50 ${p50_ms} ms, p99 ${p99_ms} ms`;
   };
   const share = rounded(good.length / seconds / peak, 2);
   const figures = {
-    'peak, each connection asking once it was answered': `${Math.round(peak)} a second`,
-    [`asked, ${times} times the peak`]: `${Math.round(peak * times)} a second`,
-    answered: `${Math.round(good.length / seconds)} a second: ${share} of the peak`,
-    'times of these answers': inWords(good),
-    'times of refusals': inWords(refused),
-    'neither answered nor refused': String(lost.length),
-    'connections that the listen queue had no place for': String(after[2] - before[2]),
-    'normal after the load fell to half the peak': `within ${normalAfter(told, endMs)} ms`,
-    'cores used': `service ${cores(0)}, those who ask ${cores(1)}`,
+    'peak, each connection sends its next request after an answer': `${Math.round(peak)} a second`,
+    [`load, ${times} times the peak`]: `${Math.round(peak * times)} a second`,
+    'answered 200': `${Math.round(good.length / seconds)} a second: ${share} of the peak`,
+    'response times of answers': inWords(good),
+    'response times of refusals (503)': inWords(refused),
+    'requests without an answer': String(lost.length),
+    'overflows of the listen queue': String(after[2] - before[2]),
+    'normal response times after the load fell to half the peak': `within ${normalAfter(outcomes, endMs)} ms`,
+    'cores used': `service ${cores(0)}, clients ${cores(1)}`,
   };
   return { figures };
 }
 
-/** Times that a connection found the listen queue full, of the whole machine; of network name spaces that have no counter, 0. */
+/** Overflows of listen queues on the whole machine; 0 in network namespaces without the counter. */
 async function listenOverflows(): Promise<number> {
   const text = await readFile('/proc/net/netstat', 'utf8').catch(() => '');
   const [names = [], values = []] = text
@@ -95,7 +95,7 @@ async function listenOverflows(): Promise<number> {
 type PathOf = (index: number) => string;
 
 const detailsOf: PathOf = (index) => `/api/order/details/?order_id=o${(index * 37) % SMALL_STORE_ORDERS}`;
-/** Half is cheap, half has to be looked for. */
+/** Half of the requests are cheap, half need an index scan. */
 const MIX: readonly PathOf[] = [
   detailsOf,
   () => '/api/order/list',
@@ -103,7 +103,7 @@ const MIX: readonly PathOf[] = [
   (index) => `/api/order/list?status=pending&page=${1 + (index % 2)}`,
 ];
 
-/** Requests of all stores in turn, as they are sent. */
+/** Raw requests of all stores in turn. */
 function requestsOf(tokens: readonly string[], paths: readonly PathOf[]): string[] {
   return Array.from({ length: 2_000 }, (_, index) => {
     const token = tokens[index % tokens.length];
@@ -112,11 +112,11 @@ function requestsOf(tokens: readonly string[], paths: readonly PathOf[]): string
   });
 }
 
-/** The end of the last bin in which anything was refused, or one in ten answers was late. */
-function normalAfter(told: readonly Told[], endMs: number): number {
-  const after = told.filter(({ due }) => due >= endMs);
+/** The end of the last interval with a refusal or with a slow 90th percentile. */
+function normalAfter(outcomes: readonly Outcome[], endMs: number): number {
+  const after = outcomes.filter(({ due }) => due >= endMs);
   const bins = Map.groupBy(after, ({ due }) => Math.floor((due - endMs) / BIN_MS));
-  const isSlow = (bin: readonly Told[]) =>
+  const isSlow = (bin: readonly Outcome[]) =>
     percentile(
       bin.map(({ milliseconds: ms }) => ms),
       0.9,
@@ -127,15 +127,15 @@ function normalAfter(told: readonly Told[], endMs: number): number {
 
 export const overloadBench: Bench<OverloadOptions, OverloadResult> = {
   name: 'overload',
-  description: 'Three times as many requests as can be answered, at fixed times, and half as many after.',
+  description: 'Three times the peak load at fixed times, and half the peak afterwards.',
   options: [
     numberOption('seconds', 'length of a phase', 10),
-    numberOption('connections', 'connections of those who ask too much, at most', 3_000),
-    numberOption('times', 'how many times the peak is asked', 3),
-    new Option('--cheap', 'only details of orders, the cheapest answers: refusing is the most of the work then'),
+    numberOption('connections', 'maximum connections during the overload', 3_000),
+    numberOption('times', 'the overload as a multiple of the peak', 3),
+    new Option('--cheap', 'only order details, the cheapest answers: then refusals are most of the work'),
   ],
-  // As in production: those that an empty variable stands for.
+  // Empty variables: the defaults of production.
   settings: { MONGODB_READ_TIMEOUT_MS: '', REDIS_COMMAND_TIMEOUT_MS: '', OVERLOAD_LATENCY_MS: '' },
   run,
-  render: ({ figures }) => table(['what', 'figure'], Object.entries(figures)),
+  render: ({ figures }) => table(['measurement', 'result'], Object.entries(figures)),
 };

@@ -1,4 +1,4 @@
-/** What the kernel knows of a process: processor time, memory. */
+/** Processor time and memory of a process, from the kernel. */
 import { readFile } from 'node:fs/promises';
 
 /** `USER_HZ` of Linux: ticks a second in `/proc/<pid>/stat`. */
@@ -6,20 +6,20 @@ const TICKS = 100;
 const UTIME = 11;
 const STIME = 12;
 
-/** Seconds of processor time, its own and the kernel's on its behalf; of all its threads. */
+/** Seconds of processor time in user and kernel mode, over all threads. */
 export async function cpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name in brackets may hold anything.
+  // The name in brackets may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS;
 }
 
-/** The memory that is resident now, in MiB. */
+/** The present resident memory, in MiB. */
 export function residentMebibytes(pid: number): Promise<number> {
   return memory(pid, 'VmRSS');
 }
 
-/** The most memory that was ever resident, in MiB. */
+/** The peak resident memory, in MiB. */
 export function peakMebibytes(pid: number): Promise<number> {
   return memory(pid, 'VmHWM');
 }

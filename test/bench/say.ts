@@ -1,4 +1,4 @@
-/** Progress for people, on standard error: standard output belongs to the result. */
+/** Prints progress to standard error, since standard output has the result. */
 
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
@@ -6,7 +6,7 @@ export function say(line: string): void {
 
 const EVERY_MS = 10_000;
 
-/** Tells, at most every ten seconds, how many of `total` are done; give it the number done so far. */
+/** @returns a function that prints the number done so far, at most every ten seconds. */
 export function progressOf(what: string, total: number): (done: number) => void {
   const began = performance.now();
   let last = began;

@@ -1,23 +1,22 @@
-/** A service under measurement: a process of its own, as in production, its log in a file, so that reading it takes no time. */
+/** Runs a measured service as a process, as in production, with its log in a file, so that reading it costs no time. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Guard, startGuarded } from '#local/stack/process.ts';
 
-/** A program of Node. */
 export interface Program {
   name: string;
   file: string;
-  /** What Node itself is told. */
+  /** Arguments of Node. */
   flags?: readonly string[];
-  /** What the libraries below it are told. */
+  /** Environment variables, for example for the C library. */
   variables?: Readonly<Record<string, string>>;
 }
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** @throws when `package.json` starts it in another way. */
+/** Reads the program from the npm script. @throws if the script has an unknown form. */
 export async function serviceProgram(name: 'projector' | 'query'): Promise<Program> {
   const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as {
     scripts: Record<string, string>;
@@ -40,7 +39,6 @@ export async function serviceProgram(name: 'projector' | 'query'): Promise<Progr
 
 export interface ServiceOptions extends Program {
   env: Record<string, string>;
-  /** Where its log lies. */
   folder: string;
   guard: Guard;
 }
@@ -50,15 +48,14 @@ const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 15_000;
 
 export interface RunningService {
-  /** Where it listens; one that has no clients listens for those who operate it. */
+  /** Its address for clients, or for operators if it has no clients. */
   url: string;
-  /** Where its metrics are. */
   operations: string;
   pid: number;
   stop: () => Promise<void>;
 }
 
-/** Starts a service; resolves when its log says that it has started, and where it listens. */
+/** Starts a service; resolves with its addresses from the log. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { name, file, env, folder, guard, flags = [], variables = {} } = options;
   const logFile = join(folder, `${name}.log`);

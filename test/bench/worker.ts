@@ -1,14 +1,14 @@
-/** Programs of their own that answer each order with one message, so that what they do takes no time of those who are measured. */
+/** Worker processes that answer each order with one message, so that their work takes no time of this process. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface Worker<Order, Reply> {
   process: ChildProcess;
-  /** @throws what the program says that failed. */
+  /** @throws the error of the program. */
   ask: (order: Order) => Promise<Reply>;
 }
 
-/** Starts one; it ends with `cleanup`, or by itself once this process is gone. */
+/** Starts a worker, which ends with `cleanup`, or when this process is gone. */
 export function startWorker<Order extends object, Reply extends object>(
   cleanup: AsyncDisposableStack,
   file: URL,

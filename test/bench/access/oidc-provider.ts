@@ -1,6 +1,6 @@
 /**
- * The yardstick for tokens as a process of its own: oidc-provider with client credentials and JWT access tokens of the
- * same algorithm, lifetime and scopes, and its in-memory store. It keeps nothing of a token, so it can revoke none.
+ * The comparison for tokens: oidc-provider with client credentials, JWT access tokens of the same algorithm, lifetime and scopes, and
+ * its in-memory store. It stores no tokens, so that it cannot revoke them.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** `npm run bench -- access`: tokens compared with oidc-provider, and what the access path costs a data request. */
+/** `npm run bench -- access`: tokens compared with oidc-provider, and the cost of access checks per data request. */
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { SCOPES } from '#shared/events/access-event.ts';
@@ -15,7 +15,7 @@ import { type RunningService, serviceProgram } from '../service.ts';
 const OIDC_PROVIDER = fileURLToPath(new URL('./oidc-provider.ts', import.meta.url));
 const WITHOUT_ACCESS = fileURLToPath(new URL('./without-access.ts', import.meta.url));
 
-/** Few: what the access path costs does not depend on them, what the rest of a request costs does. */
+/** Few orders: they increase the cost of a request, but not of its access checks. */
 const ORDERS = 200;
 const STORE = 'records';
 const KEYS = 20;
@@ -34,7 +34,7 @@ interface AccessOptions {
   tokensOnly?: true;
 }
 
-/** Two sides, measured in turn: medians of the rounds, and of their ratios of requests a second, ours by the other's. */
+/** Medians of the rounds, and of the ratios of requests per second, ours divided by the other's. */
 interface Comparison {
   name: string;
   ours: SideResult;
@@ -60,24 +60,24 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
     { name: 'oidc-provider', file: OIDC_PROVIDER },
     { NODE_ENV: 'production', BENCH_CLIENTS: JSON.stringify(keys) },
   );
-  await compare('tokens, against oidc-provider', {
+  await compare('tokens, compared with oidc-provider', {
     ours: tokenRequests(ours, '/api/auth/token/', keys),
     other: tokenRequests(provider, '/token', keys),
   });
   if (options.tokensOnly) return { rows };
-  // A token of each key in turn, as of an integration for each.
+  // Tokens of all keys in turn, like an integration per key.
   const requests = await Promise.all(
     keys.map(async (key) => ({ headers: { authorization: `Bearer ${await fetchToken(ours.url, key)}` } })),
   );
   const open = await ground.start({ ...program, name: 'without-access', file: WITHOUT_ACCESS }, { BENCH_STORE: STORE });
   for (const [name, path] of ROUTES) {
     const sideOf = ({ pid, url }: RunningService) => ({ pid, url: url + path, headers: {}, requests, status: 200 });
-    await compare(`${name}, without access`, { ours: sideOf(ours), other: sideOf(open) });
+    await compare(`${name}, compared with no access checks`, { ours: sideOf(ours), other: sideOf(open) });
   }
   return { rows };
 }
 
-/** Each key in turn, with the same form for both sides. */
+/** Token requests of all keys in turn, with the same form for both sides. */
 function tokenRequests({ url, pid }: RunningService, path: string, keys: readonly BenchKey[]): Side {
   return {
     pid,
@@ -91,7 +91,7 @@ function tokenRequests({ url, pid }: RunningService, path: string, keys: readonl
   };
 }
 
-/** `cpu µs` is the service's own processor time for a request. */
+/** `cpu µs` is the processor time of the service per request. */
 const SIDE = ['p50 ms', 'p99 ms', 'cpu µs'];
 
 function render({ rows }: { rows: readonly Comparison[] }): string {
@@ -102,21 +102,16 @@ function render({ rows }: { rows: readonly Comparison[] }): string {
     (side.cpu_ms * 1_000).toFixed(0),
   ];
   return table(
-    ['', 'ours', ...SIDE, 'other', ...SIDE, 'ratio'],
+    ['request', 'ours req/s', ...SIDE, 'compared with: req/s', ...SIDE, 'req/s ratio'],
     rows.map(({ name, ours, other, ratio }) => [name, ...figures(ours), ...figures(other), `${ratio.toFixed(2)}×`]),
   );
 }
 
 export const accessBench: Bench<AccessOptions, { rows: Comparison[] }> = {
   name: 'access',
-  description: 'Tokens a second compared with oidc-provider, and what access costs a data request.',
-  options: [
-    connectionsOption(),
-    secondsOption(3),
-    roundsOption(3),
-    new Option('--tokens-only', 'nothing but the tokens'),
-  ],
-  // Sessions end as soon as they do in production.
+  description: 'Tokens compared with oidc-provider, and the cost of access checks per data request.',
+  options: [connectionsOption(), secondsOption(3), roundsOption(3), new Option('--tokens-only', 'only tokens')],
+  // The session lifetime of production.
   settings: { TOKEN_LIFETIME_SECONDS: '900' },
   run,
   render,

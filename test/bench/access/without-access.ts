@@ -1,4 +1,4 @@
-/** The query service without its access path, as a process of its own: everybody is one fixed caller. */
+/** The query service without access checks: every request has the same fixed caller. */
 import closeWithGrace from 'close-with-grace';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';

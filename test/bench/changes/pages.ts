@@ -1,4 +1,4 @@
-/** A page of 100 changes compared with another one: the list's first, the feed's first, one of summaries, one of a single kind. */
+/** A page of changes, compared with the list's first page, the feed's first page, summaries, or a single kind. */
 import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
 import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
@@ -13,7 +13,7 @@ export interface PageRow {
   ours: SideResult;
   otherName: string;
   other: SideResult;
-  /** Median of the rounds' ratios of processor time, that of MongoDB with it, ours by the other's. */
+  /** The median ratio of processor time including MongoDB's, ours divided by the other's. */
   ratio: number;
 }
 
@@ -23,10 +23,10 @@ interface Asked {
 }
 
 const WARM_UP_SECONDS = 1;
-/** Several would share reads and pages, sometimes more and sometimes less of them. */
+/** One, since several connections would share a varying number of reads. */
 const CONNECTIONS = 1;
 
-/** @param orders a store of orders. @param mixed one whose records of several kinds come in turn. */
+/** @param orders a store of orders. @param mixed a store with alternating kinds of records. */
 export async function measurePages(
   installation: Installation,
   load: Load,
@@ -38,7 +38,7 @@ export async function measurePages(
   const generation = await findLiveGeneration(installation.databases, environment);
   const admin = installation.mongodb.db('admin');
   const { pid: mongod } = (await admin.command({ serverStatus: 1 })) as unknown as { pid: number };
-  /** The page of a feed that begins at a share of a store's changes. */
+  /** A feed page that begins after a share of a store's changes. */
   const at = async (share: number, path: string, feed: string | null, { storeId, token } = orders): Promise<Side> => {
     const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
     if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');

@@ -1,4 +1,4 @@
-/** `npm run bench -- changes`: following changes, at any depth, and by many who wait. */
+/** `npm run bench -- changes`: reading changes at any depth, and many waiting clients. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -29,10 +29,10 @@ interface ChangesResult {
 }
 
 const LARGE = 'large';
-/** A store whose records of several kinds come in turn. */
+/** A store with alternating kinds of records. */
 const MIXED = 'mixed';
 const MIXED_SHARE = 0.1;
-/** Stores whose orders come while a client waits for them; each has a partition of its own. */
+/** Stores with new orders and a waiting client; each has its own partition. */
 const LIVE_STORES = 5;
 const FILL_LIMIT_MS = 900_000;
 const CHUNK = 5_000;
@@ -87,25 +87,25 @@ function render({ pages, waiting, records, rate, stores }: ChangesResult & Chang
   const titles = ['p50 ms', 'service ms', 'MongoDB ms'];
   return [
     table(
-      [`a page of 100, of ${grouped(records)} orders`, ...titles, 'compared with', ...titles, 'processor'],
+      [`a page of 100, of ${grouped(records)} orders`, ...titles, 'compared with', ...titles, 'cpu ratio'],
       pages.map(({ name, ours, otherName, other, ratio }) => {
         const figures = [ours, other].map((side) => [side.p50_ms, side.cpu_ms, side.mongodb_ms].map(String));
         return [name, ...(figures[0] ?? []), otherName, ...(figures[1] ?? []), `${ratio}×`];
       }),
     ),
-    `${grouped(waiters)} clients wait for ${grouped(stores)} stores: ${each} KiB of the query service’s memory each, ${Math.round(idle * 100)} % of a core for all of them.`,
+    `${grouped(waiters)} clients wait for ${grouped(stores)} stores: ${each} KiB of the query service’s memory each, ${Math.round(idle * 100)} % of a core in total.`,
     `At the same time five clients wait for five stores that have ${grouped(rate)} new orders a second together. From an event’s \`time\` to the end of the answer that has it: ${agesInWords(waiting)} (${grouped(waiting.events)} events in ${grouped(answers)} answers).`,
   ].join('\n');
 }
 
 export const changesBench: Bench<ChangesOptions, ChangesResult & ChangesOptions> = {
   name: 'changes',
-  description: 'Changes at any depth, and clients that wait for them.',
+  description: 'Pages of changes at any depth, and waiting clients.',
   options: [
     numberOption('records', 'orders of the large store', 200_000, 1_000),
     numberOption('waiters', 'clients that wait', 10_000),
-    numberOption('stores', 'quiet stores for which they wait', 100),
-    numberOption('rate', 'events a second while some wait', 1_000),
+    numberOption('stores', 'quiet stores of the waiting clients', 100),
+    numberOption('rate', 'events a second for other waiting clients', 1_000),
     secondsOption(2),
     roundsOption(3),
   ],

@@ -1,10 +1,10 @@
-/** The process of the clients that wait: plain sockets, so that it holds thousands of them. */
+/** The process of thousands of waiting clients, with plain sockets. */
 import { connect } from 'node:net';
 
 export interface WaitersOrder {
   host: string;
   port: number;
-  /** What each asks, again and again. */
+  /** The repeated request of each client. */
   requests: string[];
 }
 

@@ -1,4 +1,4 @@
-/** Clients that wait: what thousands of them cost, and how soon those of busy stores are answered meanwhile. */
+/** The cost of thousands of waiting clients, and the freshness of answers to clients of busy stores. */
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '#test/installation.ts';
@@ -17,12 +17,12 @@ export interface WaitingSetup {
   tokenOf: (storeId: string) => string;
 }
 
-/** Ages are from an event's time to the end of the answer that has it. */
+/** Ages are from an event's time to the end of its answer. */
 export interface WaitingResult extends Ages {
   waiters: number;
-  /** Memory of the query service that each takes, connection included. */
+  /** Memory of the query service per waiting client, including its connection. */
   kibibytes_each: number;
-  /** Share of a core that the query service takes while all of them wait and nothing happens. */
+  /** The query service's share of a core while all wait without changes. */
   idle_cpu: number;
   answers: number;
 }
@@ -35,7 +35,7 @@ export async function measureWaiting(
   { waiters, rate, seconds }: { waiters: number; rate: number; seconds: number },
 ): Promise<WaitingResult> {
   const { installation, cleanup } = ground;
-  // Code is compiled and pools are full before memory is compared.
+  // Compiles code and fills pools before the memory is compared.
   await follow(query.url, live, tokenOf, () => publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }));
   await sleep(SETTLE_MS);
   const before = await residentMebibytes(query.pid);
@@ -52,7 +52,7 @@ export async function measureWaiting(
     publishSteadily(installation, live, { rate, seconds }),
   );
   const wrong = latest()?.wrong ?? [];
-  if (wrong.length > 0) throw new Error(`of those who wait ${wrong.length} failed: ${wrong[0]}`);
+  if (wrong.length > 0) throw new Error(`${wrong.length} waiting clients failed: ${wrong[0]}`);
   return {
     waiters,
     kibibytes_each: rounded(each, 1),
@@ -62,7 +62,7 @@ export async function measureWaiting(
   };
 }
 
-/** One client follows each live store meanwhile. */
+/** Follows each live store with one client meanwhile. */
 async function follow(
   url: string,
   live: readonly LiveStore[],
@@ -90,7 +90,7 @@ async function follow(
     await eventually('they have caught up', () => caughtUp.size === live.length, 60_000);
     answers = 0;
     await meanwhile();
-    await eventually('all changes are told', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
+    await eventually('all changes are delivered', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
   };
   try {
     await Promise.race([published(), Promise.all(following)]);
@@ -101,7 +101,7 @@ async function follow(
   return { ages, answers };
 }
 
-/** @returns what they reported last. */
+/** @returns a function for the last report. */
 async function startWaiters(
   url: string,
   quiet: readonly string[],

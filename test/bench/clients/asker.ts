@@ -1,44 +1,44 @@
 /**
- * The process that asks, as many clients do who know nothing of one another: each request at its own time, fixed in advance. It
- * takes a connection that is kept and free, else opens one. A time counts from when the request should have been sent.
+ * The client process: sends requests at random times fixed in advance, like many independent clients. A request takes a free
+ * connection, or opens one. Response times count from the planned time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
-import type { AskOrder, Told } from './start.ts';
+import type { AskOrder, Outcome } from './start.ts';
 
 const TICK_MS = 1;
-/** Answers are waited for so long after the last request. */
+/** The wait for answers after the last request. */
 const LAST_MS = 5_000;
 
 process.on('message', (order: AskOrder) => {
   (order.phases === undefined ? askInTurn(order, order.seconds) : askAt(order, dueTimes(order.phases))).then(
-    (told) => process.send?.({ told }),
+    (outcomes) => process.send?.({ outcomes }),
     (error: unknown) => process.send?.({ failed: String(error) }),
   );
 });
 
-/** Each connection asks again as soon as it was answered. */
-async function askInTurn(order: AskOrder, seconds: number): Promise<Told[]> {
-  const told: Told[] = [];
+/** Each connection sends its next request after an answer. */
+async function askInTurn(order: AskOrder, seconds: number): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
   const connections = await open(order);
   const began = performance.now();
   const until = began + seconds * 1_000;
   await Promise.all(
     connections.map(async (connection) => {
       for (let now = performance.now(); now < until; now = performance.now()) {
-        const status = await connection.ask(order.requests[told.length % order.requests.length] ?? '');
-        told.push({ due: now - began, status, milliseconds: performance.now() - now });
+        const status = await connection.ask(order.requests[outcomes.length % order.requests.length] ?? '');
+        outcomes.push({ due: now - began, status, milliseconds: performance.now() - now });
         if (status === 0) return;
       }
     }),
   );
   for (const connection of connections) connection.close();
-  return told;
+  return outcomes;
 }
 
-/** Each request is sent at its time, or later where all connections are taken. */
-async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Told[]> {
-  const told: Told[] = dueAt.map((due) => ({ due, status: 0, milliseconds: Number.NaN }));
+/** Sends each request at its time, or later if no connection is free. */
+async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = dueAt.map((due) => ({ due, status: 0, milliseconds: Number.NaN }));
   const connections: Promise<Connection>[] = [];
   const free: Promise<Connection>[] = [];
   const began = performance.now();
@@ -48,7 +48,7 @@ async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Told[]>
     connections.push(connection);
     return connection;
   };
-  const send = async (opening: Promise<Connection>, one: Told, request: string) => {
+  const send = async (opening: Promise<Connection>, one: Outcome, request: string) => {
     const connection = await opening.catch(() => null);
     one.status = (await connection?.ask(request)) ?? 0;
     one.milliseconds = performance.now() - began - one.due;
@@ -57,15 +57,15 @@ async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Told[]>
   };
   const until = (dueAt.at(-1) ?? 0) + LAST_MS;
   let next = 0;
-  while (answered < told.length && performance.now() - began < until) {
+  while (answered < outcomes.length && performance.now() - began < until) {
     const now = performance.now() - began;
-    for (let one = told[next]; one !== undefined && one.due <= now; one = told[next]) {
+    for (let one = outcomes[next]; one !== undefined && one.due <= now; one = outcomes[next]) {
       const connection = free.pop() ?? (connections.length < order.connections ? open() : undefined);
       if (connection === undefined) break;
       void send(connection, one, order.requests[next % order.requests.length] ?? '');
       next += 1;
     }
-    // The machine is for those who are measured.
+    // Leaves the processor to the measured service.
     await sleep(TICK_MS);
   }
   for (const opening of connections)
@@ -73,7 +73,7 @@ async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Told[]>
       (connection) => connection.close(),
       () => undefined,
     );
-  return told;
+  return outcomes;
 }
 
 async function open({ port, connections }: AskOrder): Promise<Connection[]> {
@@ -82,7 +82,7 @@ async function open({ port, connections }: AskOrder): Promise<Connection[]> {
   return opened;
 }
 
-/** Times at random, as clients have them, and the same in every run. */
+/** Random times of independent clients, the same in every run. */
 function dueTimes(phases: NonNullable<AskOrder['phases']>): number[] {
   const times: number[] = [];
   let state = 20_261_122;

@@ -1,4 +1,4 @@
-/** One connection that is kept: sends a request at a time, and reads just enough of the answer to know where it ends. */
+/** A keep-alive connection that sends one request at a time, and parses only the end of the answer. */
 import { connect, type Socket } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -9,7 +9,7 @@ export class Connection {
   #answered: ((status: number) => void) | null = null;
   #read: Buffer = NOTHING;
   #status = 0;
-  /** Bytes of the body that are still to come; `null` while the head is read. */
+  /** Missing bytes of the body; `null` while it reads the head. */
   #left: number | null = null;
 
   private constructor(socket: Socket) {
@@ -28,7 +28,7 @@ export class Connection {
     });
   }
 
-  /** Resolves with the status, 0 where the connection broke. */
+  /** Resolves with the status; 0 if the connection broke. */
   ask(request: string): Promise<number> {
     return new Promise((resolve) => {
       this.#answered = resolve;

@@ -20,7 +20,7 @@ interface FreshnessOptions {
 interface FreshnessResult extends FreshnessOptions {
   calm: Ages;
   with_backlog: Ages;
-  /** How much of the backlog was applied during the stream. */
+  /** Events of the backlog that were applied during the stream. */
   backlog_applied: number;
 }
 
@@ -85,16 +85,16 @@ function render(result: FreshnessResult): string {
   ];
   return [
     table(
-      ['stream', 'events', 'p50 ms', 'p99 ms', 'slowest ms', `p99 below ${TARGET_MS} ms`],
+      ['stream', 'events', 'age p50 ms', 'age p99 ms', 'age max ms', `p99 below ${TARGET_MS} ms`],
       [row('calm', calm), row('with a backlog', late)],
     ),
-    `Five clients ask every ${every} ms, each for its store. The backlog of ${grouped(backlog)} orders on a sixth partition came at once with the second stream; when that stream had been seen, ${grouped(applied)} of them were applied.`,
+    `Five clients request the orders of their stores every ${every} ms. The backlog of ${grouped(backlog)} orders arrived on a sixth partition at the beginning of the second stream; at its end ${grouped(applied)} of them were applied.`,
   ].join('\n');
 }
 
 export const freshnessBench: Bench<FreshnessOptions, FreshnessResult> = {
   name: 'freshness',
-  description: 'How long it takes from an event’s time until the API shows it.',
+  description: 'The time from an event until the API shows it.',
   options: [
     numberOption('rate', 'new orders a second', 1_000),
     secondsOption(10),

@@ -1,4 +1,4 @@
-/** Orders that come steadily or as a backlog, and clients who ask for them: how old each is when it is seen. */
+/** Publishes orders steadily or as a backlog, and measures the age of each at its first answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
@@ -7,15 +7,15 @@ import { orderState } from '../projector/topic.ts';
 
 const STEP_MS = 10;
 
-/** A store whose orders go to a partition of their own. */
+/** A store with its own partition. */
 export interface LiveStore {
   storeId: string;
   partition: number;
-  /** When each order that is not yet seen was published, by its id; milliseconds since 1970. */
+  /** The publishing times of orders that no answer has shown yet, by id; milliseconds since 1970. */
   waiting: Map<string, number>;
 }
 
-/** So many, each with a partition of its own from the first on. */
+/** Makes stores for the first partitions. */
 export function liveStores(number: number): LiveStore[] {
   return Array.from({ length: number }, (_, partition) => {
     return { storeId: `live-${partition}`, partition, waiting: new Map<string, number>() };
@@ -34,7 +34,7 @@ export function agesOf(ages: readonly number[]): Ages {
   return { events: ages.length, p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1) };
 }
 
-/** How old those records are that a client sees for the first time. */
+/** The ages of records that a client sees for the first time. */
 export function agesSeen({ waiting }: LiveStore, results: readonly { id: string }[]): number[] {
   const now = Date.now();
   return results.flatMap(({ id }) => {
@@ -50,7 +50,7 @@ export function agesInWords({ p50_ms, p99_ms, max_ms }: Ages): string {
 
 let made = 0;
 
-/** Publishes `rate` orders a second, to one store after the other, for so many seconds. */
+/** Publishes `rate` orders a second of all stores in turn. */
 export async function publishSteadily(
   { send, environment }: Installation,
   stores: readonly LiveStore[],
@@ -73,7 +73,7 @@ export async function publishSteadily(
   await Promise.all(sending);
 }
 
-/** A new order of the store, which happens now and is waited for from now on. */
+/** Makes a new order of the store, for which measurements wait. */
 export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage {
   made += 1;
   const subject = `live${made}`;
@@ -88,7 +88,7 @@ export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage
 const CHUNK = 1_000;
 const TRANSACTION_MS = 300_000;
 
-/** Publishes new orders of one store, which cannot be read yet. @returns a function that lets them be read. */
+/** Publishes new orders of a store in an open transaction. @returns a function that commits it. */
 export async function holdBack(
   { kafka, environment }: Installation,
   store: { storeId: string; partition: number },
@@ -123,22 +123,21 @@ export async function holdBack(
 }
 
 const PAGE_SIZE = 50;
-/** Orders may come behind later ones; an order that was missed for so long is looked for on further pages. */
+/** An order may be listed after later ones; after this time a client also reads further pages. */
 const MISSED_MS = 500;
 const MOST_PAGES = 20;
 
 export interface Visiting {
   /** Milliseconds from each order's `time` to the answer that showed it. */
   ages: number[];
-  /** Stops asking. */
   stop: () => Promise<void>;
 }
 
-/** @param everyMs pause between an answer and the next request. */
+/** @param everyMs the pause between an answer and the next request. */
 export function visit(url: string, token: string, store: LiveStore, everyMs: number): Visiting {
   const ages: number[] = [];
   const stopping = new AbortController();
-  /** @returns how many of the page's orders are seen for the first time. */
+  /** @returns the number of new orders on a page. */
   const look = async (page: number): Promise<number> => {
     const response = await fetch(`${url}/api/order/list?page=${page}&page_size=${PAGE_SIZE}`, {
       headers: { authorization: `Bearer ${token}` },

@@ -1,9 +1,9 @@
-/** The process that makes the load: runs one order after the other with autocannon, and times every answer. */
+/** The load generator process: runs orders with autocannon, and times every answer. */
 import autocannon from 'autocannon';
 import { percentile } from '../median.ts';
 import type { LoadOrder, TimedLoad } from './load.ts';
 
-/** However slow the answers are. */
+/** The maximum time of a run with slow answers. */
 const LIMIT_SECONDS = 120;
 
 process.on('message', (order: LoadOrder) => {
@@ -43,7 +43,7 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
       times.push(milliseconds);
       elapsed = performance.now() - began;
       if (code !== status && !(status === 304 && code === 200)) wrong = code;
-      // Every connection once at least, so that slow answers are measured, too.
+      // At least one answer per connection, so that slow answers are measured, too.
       if (wrong !== null || (elapsed >= seconds * 1_000 && times.length >= connections)) instance.stop();
     });
   }).catch((error: unknown) => String(error));

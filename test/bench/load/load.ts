@@ -1,4 +1,4 @@
-/** The process that makes the load, and what it is ordered. */
+/** Starts the load generator; its orders and results. */
 import { startWorker } from '../worker.ts';
 
 export interface LoadOrder {
@@ -6,11 +6,11 @@ export interface LoadOrder {
   headers: Record<string, string>;
   /** A body makes it a POST. */
   body?: string;
-  /** Requests with paths or headers of their own, which every connection makes in turn, each beginning with another. */
+  /** Requests with individual paths or headers. Every connection sends them in turn, with another one first. */
   requests?: readonly { path?: string; headers: Record<string, string> }[];
   connections: number;
   seconds: number;
-  /** Every answer must have this status; 304 is that of polls during writes, which may be 200 as well. */
+  /** The required status; with 304, polls during writes may also get 200. */
   status: number;
 }
 
@@ -19,14 +19,13 @@ export interface TimedLoad {
   p50_ms: number;
   p95_ms: number;
   p99_ms: number;
-  /** The load may take a second longer than it was ordered to: by these its cost is divided. */
+  /** The divisor of the cost, since a run may be a second longer than ordered. */
   answers: number;
 }
 
-/** Runs one order. @throws when an answer was not the one expected. */
+/** Runs one order. @throws on an unexpected answer. */
 export type Load = (order: LoadOrder) => Promise<TimedLoad>;
 
-/** Starts the process. */
 export function startLoad(cleanup: AsyncDisposableStack): Load {
   return startWorker<LoadOrder, TimedLoad>(cleanup, new URL('./generator.ts', import.meta.url)).ask;
 }

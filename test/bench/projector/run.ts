@@ -1,4 +1,4 @@
-/** `npm run bench -- projector`: events a second of the projector, and what it and MongoDB take for one. */
+/** `npm run bench -- projector`: the projector's events per second, and processor time per event of it and MongoDB. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MongoClient } from 'mongodb';
@@ -19,21 +19,21 @@ interface ProjectorOptions {
   rounds: number;
 }
 
-/** Medians of the rounds; processor time is milliseconds for an event. */
+/** Medians of the rounds; processor time in milliseconds per event. */
 interface ProjectorResult {
   events: number;
   events_per_second: number;
   writer_ms: number;
-  /** Not a number where MongoDB does not run on this machine. */
+  /** NaN if MongoDB does not run on this machine. */
   mongod_ms: number;
-  /** Resident memory at its largest. */
+  /** Peak resident memory. */
   peak_mib: number;
   bytes_per_event: number;
 }
 type Round = Omit<ProjectorResult, 'events' | 'bytes_per_event'>;
 
 const POLL_MS = 50;
-/** The projector is given up when it writes nothing for so long. */
+/** The limit without progress. */
 const STUCK_MS = 120_000;
 
 async function run(ground: Ground, { orders, versions, rounds }: ProjectorOptions): Promise<ProjectorResult> {
@@ -56,14 +56,14 @@ async function run(ground: Ground, { orders, versions, rounds }: ProjectorOption
   };
 }
 
-/** Our projector as it runs in production, with a database and a group of its own, from the topic's beginning to its end. */
+/** Runs the projector as in production, with a new database and group, over the whole topic. */
 async function measure(
   { installation, folder, guard }: Ground,
   round: number,
   { orders, versions }: Pick<ProjectorOptions, 'orders' | 'versions'>,
 ): Promise<Round> {
   const { mongodb, environment, config, env } = installation;
-  // What the round before left to be written shall not be on this one's account.
+  // Flushes writes of the previous round.
   await mongodb.db().admin().command({ fsync: 1 });
   const prefix = `${config.namePrefix}_o${round}`;
   const program = { ...(await serviceProgram('projector')), name: prefix };
@@ -84,7 +84,7 @@ async function measure(
     return { done, at: performance.now(), writer: await cpuSeconds(pid), mongod: mongodCpu };
   };
   try {
-    // A start costs nothing: time counts from the first events written.
+    // The start does not count: time begins with the first written events.
     let begun = await look();
     let last = begun;
     while (last.done < orders * versions) {
@@ -112,7 +112,7 @@ async function measure(
 async function mongodProcess(mongodb: MongoClient): Promise<number | null> {
   const { pid } = (await mongodb.db().admin().serverStatus()) as { pid: unknown };
   const found = Number(pid);
-  // In a container, or elsewhere, the number is another process's here.
+  // The process id of a MongoDB in a container or on another machine belongs to another process here.
   const name = await readFile(`/proc/${found}/comm`, 'utf8').catch(() => '');
   return name.startsWith('mongod') ? found : null;
 }
@@ -121,17 +121,17 @@ function render(result: ProjectorResult): string {
   const { events, events_per_second: rate, writer_ms: writer, mongod_ms: mongod, peak_mib: peak } = result;
   const times = [writer, mongod, writer + mongod].map((time) => time.toFixed(3));
   return table(
-    [`events of ${result.bytes_per_event} bytes`, 'events/s', 'writer', 'mongod', 'both', 'peak MiB'],
+    [`events of ${result.bytes_per_event} bytes`, 'events/s', 'projector ms', 'mongod ms', 'sum ms', 'peak MiB'],
     [[grouped(events), grouped(rate), ...times, String(peak)]],
   );
 }
 
 export const projectorBench: Bench<ProjectorOptions, ProjectorResult> = {
   name: 'projector',
-  description: 'Events a second of the projector, and what it and MongoDB take for one.',
+  description: 'The projector’s events per second, and processor time per event of it and MongoDB.',
   options: [
     numberOption('orders', 'orders that are created', 100_000, 1_000),
-    numberOption('versions', 'events of each order: 1 measures creations alone', 2),
+    numberOption('versions', 'events of each order; 1 measures only creations', 2),
     roundsOption(3),
   ],
   partitions: PARTITIONS,

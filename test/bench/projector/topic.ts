@@ -1,4 +1,4 @@
-/** The topic: orders that are all created, then all changed, version after version. */
+/** The topic: all orders are created, then all are changed, version by version. */
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { EntityStates } from '#shared/events/entities.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
@@ -25,10 +25,10 @@ function orderMessage(index: number, version: number): RawMessage {
 
 type OrderState = EntityStates['order'];
 
-/** Customers who order, in each store. */
+/** Customers of each store. */
 const CUSTOMERS = 4_000;
 
-/** The order at a place of its store. The second version is concluded a while later. */
+/** The order with an index in its store. Its second version is concluded. */
 export function orderState(index: number, version: number): OrderState {
   const { state } = orderRecord(index, CUSTOMERS);
   const [item] = state.items ?? [];
@@ -52,7 +52,7 @@ export function orderState(index: number, version: number): OrderState {
 
 const CHUNK = 2_000;
 
-/** Publishes every order as created, then every order as changed. @returns bytes of the messages' values. */
+/** Publishes all creations, then all changes. @returns the bytes of the messages' values. */
 export async function publishOrders(
   { send, environment }: Installation,
   orders: number,

@@ -1,4 +1,4 @@
-/** What integrations ask: of stores of very different size, for pages, filters and records at random. The seed makes each run the same. */
+/** Random requests of integrations to stores of very different size, for pages, filters and records. Seeded, so that runs are equal. */
 import { ORDER_STATUSES } from '#shared/events/entities.ts';
 import { fullName, instantAt, type StoreSize } from './stores.ts';
 
@@ -10,9 +10,8 @@ export interface MixedRequest {
 export interface MixedRow {
   name: string;
   requests: readonly MixedRequest[];
-  /** Whether the client has the entity tag of the answer before. */
+  /** Whether the client sends the entity tag of the previous answer. */
   isPoll: boolean;
-  /** Whether orders are written meanwhile. */
   isWritten: boolean;
 }
 
@@ -24,7 +23,7 @@ type PathOf = (store: StoreSize, random: Random) => string;
 
 const pageOf = (records: number, random: Random) => 1 + random(Math.ceil(records / PAGE_SIZE));
 
-/** By name: the path, and its share of the mixed load in percent. */
+/** The name, the share of the mixed load in percent, and the path. */
 const KINDS: readonly [name: string, percent: number, pathOf: PathOf][] = [
   ['store info', 5, () => '/api/store/info/'],
   ['orders, first page', 20, () => '/api/order/list'],
@@ -48,7 +47,7 @@ const KINDS: readonly [name: string, percent: number, pathOf: PathOf][] = [
   ['menu', 2, () => '/api/menu/'],
 ];
 
-/** A status, and one to thirty days somewhere in the store's history. */
+/** A status, and a window of one to thirty days in the store's history. */
 function statusAndDate({ orders }: StoreSize, random: Random): string {
   const from = Date.parse(instantAt(random(orders)));
   const to = from + (1 + random(30)) * 86_400_000;
@@ -63,7 +62,7 @@ function searchOf(name: string, random: Random): string {
   return encodeURIComponent(word.length < 4 ? name : word.slice(0, 4 + random(word.length)));
 }
 
-/** The rows of a run: each kind by itself, polls, and all together during writes. */
+/** The rows of a run: each kind alone, polls, and a mix during writes. */
 export function mixedRows(stores: readonly StoreSize[]): MixedRow[] {
   const rows = KINDS.map(([name, , pathOf], index) => {
     const random = generator(index + 1);
@@ -86,7 +85,7 @@ function kindAt(percent: number): PathOf {
   return pathOf;
 }
 
-/** A third of the requests each go to the largest store, to the middling ones and to the small ones. */
+/** The largest store, the medium stores and the small stores each get a third of the requests. */
 function requestOf(stores: readonly StoreSize[], pathOf: PathOf, random: Random): MixedRequest {
   const [from, count] = (
     [

@@ -1,4 +1,4 @@
-/** `npm run bench -- query`: the mixed load of many stores compared with the same work done the usual way. */
+/** `npm run bench -- query`: a mixed load of many stores, compared with a usual implementation. */
 import assert from 'node:assert/strict';
 import { Option } from 'commander';
 import type { Db } from 'mongodb';
@@ -17,7 +17,6 @@ import { setUp, type Setup } from './setup.ts';
 import { mixedStores, orderRecord, storeOf, type StoreSize } from './stores.ts';
 
 interface QueryOptions {
-  /** Orders of the largest store. */
   records: number;
   connections: number;
   seconds: number;
@@ -30,20 +29,19 @@ const ENCODINGS = ['gzip', 'identity'] as const;
 interface RowResult {
   name: string;
   encoding: (typeof ENCODINGS)[number];
-  /** Medians of the rounds. */
   ours: SideResult;
   usual_way: SideResult;
-  /** Median of the rounds' ratios of requests a second. */
+  /** The median ratio of requests per second, ours divided by the usual one's. */
   ratio: number;
-  /** The same of processor time, of service and MongoDB together: the usual way's by ours. */
+  /** The median ratio of processor time including MongoDB's, the usual one's divided by ours. */
   cpu_ratio: number;
-  /** Our requests a second by those of `/health`. */
+  /** Our requests per second divided by those of `/health`. */
   of_health: number;
   round_ratios: number[];
 }
 
 const WARM_UP_SECONDS = 1;
-/** Of each row so many requests are compared. */
+/** The compared answers per row. */
 const COMPARED = 12;
 const WRITES_A_SECOND = 20;
 
@@ -96,7 +94,7 @@ function cpuRatioOf({ ours, other }: Round): number {
   return costOf(other) / costOf(ours);
 }
 
-/** What the load generator sends to a side. */
+/** The order for the load generator. */
 async function sideFor(
   { url, pid }: RunningService,
   { requests, isPoll }: MixedRow,
@@ -116,7 +114,7 @@ async function sideFor(
   return { pid, url, headers: {}, requests: sent, status: isPoll ? 304 : 200 };
 }
 
-/** @throws when the two sides answer a request of the row differently. */
+/** @throws if the two sides give different answers. */
 async function compareAnswers({ name, requests }: MixedRow, { sides, tokens }: Setup): Promise<void> {
   for (const { storeId, path } of requests.slice(0, COMPARED)) {
     const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
@@ -132,7 +130,7 @@ async function compareAnswers({ name, requests }: MixedRow, { sides, tokens }: S
   }
 }
 
-/** Writes orders to both sides until it is stopped. */
+/** Writes orders to both sides. @returns a function that stops. */
 function writeOrders(installation: Installation, stores: readonly StoreSize[]): () => Promise<void> {
   const db: Db = usualWayDatabase(installation.mongodb, installation.config.namePrefix);
   let sequence = Date.now();
@@ -162,14 +160,14 @@ function writeOrders(installation: Installation, stores: readonly StoreSize[]): 
 }
 
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
-const TITLES = ['request', 'encoding', ...SIDE, 'usual', ...SIDE.slice(1), 'req/s ratio', 'cpu ratio', 'of /health'];
+const TITLES = ['request', 'encoding', ...SIDE, 'usual: req/s', ...SIDE.slice(1), 'ratio', 'cpu ratio', 'of /health'];
 
 function render({ rows }: { rows: readonly RowResult[] }): string {
   const behind = rows.filter(({ ratio, cpu_ratio: cpu }) => Math.min(ratio, cpu) < 1);
   const verdict =
     behind.length === 0
-      ? 'Ahead in every row.'
-      : `Behind in ${behind.length} of ${rows.length} rows: ${behind.map(({ name, encoding }) => `${name}, ${encoding}`).join('; ')}.`;
+      ? 'Faster in every row.'
+      : `Slower in ${behind.length} of ${rows.length} rows: ${behind.map(({ name, encoding }) => `${name}, ${encoding}`).join('; ')}.`;
   return [table(TITLES, rows.map(cellsOf)), verdict].join('\n');
 }
 
@@ -186,8 +184,7 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResul
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
   name: 'query',
-  description:
-    'What integrations ask of twenty stores, compared with the same work done with Fastify and the MongoDB driver.',
+  description: 'Requests to twenty stores, compared with a usual implementation with Fastify and the driver.',
   options: [
     numberOption(
       'records',

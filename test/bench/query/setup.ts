@@ -1,4 +1,4 @@
-/** What every measurement of queries begins with: servers, stores on both sides, filled, the two services, a token for each store. */
+/** The set-up of query benchmarks: filled stores on both sides, the two services, and a token for each store. */
 import { fileURLToPath } from 'node:url';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -37,10 +37,10 @@ export interface Sides {
 }
 
 const CHUNK = 2_000;
-/** For millions of records. */
+/** The limit for millions of records. */
 const APPLY_LIMIT_MS = 60 * 60_000;
 
-/** The keys that were published before are applied as well: the projector must run for that. */
+/** Runs a projector, which also applies the published keys. */
 export async function fillStores(
   { installation, start }: Pick<Ground, 'installation' | 'start'>,
   stores: readonly BenchStore[],

@@ -1,4 +1,4 @@
-/** The stores that are measured, of very different size. Their records are the examples of docs/events.md, each a little different. */
+/** Stores of very different size. Their records are variations of the examples in docs/events.md. */
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES, type EntityName, type EntityStates } from '#shared/events/entities.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { words } from '#test/words.ts';
@@ -10,12 +10,11 @@ export interface EntityRecord<E extends EntityName> {
 }
 export type StoreRecord = { [E in EntityName]: EntityRecord<E> }[EntityName];
 
-/** A whole store, in an order in which the projector has least to compose again. */
+/** A store, ordered so that the projector rewrites the fewest documents. */
 export interface BenchStore {
   storeId: string;
-  /** How many records it has. */
   size: number;
-  /** It can be walked again; each walk makes the records, since millions of them would fill the memory. */
+  /** Each iteration generates the records anew, since millions of them would fill the memory. */
   records: Iterable<StoreRecord>;
 }
 
@@ -30,7 +29,7 @@ export interface StoreSize {
   reviews: number;
 }
 
-/** One store of 200,000 orders, four of 10,000 and fifteen of 100, or in that proportion. */
+/** One large store, four with a twentieth and fifteen with a two thousandth of its orders. */
 export function mixedStores(orders: number): StoreSize[] {
   const sizes = [orders, ...Array.from({ length: 4 }, () => orders / 20)];
   return [...sizes, ...Array.from({ length: 15 }, () => orders / 2_000)].map((size, index) =>
@@ -38,7 +37,7 @@ export function mixedStores(orders: number): StoreSize[] {
   );
 }
 
-/** A store whose other records are as many as its orders make likely. */
+/** A store with plausible numbers of other records. */
 export function sizeOf(storeId: string, orders: number): StoreSize {
   const categories = orders > 50_000 ? 40 : orders > 1_000 ? 20 : 8;
   const few = Math.max(40, Math.ceil(orders / 10));
@@ -83,17 +82,16 @@ export function* chunksOf<T>(all: Iterable<T>, size: number): Generator<T[]> {
 const BEGIN = Date.parse('2026-01-01T12:00:00Z');
 const STEP_MS = 731_417;
 
-/** Instants that are all different, with fractions; ten thousand of them span three months. */
+/** Different instants with fractions of a second; ten thousand span three months. */
 export function instantAt(index: number): string {
   return new Date(BEGIN + index * STEP_MS).toISOString();
 }
 
-/** Money from cents. */
 function money(cents: number): string {
   return (cents / 100).toFixed(2);
 }
 
-/** The element at a place of a list that begins again at its end. */
+/** The element at an index modulo the length. */
 function pick<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
@@ -116,12 +114,11 @@ function contactOf(index: number) {
 }
 
 const example = <E extends EntityName>(entity: E) => exampleEvent(entity).data as EntityStates[E];
-/** Made at an instant of its own, and changed a little later. */
+/** Times of a creation and a later change. */
 const madeAt = (index: number, later = 5) => ({ created_at: instantAt(index), updated_at: instantAt(index + later) });
-/** The customer of an order or a review: half of a store's customers order. */
+/** The customer of an order or review; only half of a store's customers have any. */
 const personOf = (index: number, customers: number) => (index * 13) % Math.max(1, Math.floor(customers / 2));
 
-/** The store's own record. */
 export function storeRecord(storeId: string): StoreRecord {
   return { entity: 'store', id: storeId, state: { ...example('store'), timezone_offset: '-04:00', ...madeAt(0) } };
 }
@@ -165,17 +162,17 @@ export function customerRecord(index: number): StoreRecord {
   return { entity: 'customer', id: `c${index}`, state };
 }
 
-/** Of twenty orders seven are something else than concluded. */
+/** Seven of twenty orders are not concluded. */
 const STATUSES = [
   ...(['pending', 'confirmed', 'preparing', 'ready', 'dispatched', 'delivered', 'cancelled'] as const),
   ...Array.from({ length: 13 }, () => 'concluded' as const),
 ];
 const TYPES = ['delivery', 'delivery', 'takeout', 'delivery', 'indoor'] as const;
 
-/** Most concluded, a few under way, four fifths of them by customers whom the store knows. */
+/** An order, mostly concluded; four fifths name a customer. */
 export function orderRecord(index: number, customers: number): EntityRecord<'order'> {
   const order = example('order');
-  // The steps have no common factor with the lengths, so that all combinations occur.
+  // The steps are coprime to the lengths, so that all combinations occur.
   const status = pick(STATUSES, index * 7);
   const orderType = pick(TYPES, Math.floor(index / 20));
   const person = personOf(index, customers);

@@ -1,4 +1,4 @@
-/** A key for each store, published like those of every other source, and a token for each key. */
+/** Publishes a key for each store, and gets a token for each key. */
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 import type { Installation } from '#test/installation.ts';
@@ -27,14 +27,12 @@ export async function publishKeys({ publishAccess }: Installation, storeIds: rea
   return keys;
 }
 
-/** The token of each store. */
 export async function fetchTokens(url: string, keys: readonly BenchKey[]): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
   for (const key of keys) tokens.set(key.storeId, await fetchToken(url, key));
   return tokens;
 }
 
-/** A token of one key. */
 export async function fetchToken(url: string, { clientId, secret }: BenchKey): Promise<string> {
   const response = await fetch(`${url}/api/auth/token/`, {
     method: 'POST',

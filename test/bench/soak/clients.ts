@@ -1,4 +1,4 @@
-/** What clients do during a soak: they ask a steady mix, follow changes, and get keys that are revoked. Every answer is counted. */
+/** Clients of a soak: a steady mix of requests, followers of changes, and keys that get revoked. Counts every answer. */
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { describeError } from '#shared/errors.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
@@ -8,7 +8,7 @@ import { percentile, rounded } from '../median.ts';
 import { type BenchKey, publishKeys } from '../query/tokens.ts';
 import type { Sample, Times } from './report.ts';
 
-/** Counts answers from one sample to the next. */
+/** Counts answers between samples. */
 export class Tally {
   #answers = new Map<string, number[]>();
   #wrong: Record<string, number> = {};
@@ -45,17 +45,17 @@ function timesOf(times: readonly number[]): Times {
 interface Ask {
   kind: string;
   path: string;
-  /** Every other status is wrong; when absent, every one but 200. */
+  /** The correct statuses; by default 200. */
   expected?: readonly number[];
   headers?: Record<string, string>;
   /** Makes the request a POST. */
   form?: string;
-  /** A request that waits for changes says nothing about how long an answer takes. */
+  /** False for requests that wait for changes. */
   isTimed?: boolean;
 }
 
 const LIMIT_MS = 60_000;
-/** The part of its lifetime after which a token is replaced. */
+/** The share of its lifetime after which a token is replaced. */
 const RENEWED_AFTER = 0.8;
 
 export class Client {
@@ -72,19 +72,19 @@ export class Client {
     this.#tally = tally;
   }
 
-  /** Asks with the token. @returns `null` where the answer is not one of those expected. */
+  /** Sends a request with the token. @returns `null` for a wrong answer. */
   async get(ask: Ask) {
     if (this.#token === null || Date.now() > this.#renewAt) {
       this.#renewAt = Date.now() + LIMIT_MS;
       this.#token = this.newToken();
     }
     const token = await this.#token;
-    // The request for a token was refused.
+    // The token request was refused.
     if (token === '') return null;
     return this.send({ ...ask, headers: { authorization: `Bearer ${token}`, ...ask.headers } });
   }
 
-  /** Gets another token, and uses it from now on. */
+  /** Gets another token for later requests. */
   async newToken(): Promise<string> {
     const answer = await this.askToken('token', [200]);
     const { access_token: token = '', expires_in: seconds = 0 } = (answer?.body ?? {}) as {
@@ -148,7 +148,7 @@ const LISTS = [
 export const FEEDS = [...DETAILED, 'customer', 'option-group'] as const;
 const SEARCHED = ['ana', 'mari', 'josé', 'silva', 'Souza', 'de', 'zz', '11 9'];
 
-/** Each kind of request by its share of all. */
+/** The share of each kind of request. */
 const MIX: readonly (readonly [weight: number, ask: (client: Client) => Promise<unknown>])[] = [
   [26, (client) => client.get({ kind: 'list', path: pick(LISTS) })],
   [6, (client) => client.get({ kind: 'deep list', path: `${pick(LISTS)}&page=${3 + below(8)}` })],
@@ -167,7 +167,7 @@ const MIX: readonly (readonly [weight: number, ask: (client: Client) => Promise<
 const WEIGHTED = MIX.flatMap(([weight, ask]) => Array.from({ length: weight }, () => ask));
 const TICK_MS = 50;
 
-/** Asks at the rate until the signal is aborted, and waits for the last answers. */
+/** Sends requests at the rate until the signal is aborted, and waits for the last answers. */
 export async function askSteadily(clients: readonly Client[], perSecond: number, over: AbortSignal): Promise<void> {
   const running = new Set<Promise<unknown>>();
   const began = performance.now();
@@ -198,7 +198,7 @@ async function sendWrongToken(client: Client): Promise<void> {
   await client.send({ kind: 'wrong token', path: '/api/order/list', headers, expected: [401] });
 }
 
-/** Reads a list, and asks whether it has changed. */
+/** Reads a list, and polls it with its entity tag. */
 async function poll(client: Client): Promise<void> {
   const path = pick(LISTS);
   const listed = await client.get({ kind: 'list', path });
@@ -217,13 +217,13 @@ function below(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-/** Followers wait for some seconds of each round and are away for the rest: while a client waits, a service looks for changes often. */
+/** Followers wait for a part of each round only, since a service polls for changes while a client waits. */
 const ROUND_MS = 60_000;
 const WAITING_MS = 15_000;
 const WAIT_SECONDS = 5;
 const RETRY_MS = 1_000;
 
-/** Follows one kind of records from the beginning until the signal is aborted. */
+/** Follows one kind of record from the beginning until the signal is aborted. */
 export async function follow(client: Client, kind: string, over: AbortSignal): Promise<void> {
   let query = '';
   while (!over.aborted) {
@@ -240,7 +240,7 @@ const KEY_EVERY_MS = 30_000;
 const POLL_MS = 200;
 const LIST = { path: '/api/order/list', isTimed: false };
 
-/** Makes one key after the other: each gets a token once it counts, asks with it, is revoked, and is refused from then on. */
+/** Creates keys one by one: each gets a token, sends a request, is revoked, and must be refused afterwards. */
 export async function makeAndRevoke(
   installation: Installation,
   storeIds: readonly string[],

@@ -1,11 +1,11 @@
-/** What a soak writes line by line as JSON, and its verdict: the least-squares slope of each figure over the last three quarters, against a limit. */
+/** The samples of a soak, and its verdict: the least-squares slope of each figure over the last three quarters, compared with a limit. */
 import { grouped, table } from '../frame.ts';
 import { median, rounded } from '../median.ts';
 
-/** One of our processes at the moment of a sample; processor time of one core and lines of its log since the sample before. */
+/** A process at the time of a sample; its processor time and log lines since the previous sample. */
 export interface ServiceFigures {
   rss_mib: number;
-  /** What keeps the event loop alive, as Node counts it. */
+  /** Active handles of the event loop, as Node counts them. */
   handles: number;
   descriptors: number;
   cpu_percent: number;
@@ -22,25 +22,24 @@ export interface Times {
 export interface Sample {
   /** Minutes since the load began. */
   minute: number;
-  /** Load average of the machine. */
   load: number;
   services: Record<string, ServiceFigures>;
   mongodb: { connections: number };
   redis: { clients: number; memory_mib: number };
-  /** By kind, since the sample before. */
+  /** By kind, since the previous sample. */
   answers: Record<string, Times>;
-  /** Answers that are not as they must be, by kind and what was wrong, since the sample before. */
+  /** Wrong answers by kind and reason, since the previous sample. */
   wrong: Record<string, number>;
-  /** Answers 503 since the sample before. */
+  /** Answers 503 since the previous sample. */
   refused: number;
 }
 
-const LEAST_SAMPLES = 20;
-const LEAST_MINUTES = 30;
-/** The share of answers that may be 503 because other programs use the machine. */
+const MIN_SAMPLES = 20;
+const MIN_MINUTES = 30;
+/** The tolerated share of 503 answers, for a busy machine. */
 const REFUSED_SHARE = 0.001;
 
-/** What may not grow in each process, and by how much it may in an hour. */
+/** Figures of each process, and their maximum growth per hour. */
 const PER_SERVICE = [
   ['resident MiB', 10, 'rss_mib'],
   ['handles', 3, 'handles'],
@@ -73,11 +72,11 @@ export function judge(samples: readonly Sample[]) {
   const wrong = samples.flatMap((sample) => Object.entries(sample.wrong));
   const isRight = wrong.length === 0 && refused <= answers * REFUSED_SHARE && errors === 0;
   const holds = isRight && trends.every((one) => one.holds);
-  const isLongEnough = late.length >= LEAST_SAMPLES && (samples.at(-1)?.minute ?? 0) >= LEAST_MINUTES;
+  const isLongEnough = late.length >= MIN_SAMPLES && (samples.at(-1)?.minute ?? 0) >= MIN_MINUTES;
   return { holds, isLongEnough, trends, answers, wrong, refused, warnings, errors };
 }
 
-/** How much `y` grows with each `x`, by the line that fits the points best. */
+/** The slope of the least-squares line. */
 export function leastSquaresSlope(points: readonly { x: number; y: number }[]): number {
   const mean = (of: (point: { x: number; y: number }) => number) =>
     points.reduce((sum, point) => sum + of(point), 0) / points.length;
@@ -86,8 +85,8 @@ export function leastSquaresSlope(points: readonly { x: number; y: number }[]): 
   return along / points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
 }
 
-const TREND_TITLES = ['figure', 'after a quarter', 'at the end', 'growth in an hour', 'at most', 'holds'];
-const TIME_TITLES = ['answers', 'number', 'p50 ms', 'p99 ms', 'worst p99 ms'];
+const TREND_TITLES = ['figure', 'after a quarter', 'at the end', 'growth per hour', 'limit', 'kept'];
+const TIME_TITLES = ['kind of request', 'answers', 'p50 ms', 'p99 ms', 'worst p99 ms'];
 
 export function render({ samples }: { samples: readonly Sample[] }): string {
   const { trends, answers, wrong, refused, warnings, errors, isLongEnough, holds } = judge(samples);
@@ -110,7 +109,7 @@ export function render({ samples }: { samples: readonly Sample[] }): string {
   ].join('\n');
 }
 
-/** Medians of what was measured in each interval: a moment in which the machine was busy does not move them. */
+/** Medians over the intervals, which a busy moment of the machine does not change. */
 function timeRows(samples: readonly Sample[]): string[][] {
   const kinds = [...new Set(samples.flatMap(({ answers }) => Object.keys(answers)))].toSorted();
   return kinds.map((kind) => {

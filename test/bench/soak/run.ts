@@ -1,4 +1,4 @@
-/** `npm run soak`: hours of light, mixed load on servers of its own, and whether anything grows meanwhile. */
+/** `npm run soak`: hours of light, mixed load on new servers, and a check that nothing grows meanwhile. */
 import { createReadStream } from 'node:fs';
 import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
@@ -29,7 +29,7 @@ interface SoakOptions {
 
 const STORES = 50;
 const REQUESTS_PER_SECOND = 40;
-/** With what belongs to them, about 20 events a second. */
+/** Including related events, about 20 events a second. */
 const ORDERS_PER_MINUTE = 150;
 /** Orders that each store has at the beginning. */
 const HISTORY = 100;
@@ -82,7 +82,7 @@ async function run(ground: Ground, { seconds, file }: SoakOptions): Promise<{ sa
     publishRest(installation, storeIds, tally, over.signal),
     askSteadily(clients, REQUESTS_PER_SECOND, over.signal),
     makeAndRevoke(installation, storeIds, urls, tally, over.signal),
-    // Each waits for one kind of records.
+    // Each waits for one kind of record.
     ...clients.slice(0, FEEDS.length).map((client, index) => follow(client, FEEDS[index] ?? '', over.signal)),
   ]);
   const samples: Sample[] = [];
@@ -97,7 +97,7 @@ async function run(ground: Ground, { seconds, file }: SoakOptions): Promise<{ sa
         await appendFile(file, `${JSON.stringify(sample)}\n`);
         say(lineOf(sample));
       } catch (error) {
-        // A server that does not answer at one moment does not end hours of measuring.
+        // One failed sample must not end hours of measuring.
         tally.wrong('a sample', describeError(error));
       }
     }
@@ -112,7 +112,7 @@ const MIB = 2 ** 20;
 const WARNING = 40;
 const ERROR = 50;
 
-/** Watches one process; figures that count begin with the call before. */
+/** Watches a process; counters begin at the previous call. */
 function watchService({ pid, operations, logFile }: { pid: number; operations: string; logFile: string }) {
   let [at, cpu, logRead] = [performance.now(), 0, 0];
   return async (): Promise<ServiceFigures> => {
@@ -145,14 +145,14 @@ async function figuresOfServers({ mongodb, redis }: Installation): Promise<Pick<
   };
 }
 
-/** Publishes what the simulator leaves out: a random event every second, moved offsets and deletions among them, of each store in turn. */
+/** Publishes events that the simulator omits, such as moved offsets and deletions: one a second, of the stores in turn. */
 async function publishRest(
   { publish }: Installation,
   storeIds: readonly string[],
   tally: Tally,
   over: AbortSignal,
 ): Promise<void> {
-  // A store whose record is deleted has no info to ask for.
+  // A store without a record has no store info.
   const kept = fc
     .sample(stream, 10)
     .flat()
@@ -183,7 +183,7 @@ export const soakBench: Bench<SoakOptions, { samples: Sample[] }> = {
     secondsOption(7_200),
     new Option('--file <path>', 'where each sample is a line of JSON').default('.local/soak.jsonl'),
   ],
-  // As in production, where other benchmarks are patient.
+  // The timeouts of production; other benchmarks use longer ones.
   settings: {
     QUOTA_REQUESTS: '',
     TOKEN_LIFETIME_SECONDS: '',

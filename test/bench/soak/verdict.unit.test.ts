@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { judge, leastSquaresSlope, type Sample } from './report.ts';
 
-/** Two hours, a sample a minute, of a projector whose memory is `rssAt`. */
+/** Two hours of samples of a projector with the memory `rssAt`, one per minute. */
 function soak(rssAt: (minute: number) => number, more: (minute: number) => Partial<Sample> = () => ({})) {
   const figures = { handles: 20, descriptors: 40, cpu_percent: 3, warnings: 0, errors: 0 };
   return Array.from({ length: 120 }, (_, index): Sample => {
@@ -21,17 +21,17 @@ function soak(rssAt: (minute: number) => number, more: (minute: number) => Parti
 }
 const steady = () => 130;
 
-it('the slope is that of the line on which the points lie', () => {
+it('the slope of points on a line is the slope of the line', () => {
   const points = [1, 2, 5, 9].map((x) => ({ x, y: 7 - 3 * x }));
   expect(leastSquaresSlope(points)).toBeCloseTo(-3, 10);
 });
 
-it('the verdict holds where memory goes up and down, also where it grew in the first quarter', () => {
+it('passes if memory oscillates, or grows only in the first quarter', () => {
   const verdict = judge(soak((minute) => (minute < 30 ? 100 + minute : 130 + (minute % 7))));
   expect(verdict).toMatchObject({ holds: true, isLongEnough: true, answers: 12_000 });
 });
 
-it('does not hold where memory grows', () => {
+it('fails if memory grows', () => {
   const { holds, trends } = judge(soak((minute) => 130 + minute / 4 + (minute % 7)));
   expect(holds).toBe(false);
   expect(trends.filter((trend) => !trend.holds).map(({ what }) => what)).toEqual(['projector: resident MiB']);
@@ -45,6 +45,6 @@ it.each([
   expect(judge(soak(steady, more)).holds).toBe(holds);
 });
 
-it('a few minutes are too short for it', () => {
+it('gives no verdict after a few minutes', () => {
   expect(judge(soak(steady).slice(0, 5)).isLongEnough).toBe(false);
 });

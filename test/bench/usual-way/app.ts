@@ -1,4 +1,4 @@
-/** What the benchmark asks of the API, the usual way: Fastify, the MongoDB driver, documents decoded and serialized for every request. */
+/** The usual implementation of the benchmarked API: Fastify, the MongoDB driver, documents decoded and serialized per request. */
 import fastify, {
   type FastifyReply,
   type FastifyRequest,
@@ -29,13 +29,13 @@ export interface UsualWayOptions {
   redis: Redis;
 }
 
-/** Builds the app; it does not listen. */
+/** Builds the app without listening. */
 export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyInstance> {
   const { config, logger, signingKeys, db, redis } = options;
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,
-    // One line for each request like the query service's, not the two of the framework.
+    // One log line per request like the query service's, instead of the framework's two.
     logController: new LogController({ disableRequestLogging: true }),
   });
   app.decorateRequest('storeId', '');
@@ -56,7 +56,7 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
   return app;
 }
 
-/** Before an answer is sent: its entity tag is a hash of the finished body. */
+/** Sets the entity tag of an answer, a hash of the finished body. */
 async function answerConditionally(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (typeof payload !== 'string' || reply.statusCode !== 200) return payload;
   const etag = `W/"${hash('sha1', payload, 'base64url')}"`;
@@ -66,7 +66,7 @@ async function answerConditionally(request: FastifyRequest, reply: FastifyReply,
   return '';
 }
 
-/** The quickest way there is: at once, and at the lowest level. */
+/** The fastest gzip: synchronous, at the lowest level. */
 async function compress({ headers }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (typeof payload !== 'string' || payload.length <= 1_024) return payload;
   if (headers['accept-encoding']?.includes('gzip') !== true) return payload;
@@ -80,7 +80,7 @@ declare module 'fastify' {
   }
 }
 
-/** Makes the hook that lets a request pass, or throws. */
+/** Makes the hook that authorizes a request, or throws. */
 export function accessCheck(config: Config, { verifying }: SigningKeys, redis: Redis) {
   const { issuer, audience } = config.tokens;
   const limiter = new RateLimiterRedis({

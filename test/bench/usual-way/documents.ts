@@ -1,4 +1,4 @@
-/** The usual way: how such a service keeps documents, their indexes and local times, in a database of its own. */
+/** The usual documents, indexes and local times, in a separate database. */
 import type { Db, Document, IndexDescription, MongoClient } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
@@ -8,7 +8,7 @@ import { type BenchStore, chunksOf, type StoreRecord } from '../query/stores.ts'
 /** The counterparts of the read models' indexes. */
 const INDEXES: Record<string, IndexDescription['key'][]> = {
   [COLLECTIONS.customer]: [
-    // The numbers let a search look at this index alone.
+    // Includes the numbers, so that a search only reads this index.
     { store_id: 1, name_key: 1, _id: 1, document_digits: 1, phone_digits: 1 },
     { store_id: 1, created_at: 1 },
     { store_id: 1, updated_at: 1 },
@@ -33,10 +33,10 @@ const INDEXES: Record<string, IndexDescription['key'][]> = {
   [COLLECTIONS.option_group]: [{ store_id: 1, name_key: 1, _id: 1 }],
 };
 
-/** So many documents are written at once. */
+/** Documents per insert. */
 const CHUNK = 1_000;
 
-/** Writes the stores' documents and then their indexes; `inserted` hears of every chunk. */
+/** Writes the stores' documents and then their indexes; calls `inserted` for every chunk. */
 export async function fillDocuments(
   db: Db,
   stores: readonly BenchStore[],
@@ -94,7 +94,7 @@ function derived(record: StoreRecord, positions: ReadonlyMap<string, number>): o
 
 const DATE_FIELD = /^(?:at|scheduled_for|.+_at)$/;
 
-/** The same value with dates where it has texts of instants. */
+/** The value with dates instead of instant texts. */
 function withDates(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDates);
   if (typeof value !== 'object' || value === null) return value;
@@ -110,7 +110,7 @@ export function usualWayDatabase(client: MongoClient, prefix: string): Db {
   return client.db(`${prefix}_usual_way`);
 }
 
-/** Milliseconds that a store's local time is ahead of UTC. */
+/** The milliseconds by which a store's local time is ahead of UTC. */
 export type Shift = number;
 
 interface StoreOffset {
@@ -118,7 +118,7 @@ interface StoreOffset {
   timezone_offset: string;
 }
 
-/** Finds the shift of a store. It is looked up once: stores hardly move, and the usual way has a cache for them. */
+/** Finds the shift of a store once: stores hardly move, so that a usual service would cache it. */
 export function shifts(db: Db): (storeId: string) => Promise<Shift> {
   const known = new Map<string, Promise<Shift>>();
   const lookUp = async (storeId: string) => {
@@ -133,7 +133,7 @@ export function shifts(db: Db): (storeId: string) => Promise<Shift> {
   };
 }
 
-/** Writes dates of a document that was just decoded as local times. */
+/** Replaces dates of a decoded document by local times. */
 export function localize(document: Document, fields: readonly string[], shift: Shift): Document {
   for (const field of fields) {
     const value: unknown = document[field];

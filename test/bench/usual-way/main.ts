@@ -1,4 +1,4 @@
-/** The usual way as a process of its own, with the settings of the query service. */
+/** The usual implementation as a process, with the settings of the query service. */
 import closeWithGrace from 'close-with-grace';
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';

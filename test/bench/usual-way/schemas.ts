@@ -1,4 +1,4 @@
-/** The documented records as response schemas, from which the framework makes its fast serializers. */
+/** The documented records as response schemas, from which Fastify makes fast serializers. */
 import { readFileSync } from 'node:fs';
 
 interface Documented {
@@ -21,7 +21,7 @@ function documented(name: string): { type: 'object'; properties: Schema } {
   return plain(schema) as { type: 'object'; properties: Schema };
 }
 
-/** Types alone: a service does not usually check its own answers. */
+/** Only types: a service does not usually validate its own answers. */
 function plain({ $ref, type, anyOf, properties, items }: Documented): Schema {
   if ($ref !== undefined) return documented($ref.slice('#/components/schemas/'.length));
   const [named = type, ...others] = Array.isArray(type) ? type : (anyOf ?? []);
@@ -44,7 +44,6 @@ export const product = documented('ProductSummary');
 export const wholeProduct = documented('Product');
 export const menu = documented('Menu');
 
-/** A page of records. */
 export function pageOf(record: Schema): Schema {
   const whole = { type: 'integer' };
   const results = { type: 'array', items: record };

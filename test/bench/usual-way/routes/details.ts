@@ -1,4 +1,4 @@
-/** Single records the usual way: one found by its id, and what belongs to it by further queries. */
+/** Usual details: finds a record by its id, and related records by further queries. */
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -11,7 +11,7 @@ interface Details {
   parameter: string;
   schema: object;
   dates: readonly string[];
-  /** Completes a document that was found. */
+  /** Adds related records to a document. */
   complete?: (document: Document, db: Db, shift: Shift) => Promise<void> | void;
 }
 

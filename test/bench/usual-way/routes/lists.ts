@@ -1,4 +1,4 @@
-/** Lists the usual way: a page found, skipped to and limited, while all that match are counted. */
+/** Usual lists: find with skip and limit, while another command counts all matches. */
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -82,7 +82,7 @@ function orders({ status, order_type: types, ...query }: Query, shift: Shift): D
   };
 }
 
-/** A part of the name, or of the digits of the document or the phone where the text is a number. */
+/** Matches a part of the name, or for a number a part of the document's or phone's digits. */
 function searched(text: string): Document {
   const name = { name_key: { $regex: RegExp.escape(foldName(text)) } };
   if (!/^[\s+\-./()0-9]*[0-9][\s+\-./()0-9]*$/.test(text)) return name;

@@ -1,4 +1,4 @@
-/** The menu the usual way: three finds side by side, joined for every request. */
+/** The usual menu: three parallel finds, joined for every request. */
 import type { FastifyInstance } from 'fastify';
 import type { Db, Document } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -7,7 +7,7 @@ import { menu } from '../schemas.ts';
 
 const CATEGORIES = { position: 1, name: 1, _id: 1 } as const;
 const PRODUCTS = { category_position: 1, ...CATEGORIES } as const;
-/** All in the first batch: each further one would be a round trip. */
+/** Large enough for one batch, since each further one costs a round trip. */
 const ALL = { batchSize: 100_000 };
 
 export function addMenu(app: FastifyInstance, db: Db, shiftOf: (storeId: string) => Promise<Shift>): void {
