@@ -32,7 +32,6 @@ const programs = {
 const bySdk = { 'JavaScript 10': settled(Promise.resolve(sentByJavaScript())), ...programs };
 type Sdk = keyof typeof bySdk;
 
-/** The programs run in parallel. */
 function sentBy(program: Promise<Program>): Promise<PromiseSettledResult<Sent[]>> {
   return settled(program.then(async (ready) => (await runProgram(ready)) as Sent[]));
 }

@@ -27,8 +27,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
   let db: Db;
   let sequence = 0;
   beforeAll(async () => {
-    await service.setKey({ clientId: 'reader', storeId: 'large' });
-    token = await service.api.token('reader', 'secret');
+    token = await service.tokenOf({ clientId: 'reader', storeId: 'large' });
     await service.stopProjector();
     await startProjector();
     db = await readModels(service.installation);

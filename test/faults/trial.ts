@@ -26,7 +26,6 @@ export interface TrialOptions {
   /** Settings of the disturbed projectors only, such as proxy addresses. */
   disturbedSettings?: Record<string, string>;
   eventsPerSecond?: number;
-  /** The number of stores. */
   stores?: number;
 }
 
@@ -34,7 +33,6 @@ export interface Trial {
   installation: Installation;
   /** The environment with the disturbed projectors. */
   disturbed: string;
-  /** Starts a projector to disturb. */
   start: (settings?: Record<string, string>) => ServiceProcess;
   /** Starts a projector that kills itself before it commits its n-th transaction. */
   startKilled: (transaction: number) => ServiceProcess;

@@ -49,7 +49,6 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** @returns the exit code. */
 async function ask({ query_url: url, keys: [key] }: StackFile): Promise<number> {
   if (key === undefined) throw new Error('the system has no key');
   const token = await createApiClient(url).token(key.client_id, key.client_secret);

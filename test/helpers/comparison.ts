@@ -8,7 +8,6 @@ import { lists, type Question, records, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
 
 export interface Compared {
-  /** Compared answers. */
   answers: number;
   /** Questions with results; the others compare little. */
   found: number;

@@ -29,7 +29,6 @@ export interface DocumentObject {
   components: Record<string, Record<string, unknown>>;
 }
 
-/** The document that clients get. */
 export const openApi = JSON.parse(JSON.stringify(openApiDocument(await declaredRoutes()))) as DocumentObject;
 
 export interface ReceivedAnswer {

@@ -4,7 +4,6 @@ import { findGenerations } from '#shared/read-models/generation.ts';
 import { type Installation } from './installation.ts';
 import { appliedIn } from './read-models.ts';
 
-/** The database of a generation. */
 export function generationDb({ databases, environment }: Installation, number: number, of = environment): Db {
   return databases.generation(of, number);
 }

@@ -22,7 +22,6 @@ export interface Installation extends AsyncDisposable {
   /** The name of the first environment. */
   environment: string;
   kafka: Kafka;
-  /** The Kafka of a topic. */
   kafkaOf: (topic: string) => Kafka;
   mongodb: MongoClient;
   databases: Databases;

@@ -10,7 +10,6 @@ interface Entity {
   sequence: number;
   /** `null` after a deletion. */
   data: Fields | null;
-  /** The time of the event. */
   time: Date;
 }
 
@@ -125,7 +124,6 @@ export class Model {
     }
   }
 
-  /** The answer of a list. */
   list(kind: string, storeId: string, query: ListQuery): Envelope {
     const found = this.#sorted(kind, storeId).filter((one) => this.#isWanted(kind, storeId, one, query));
     return cut(
@@ -277,7 +275,6 @@ export class Model {
     );
   }
 
-  /** The store's current `timezone_offset`. */
   offset(storeId: string): string {
     const store = this.#entities.get(`store/${storeId}/${storeId}`)?.data;
     return (store?.['timezone_offset'] ?? '-03:00') as string;

@@ -1,4 +1,3 @@
-/** Whole-number options for commander. */
 import { InvalidArgumentError } from 'commander';
 
 /** A parser of a whole number within bounds. */

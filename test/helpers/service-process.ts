@@ -5,7 +5,6 @@ import { KILL_IN_TRANSACTION } from './killed-in-transaction.ts';
 
 export interface ServiceProcess {
   process: ChildProcess;
-  /** The log lines so far. */
   lines: LogLine[];
   /** Resolves after the process ended, when `lines` is complete. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;

@@ -10,7 +10,6 @@ import type { Document } from 'mongodb';
 import { CONTROL_SHARDING, SHARDING, type Sharding } from '#shared/read-models/sharding.ts';
 import { words } from '#test/words.ts';
 
-/** A sent command. */
 export interface Sent {
   /** The `appName` of the sender. */
   app: string;

@@ -5,7 +5,6 @@ import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;
 
-/** The stores of every stream. */
 export const STREAM_STORES = ['s1', 's2', 'S-3'];
 const CUSTOMERS = ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'];
 const ORDERS = Array.from({ length: 12 }, (_, index) => `o${index + 1}`);
@@ -15,6 +14,8 @@ const NAMES = [
   // Hard cases of folding and sorting: dotted capital I, sharp s, Hangul, two orders of marks, line breaks, quotes, joiners.
   ...'İstanbul|Straße|한글|a\u0323\u0307b|a\u0307\u0323b|a\u2028"b\\c"\u0001|👩‍👩‍👧 Silva|\uffffz'.split('|'),
 ];
+// Texts at which the query service splits stored bodies.
+const BODY_PARTS = [',"customer":', '"},"item_count":9', ',"items":[', '\\",\\"items\\":', '",', ','];
 const DOCUMENTS = ['123.456.789-09', '12.ABC.345/01DE-35', '98765432100', ''];
 const PHONES = ['+55 11 98765-4321', '(62) 3333-4444', '11987654321', ''];
 
@@ -47,13 +48,15 @@ const customerState = fc.record({
 });
 
 const orderState = fc.record({
-  display_id: nullable(fc.constantFrom('#1', '#2')),
+  display_id: nullable(fc.constantFrom('#1', '#2', ...BODY_PARTS)),
+  sales_channel: nullable(fc.constantFrom('app', ...BODY_PARTS)),
+  notes: nullable(fc.constantFrom('', ...BODY_PARTS)),
   status: fc.constantFrom(...ORDER_STATUSES),
   order_type: fc.constantFrom(...ORDER_TYPES),
   customer: nullable(
     fc.record({
       id: fc.constantFrom(...CUSTOMERS),
-      name: nullable(fc.constantFrom(...NAMES)),
+      name: nullable(fc.constantFrom(...NAMES, ...BODY_PARTS)),
       phone: nullable(fc.constantFrom(...PHONES)),
       document: nullable(fc.constantFrom(...DOCUMENTS)),
     }),

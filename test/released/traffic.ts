@@ -17,7 +17,6 @@ interface Changes {
 export class Traffic {
   /** Answers other than 200, and the service that gave them. */
   readonly failures: string[] = [];
-  /** The follower's copy. */
   readonly copy = new Map<string, Record<string, unknown>>();
   #urls: string[];
   readonly #key: Key;

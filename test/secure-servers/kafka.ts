@@ -12,7 +12,6 @@ export interface SecureBroker {
   inside: string;
   /** Requires a password or a token. */
   passwords: string;
-  /** Requires a certificate. */
   certificates: string;
   close: () => Promise<void>;
 }

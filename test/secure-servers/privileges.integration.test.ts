@@ -68,7 +68,6 @@ function withoutRedis({ REDIS_URL: _redis, ...others }: Record<string, string>):
   return others;
 }
 
-/** The settings of a publisher. */
 function publisher(): Record<string, string> {
   const { MONGODB_URI: _mongodb, MONGODB_TLS_CA_FILE: _ca, ...others } = withoutRedis(env);
   return { ...others, ...asKafkaUser('store-data-publisher') };

@@ -19,7 +19,6 @@ const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, Kafka, Resource
 const PRIVILEGES = join(import.meta.dirname, '../../deploy/privileges');
 const LOGIN = 'org.apache.kafka.common.security';
 
-/** The password of every user. */
 export const PASSWORD = 'p:ss-w0rd';
 
 export type PrivilegedServer = 'kafka' | 'mongodb' | 'redis';
@@ -66,7 +65,6 @@ interface Running {
   close: () => Promise<void>;
 }
 
-/** The context for starting servers. */
 interface Workplace {
   authority: Authority;
   folder: string;

@@ -5,7 +5,6 @@ import type { Scope } from '#shared/events/access-event.ts';
 export interface DataRoute {
   path: string;
   scopes: readonly Scope[];
-  /** The names of all parameters. */
   parameters: string[];
   /** The names of required parameters: ids of details endpoints. */
   required: string[];

@@ -173,7 +173,6 @@ const ENDPOINTS = words(
   '/api/product/details/?product_id=p1 /api/option-group/list /api/customer/order-list/',
 );
 
-/** All output as one text. */
 const everything = () =>
   [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join('\n');
 

@@ -1,4 +1,3 @@
-/** Rules for imports. */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it } from 'vitest';

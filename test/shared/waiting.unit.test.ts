@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { pause, Semaphore, withTimeLimit } from '#shared/waiting.ts';
+import { Semaphore, withTimeLimit } from '#shared/waiting.ts';
 
 describe('a semaphore', () => {
   it('admits a maximum, and then waiters in order', async () => {
@@ -52,16 +52,5 @@ describe('a time limit', () => {
     expect(given?.reason).toEqual(new Error('late'));
     // An unhandled rejection would end the process.
     work.reject(new Error('too late'));
-  });
-});
-
-describe('a pause', () => {
-  it('returns whether it was not aborted', async () => {
-    const over = new AbortController();
-    expect(await pause(1, over.signal)).toBe(true);
-    const long = pause(600_000, over.signal);
-    over.abort();
-    expect(await long).toBe(false);
-    expect(await pause(600_000, over.signal)).toBe(false);
   });
 });

@@ -11,7 +11,6 @@ const KINDS = Object.keys(COLLECTIONS) as EntityName[];
 interface Change {
   key: string;
   position: number;
-  /** `null` for a deletion. */
   sequence: number | null;
 }
 

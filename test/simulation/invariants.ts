@@ -24,7 +24,6 @@ export const NAME = 'Zoë';
 
 const ENTITIES = Object.keys(COLLECTIONS) as EntityName[];
 
-/** A broken promise. */
 export class Violation extends Error {}
 
 interface Followed {
@@ -37,7 +36,6 @@ interface Followed {
 export class Invariants {
   /** All messages that were ever published to a partition, even lost ones. */
   readonly #history: (partition: number) => readonly Entry[];
-  /** The partition of a store. */
   readonly #partitionOf: (storeId: string) => number;
   /** By `<generation>/<partition>`. */
   readonly #followed = new Map<string, Followed>();

@@ -134,7 +134,6 @@ export class PartitionLog {
     this.end = Math.max(this.start, (this.entries.at(-1)?.to ?? this.start - 1) + 1);
   }
 
-  /** Deletes and recreates the topic. */
   makeAnew(): void {
     this.entries = [];
     this.start = this.end = 0;

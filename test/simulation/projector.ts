@@ -121,7 +121,6 @@ export class Projector implements Host {
   readonly #client: Client;
   /** Stopped partitions, by `<generation>/<partition>`. */
   readonly stopped = new Set<string>();
-  /** By generation. */
   readonly #assignments = new Map<string, Assignment>();
   /** By `<generation>/<partition>`. */
   readonly #fetching = new Map<string, Fetching>();

@@ -63,7 +63,6 @@ export class Scheduler {
     return true;
   }
 
-  /** The clock of a process. */
   clockOf(host: Host): Clock {
     return {
       now: () => this.now,

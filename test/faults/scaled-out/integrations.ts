@@ -3,12 +3,10 @@ import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
 
-/** A key and its token. */
 export interface GivenKey extends BenchKey {
   token: string;
 }
 
-/** One failed attempt. */
 export interface Failure {
   /** Begin and end of the attempt, by `performance.now()`. */
   began: number;

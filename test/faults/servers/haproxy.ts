@@ -19,7 +19,6 @@ export interface Haproxy {
   url: string;
   /** Adds a service, which gets requests while it is ready. */
   add: (backend: Backend) => Promise<void>;
-  /** Removes a service. */
   remove: (backend: Backend) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -27,7 +26,6 @@ export interface Haproxy {
 const CONFIGURATION = new URL('../../../deploy/haproxy/haproxy.cfg', import.meta.url);
 const PLACES = 10;
 
-/** Starts HAProxy without query services. */
 export async function startHaproxy(): Promise<Haproxy> {
   const home = await makeHome();
   const [port = 0] = await freePorts(1);

@@ -18,7 +18,6 @@ export interface KafkaCluster {
   servers: Server[];
   /** The log file of a partition at the first broker, while the log has a single segment. */
   logFile: (topic: string, partition: number) => string;
-  /** The leader of a partition. */
   leaderOf: (topic: string, partition: number) => Promise<Server>;
   /** Waits until all replicas of a topic are in sync. */
   inSync: (topic: string) => Promise<void>;

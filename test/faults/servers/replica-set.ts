@@ -9,7 +9,6 @@ import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 export interface ReplicaSet {
   uri: string;
   servers: Server[];
-  /** Waits for a primary. */
   primary: () => Promise<Server>;
   /** Waits until one member is primary and the others are secondaries. */
   whole: () => Promise<void>;

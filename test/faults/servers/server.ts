@@ -44,7 +44,6 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
   };
 }
 
-/** The maximum number of starts. */
 const MOST_STARTS = 3;
 const POLL_MS = 50;
 

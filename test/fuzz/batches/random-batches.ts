@@ -37,7 +37,6 @@ const record: fc.Arbitrary<RecordToEncode> = fc
   )
   .map(({ offsetDelta, ...rest }) => ({ ...rest, ...(offsetDelta === null ? {} : { offsetDelta }) }));
 
-/** A change of bytes. */
 const change = fc.record({
   act: fc.constantFrom('flip', 'flip', 'cut', 'insert', 'append', 'repeat'),
   at: fc.nat(400),

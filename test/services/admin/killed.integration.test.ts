@@ -22,8 +22,7 @@ const statusOf = async (token: string) => (await service.api.get('/api/order/lis
 
 async function keyWithToken(clientId: string): Promise<string> {
   await service.startProjector();
-  await service.setKey({ clientId });
-  const token = await service.api.token(clientId, 'secret');
+  const token = await service.tokenOf({ clientId });
   expect(await statusOf(token)).toBe(200);
   return token;
 }

@@ -83,8 +83,7 @@ it('moves later changes when repeated, names invalid messages, and ends with an 
   await caughtUp(service.installation, here);
   expect(await contents(there)).toEqual(await contents(here));
 
-  await service.setKey({ clientId: 'new', storeId: 's1', environment: there });
-  const token = await service.api.token('new', 'secret');
+  const token = await service.tokenOf({ clientId: 'new', storeId: 's1', environment: there });
   await runJson(env, ['stores', 'erase', 's1', '-e', here, '--yes']);
   expect((await service.api.askToken('old', 'secret')).status).toBe(401);
   expect((await service.api.list('/api/review/list', token)).count).toBe(4);

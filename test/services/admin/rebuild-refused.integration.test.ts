@@ -10,7 +10,6 @@ import { expectRefused, runCommand, startCommand } from './run-command.ts';
 describe('a rebuild that would lose events', () => {
   const installation = useInstallation({ environments: 3, partitions: 2 });
 
-  /** An environment with applied events. */
   const applied = async (index: number): Promise<string> => {
     const environment = installation.config.environments[index] ?? '';
     const orders = Array.from({ length: 20 }, (_, number) => orderEvent('o1', { storeId: `s${number}` }));

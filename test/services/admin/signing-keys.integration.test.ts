@@ -44,7 +44,6 @@ const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', .
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
 const fileKeys = async () => (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
 
-/** A service and its answers. */
 async function startQuery(): Promise<{ service: ServiceProcess; url: string }> {
   const service = startService('query', env);
   const started = await service.logged(({ msg }) => msg === 'query service started');

@@ -29,8 +29,7 @@ beforeAll(async () => {
 const order = (storeId: string, id: string, data: object = {}) => anOrder(id, data, storeId);
 
 async function tokenOf(storeId: string): Promise<string> {
-  await service.setKey({ clientId: storeId, storeId });
-  return service.api.token(storeId, 'secret');
+  return service.tokenOf({ clientId: storeId, storeId });
 }
 
 async function changes(kind: string, token: string, after: string): Promise<Changes> {

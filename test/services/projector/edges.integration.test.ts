@@ -24,8 +24,7 @@ const ALL = [...FILLERS, ''];
 const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  await service.setKey({ clientId: 'reader' });
-  token = await service.api.token('reader', 'secret');
+  token = await service.tokenOf({ clientId: 'reader' });
 });
 
 const applied = () => caughtUp(service.installation, service.installation.environment, 240_000);

@@ -39,7 +39,6 @@ beforeAll(async () => {
 const codeOf = ({ status, json }: Answer) => [status, (json as ErrorAnswer).code];
 
 const ofScopes = new Map<string, string>();
-/** A token with these scopes. */
 async function tokenWith(scopes: readonly string[]): Promise<string> {
   const scope = scopes.join('+');
   const known = ofScopes.get(scope);

@@ -12,7 +12,6 @@ const get = (path: string, init: RequestInit = {}, { url } = running) =>
   fetch(`${url}${path}`, { redirect: 'manual', ...init });
 const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-/** The pages and their files. */
 const paths = () =>
   running.app.routes
     .filter(({ method, operation }) => method === 'GET' && operation === null)

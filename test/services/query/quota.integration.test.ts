@@ -31,8 +31,7 @@ afterAll(async () => {
 });
 
 async function newToken(store: string, client = `of-${store}`): Promise<string> {
-  await service.setKey({ clientId: client, storeId: store });
-  return service.api.token(client, 'secret');
+  return service.tokenOf({ clientId: client, storeId: store });
 }
 
 /** Sends so many concurrent requests to each instance. @returns the count of each status. */

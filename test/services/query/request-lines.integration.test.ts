@@ -1,4 +1,3 @@
-/** The requests that are logged. */
 import { expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';

@@ -16,7 +16,6 @@ export const FINAL_STATUS: Record<string, number> = {
   untouched: 200,
 };
 
-/** Tokens by key. */
 export type Tokens = Record<string, string>;
 
 /** Creates the keys, and gets a token for each that every instance accepts. */

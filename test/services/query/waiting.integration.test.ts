@@ -51,7 +51,6 @@ async function begin(
 /** Less than a wait of 30 s, for a busy machine. */
 const EARLY_MS = 29_000;
 
-/** The milliseconds of some work. */
 async function timed<T>(work: Promise<T>): Promise<{ result: T; ms: number }> {
   const began = performance.now();
   return { result: await work, ms: performance.now() - began };

@@ -1,4 +1,3 @@
-/** The picture in the README. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LiveView } from '#local/start/figures.ts';

@@ -38,8 +38,7 @@ it.each([0, 1])('take effect while bombs of environment %i still wait', async (i
   const { config, publishAccess } = service.installation;
   const environment = config.environments[index] ?? '';
   const clientId = `key-${index}`;
-  await service.setKey({ clientId });
-  const token = await service.api.token(clientId, 'secret');
+  const token = await service.tokenOf({ clientId });
   await service.stopProjector();
   await flood(environment);
   await service.startProjector();

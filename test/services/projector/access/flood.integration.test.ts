@@ -41,8 +41,7 @@ it('revocations take effect within a second, while 100,000 orders wait', async (
   const clients = Array.from({ length: MAX_TIMES }, (_, index) => `k${index}`);
   const tokens = new Map<string, string>();
   for (const clientId of clients) {
-    await service.setKey({ clientId });
-    tokens.set(clientId, await service.api.token(clientId, 'secret'));
+    tokens.set(clientId, await service.tokenOf({ clientId }));
   }
   await service.stopProjector();
   await flood();

@@ -31,8 +31,7 @@ it('ends keys at the next request, and is never a dead letter', async () => {
   const names = Object.keys(REVOCATIONS);
   const tokens = new Map<string, string>();
   for (const clientId of names) {
-    await service.setKey({ clientId });
-    tokens.set(clientId, await service.api.token(clientId, 'secret'));
+    tokens.set(clientId, await service.tokenOf({ clientId }));
   }
   // A sequence below the key's.
   await service.installation.publishAccess(

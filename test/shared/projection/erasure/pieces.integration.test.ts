@@ -37,7 +37,6 @@ describe('erasing', () => {
 
   const limits = { admit: (letters: readonly DeadLetter[]) => Promise.resolve([...letters]) };
 
-  /** Applies changes as one slice. */
   const apply = (...changes: TestChange[]) => applyEvents(db, changes, { epochs, limits });
 
   async function piece(documents = 200): Promise<ErasedPiece> {

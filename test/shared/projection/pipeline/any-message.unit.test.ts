@@ -84,7 +84,6 @@ const change: fc.Arbitrary<Change> = fc.record({
   value: anything,
 });
 
-/** All paths of an event. */
 function places(value: unknown): { holder: Json; field: string }[] {
   if (typeof value !== 'object' || value === null) return [];
   const holder = value as Json;

@@ -35,8 +35,7 @@ const findErased: FindErased = (storeIds) => {
   return findErasedIn(databases.control, environment)(storeIds);
 };
 beforeAll(async () => {
-  await service.setKey({ clientId: 'reader' });
-  token = await service.api.token('reader', 'secret');
+  token = await service.tokenOf({ clientId: 'reader' });
   await service.apply(records());
   db = await readModels(service.installation);
   await service.stopProjector();
