@@ -1,13 +1,14 @@
 /** First pages and records that concurrent requests of several stores read together: each answer equals that of a single request. */
 import * as fc from 'fast-check';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
-import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, anOrder, aStore, LEAST } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
 import { type TestChange } from '#test/query-service.ts';
+import { withSmallTrees } from '#test/small-trees.ts';
 
 /** The kind of each list. */
 const LISTS = {
@@ -30,6 +31,12 @@ const CUSTOMERS = 10;
 const ORDERS_OF = '/api/customer/order-list/?customer_id=';
 const OFFSETS = ['-03:00', '-04:00', '+00:00', '-02:00', '-03:00'];
 
+const FIRST = ['ana', 'bruna', 'caio', 'joana', 'loja 98'];
+const LAST = ['lima', 'souza', 'dias', 'limeira'];
+/** Searches by name, by number, and by both. */
+const TERMS = ['ana', 'lim', 'joana dias', 'souza', '98', '8', '1240', 'nobody', 'a 98'];
+
+afterAll(withSmallTrees(8, 3));
 const service = useQueryService();
 const tokens = new Map<string, string>();
 
@@ -38,6 +45,10 @@ function changesOf(storeId: string, records: number): TestChange[] {
   /** Fields that differ between records: positions of categories, and uneven categories of products. */
   const own = (entity: EntityName, index: number) => {
     if (entity === 'order') return { customer: { id: `c${index % CUSTOMERS}` } };
+    if (entity === 'customer') {
+      const name = `${FIRST[index % FIRST.length]} ${LAST[Math.floor(index / FIRST.length) % LAST.length]} ${index % 7}`;
+      return { name, document: String(12_000_000_000 + index * 4_099 * (1 + (storeId.length % 3))) };
+    }
     if (entity === 'category') return { position: (index * 7) % 5 };
     return entity === 'product' ? { category_id: `${storeId}-${index ** 2 % 9}`, position: index % 7 } : {};
   };
@@ -135,7 +146,11 @@ describe('concurrent requests', () => {
       ...['c0', 'c9', 'c0&page_size=1', 'c1&status=pending', 'c2&page=2'].map((whose) => ORDERS_OF + whose),
       ...['status=pending', 'status=ready', 'status=pending&page=3'].map((filter) => `/api/order/list?${filter}`),
       ...['rating=5', 'rating=4', 'rating=5&rating=1&page=2'].map((filter) => `/api/review/list?${filter}`),
-      ...['ana', 'ana&page=2', 'nobody'].map((text) => `/api/customer/list?search=${text}`),
+      ...TERMS.flatMap((term) =>
+        ['', '&page=2', '&page_size=3&page=4', '&page_size=100'].map(
+          (page) => `/api/customer/list?search=${term}${page}`,
+        ),
+      ),
       ...ids.map((id) => `/api/order/details/?order_id=${id}`),
     ];
     const asked = fc.record({
@@ -154,8 +169,19 @@ describe('concurrent requests', () => {
         );
         expect(answers).toEqual(requests.map(({ storeId, target }) => alone.get(`${storeId} ${target}`)));
       }),
-      { numRuns: 8 },
+      { numRuns: 30 },
     );
+  });
+
+  it('share the tree reads of their searches', async () => {
+    const searchAll = () =>
+      Promise.all(
+        ['many', 'some'].flatMap((storeId) => TERMS.map((term) => ask(storeId, `/api/customer/list?search=${term}`))),
+      );
+    await searchAll();
+    const reads = await profiled(service.installation, [RANK_NODES], searchAll);
+    expect(reads.length).toBeGreaterThan(0);
+    expect(reads.length).toBeLessThan(TERMS.length);
   });
 
   it('get only their own store’s records, with a count of the same snapshot, while records arrive', async () => {
