@@ -9,7 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import { Marked } from 'marked';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { GUIDES_PATH, sendRefusal } from '../responses/send.ts';
-import { gzippedContent, sendStatic, type StaticContent, staticContent, lazy } from '../responses/compress.ts';
+import { gzippedContent, sendStatic, type StaticContent, staticContent } from '../responses/compress.ts';
 import type { Route } from '../endpoints/data-endpoint.ts';
 import { noSuchPath } from '../hooks/requests.ts';
 
@@ -32,13 +32,13 @@ const FILES = [
 
 /** The routes of the pages. A program that asks for the root gets the 404 with the nearest path of the API. */
 export function docsRoutes(): Route[] {
-  const script = lazy(makeReferenceScript);
+  const script = retriedLazily(makeReferenceScript);
   const served = (
     path: string,
     make: () => Promise<StaticContent>,
     cacheControl = async (_request: FastifyRequest): Promise<string> => REVALIDATED,
   ): Route => {
-    const content = lazy(make);
+    const content = retriedLazily(make);
     return pageRoute(path, async (request, reply) => {
       reply.headers(HEADERS);
       return sendStatic(request, reply, await content(), await cacheControl(request));
@@ -68,6 +68,16 @@ export function docsRoutes(): Route[] {
 /** A route that the OpenAPI document does not show. */
 function pageRoute(path: string, handler: Route['handler']): Route {
   return { method: 'GET', path, operation: null, handler };
+}
+
+/** Makes something on first use and keeps it. After a failure the next use tries again. */
+function retriedLazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    }));
 }
 
 const UNPACK_PROGRAM = join(import.meta.dirname, `unpack-reference-script${PROGRAM_SUFFIX}`);

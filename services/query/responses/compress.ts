@@ -129,16 +129,6 @@ export function sendStatic(
   return reply.header('content-type', type).send(bodies.get(encoding));
 }
 
-/** Makes something on first use and keeps it; a failure is tried again. */
-export function lazy<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null;
-  return () =>
-    (made ??= make().catch((error: unknown) => {
-      made = null;
-      throw error;
-    }));
-}
-
 function etagOf(sha256: string): string {
   return `W/"${sha256.slice(0, 27)}"`;
 }
