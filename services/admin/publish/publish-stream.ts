@@ -1,5 +1,5 @@
 /** Publishes a stream of NDJSON to an environment's topics: each line is sent or reported. */
-import { readAccessChange } from '#shared/events/access-event.ts';
+import { ACCESS_SCHEMAS, readAccessChange } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
@@ -262,9 +262,6 @@ function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'ch
   } catch (error) {
     unlessOther(error);
   }
-  throw new EventRejected(
-    'unknown_type',
-    `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, ` +
-      'nor store-data.access_key.changed or store-data.store_access.changed',
-  );
+  const entities = [...ENTITY_NAMES, ...Object.keys(ACCESS_SCHEMAS)].join(', ');
+  throw new EventRejected('unknown_type', `type is not store-data.<entity>.changed or .deleted of ${entities}`);
 }
