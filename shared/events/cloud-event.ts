@@ -17,7 +17,7 @@ export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
 /** A larger message is poison, whatever it holds. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
 
-/** The attributes that we read; `data` holds the state. */
+/** The attributes without the data, which holds personal data: commands show these. */
 export const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(
   ' ',
 );

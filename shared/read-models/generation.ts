@@ -55,7 +55,11 @@ export function controlDatabase(client: MongoClient, prefix: string): Db {
 export const PROJECTION_VERSION = 6;
 
 /** Says that another release made a generation; `null` if this one did. */
-export function otherRelease({ environment, number, projection_version: version }: GenerationMarker): string | null {
+export function describeOtherRelease({
+  environment,
+  number,
+  projection_version: version,
+}: GenerationMarker): string | null {
   if (version === PROJECTION_VERSION) return null;
   return `generation ${number} of ${environment} has projection version ${version}, this release has ${PROJECTION_VERSION}`;
 }

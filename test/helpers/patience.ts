@@ -24,10 +24,10 @@ export async function processorMs(act: () => Promise<unknown>): Promise<number> 
   return (user + system) / 1_000;
 }
 
-const MOST_TIMES = 20;
+const MAX_TIMES = 20;
 
 /**
- * Repeats work at least so many times, until one time was fast enough. A busy machine may stall a process, but work without a
+ * Repeats work until one run was fast enough, at least `atLeast` times. A busy machine may stall a process, but work without a
  * deadline is never fast.
  */
 export async function quickOnce(
@@ -38,7 +38,7 @@ export async function quickOnce(
 ): Promise<void> {
   let quickest = Number.POSITIVE_INFINITY;
   for (let time = 1; time <= atLeast || quickest >= allowedMs; time += 1) {
-    if (time > Math.max(atLeast, MOST_TIMES)) {
+    if (time > Math.max(atLeast, MAX_TIMES)) {
       throw new Error(`${what}: took ${Math.round(quickest)} ms at best, ${allowedMs} are allowed`);
     }
     const began = performance.now();

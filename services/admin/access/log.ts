@@ -45,14 +45,14 @@ export const replayCommand = () =>
 async function inEach<C extends Record<string, number>>(
   action: AuditAction,
   flags: { environment?: string | undefined },
-  topicsOf: (environment: Environment) => readonly string[],
+  judgedTopics: (environment: Environment) => readonly string[],
   work: (environment: Environment) => Promise<C>,
 ): Promise<({ environment: string } & C)[]> {
   await using servers = await openServers();
   const done = [];
   for (const environment of servers.environmentsOf(flags)) {
     const { name } = environment;
-    await remarkOtherErasures(environment, topicsOf(environment));
+    await remarkOtherErasures(environment, judgedTopics(environment));
     const counts = await audited(servers, { action, environment: name, details: {} }, async () => {
       const result = await work(environment);
       return { result, details: result };
@@ -135,15 +135,15 @@ const DAY_MS = 86_400_000;
 
 async function endsWithMessages(log: LogReader, topic: string, { at, ends = [] }: StoreErasure) {
   const bounds = await log.bounds();
-  const mended: PartitionEnd[] = [];
+  const completed: PartitionEnd[] = [];
   for (const one of ends) {
     const end = one.until ?? one.end;
     const isThere = one.topic === topic && end <= (bounds.get(one.partition)?.end ?? -1);
     const last = isThere ? await lastMessageBefore(log, one.partition, end) : null;
     const isSameLog = last !== null && last.timestamp < at.getTime() + DAY_MS;
-    mended.push(isSameLog ? { ...one, end, until: end, last } : one);
+    completed.push(isSameLog ? { ...one, end, until: end, last } : one);
   }
-  return mended;
+  return completed;
 }
 
 /** Removes the checkpoints, so that projectors apply the log from its beginning. @returns how many there were. */

@@ -156,9 +156,9 @@ export const rollbackCommand = () =>
     .action(async (flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
-      const { name: _id } = environment;
-      const { previous } = (await pointersIn(await servers.control()).findOne({ _id })) ?? {};
-      if (previous === undefined) throw notFound(`${_id} has no generation to go back to`);
+      const { name } = environment;
+      const { previous } = (await pointersIn(await servers.control()).findOne({ _id: name })) ?? {};
+      if (previous === undefined) throw notFound(`${name} has no generation to go back to`);
       await flipAndPrint(environment, previous, flags.force ? null : ROLLBACK_MS);
     });
 

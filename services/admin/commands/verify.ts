@@ -7,7 +7,7 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore, type Difference, verifyStore } from '#shared/projection/verify/store.ts';
 import { CATEGORY_PRODUCTS, TOMBSTONES, stampsIn, tombstonesIn } from '#shared/read-models/collections.ts';
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
-import { otherRelease } from '#shared/read-models/generation.ts';
+import { describeOtherRelease } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
   type Content,
@@ -55,7 +55,7 @@ export const verifyCommand = () =>
         const { name } = environment;
         const generation = await environment.liveGeneration();
         if (generation === null) continue;
-        const other = otherRelease(generation.marker);
+        const other = describeOtherRelease(generation.marker);
         if (other !== null) throw new StoreDataError('generation_unsuitable', other);
         const { db } = generation;
         const report = (difference: Difference) => result.found.push({ environment: name, ...difference });

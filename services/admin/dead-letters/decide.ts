@@ -79,7 +79,7 @@ export const skipCommand = () =>
       checkCanAsk(flags, 'skip');
       await using servers = await openServers();
       const { topic, partition } = flags;
-      const environment = environmentOf(servers, topic);
+      const environment = environmentOfTopic(servers, topic);
       const reader = await servers.logReader(topic);
       const what = await findSkippable(environment, reader, flags);
       const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
@@ -98,7 +98,7 @@ export const skipCommand = () =>
     });
 
 /** @throws {WrongUsage} where the topic belongs to no environment. */
-function environmentOf(servers: Servers, topic: string): Environment {
+function environmentOfTopic(servers: Servers, topic: string): Environment {
   const environments = servers.environmentsOf({});
   const found = environments.find((one) => one.topics.includes(topic));
   if (found !== undefined) return found;

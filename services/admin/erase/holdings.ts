@@ -136,7 +136,10 @@ export async function countDocuments(db: Db, topic: string, storeId: string): Pr
   return counts;
 }
 
-/** Removes them in pieces, each followed by a rest, until none is left: a retry of letters may write meanwhile. */
+/**
+ * Removes the documents of a store in pieces with pauses, and repeats until a pass finds nothing: a retry of letters may write meanwhile.
+ * @returns how many there were, by collection.
+ */
 export async function removeDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
   const remove = async (name: string, all: AsyncIterable<unknown>) => {
@@ -147,7 +150,8 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
       add(counts, name, ids.length);
     }
   };
-  for (let before = -1; before < totalOf(counts);) {
+  let before: number;
+  do {
     before = totalOf(counts);
     for (const name of COLLECTIONS_OF_STORES) {
       const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
@@ -155,7 +159,7 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
       await remove(name, ids);
     }
     await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
-  }
+  } while (totalOf(counts) > before);
   return counts;
 }
 

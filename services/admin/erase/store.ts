@@ -8,7 +8,7 @@ import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { type LastMessage, checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
-import { otherRelease } from '#shared/read-models/generation.ts';
+import { describeOtherRelease } from '#shared/read-models/generation.ts';
 import type { Db, Filter } from 'mongodb';
 import { withTransactionKill } from '../transaction.ts';
 import { publishErasure } from '../access/log.ts';
@@ -150,7 +150,7 @@ async function generationsOf(environment: Environment) {
   const known = await environment.generations();
   return known.filter(({ state, marker }) => {
     if (marker === null || state === 'dropping') return false;
-    const other = otherRelease(marker);
+    const other = describeOtherRelease(marker);
     if (other !== null) throw commandInvalid(`${other}: drop it first, or use its release`);
     return true;
   });

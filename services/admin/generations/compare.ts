@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { COLLECTIONS, stampsIn } from '#shared/read-models/collections.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
-import { liveOf, otherRelease } from '#shared/read-models/generation.ts';
+import { liveOf, describeOtherRelease } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
 import type { ClientSession, Db } from 'mongodb';
 import type { Environment } from '../servers.ts';
@@ -45,7 +45,7 @@ export async function compareWithLive(
   const live = liveOf(name, known);
   const { db, marker = null } = known.find((generation) => generation.number === number) ?? {};
   if (live === null || db === undefined || marker === null) throw notFound(`${name} has no generation ${number}`);
-  const other = otherRelease(marker);
+  const other = describeOtherRelease(marker);
   if (other !== null) {
     throw new StoreDataError('generation_unsuitable', `${other}: run the command of its release`);
   }

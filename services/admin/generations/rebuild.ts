@@ -13,6 +13,7 @@ import { pause } from '#shared/waiting.ts';
 import {
   changePointer,
   createMarker,
+  type GenerationPointer,
   type KnownGeneration,
   liveOf,
   PROJECTION_VERSION,
@@ -51,15 +52,17 @@ export async function beginRebuild(
   const databases = await servers.databases(name);
   const before = building(await environment.generations());
   if (before !== undefined) checkRelease(name, before, projectionVersion);
-  const pointer = await changePointer(databases.control, name, (current) => {
-    if (before !== undefined) return share === null ? current : withShare(current, before.number, share);
+  const change = (current: GenerationPointer) => {
+    if (before !== undefined) return withShare(current, before.number, share ?? DEFAULT_SHARE);
     // Another command began one meanwhile.
     if (current.others?.some(({ state }) => state === 'building')) {
       throw commandInvalid(`a generation of ${name} is being built already: run it again`);
     }
     return withNew(current, share ?? DEFAULT_SHARE);
-  });
-  const number = before?.number ?? pointer.last ?? 0;
+  };
+  const isAsBefore = before !== undefined && share === null;
+  const pointer = isAsBefore ? null : await changePointer(databases.control, name, change);
+  const number = before?.number ?? pointer?.last ?? 0;
   await createMarker(databases, name, number, projectionVersion);
   return { number, isResumed: before !== undefined };
 }

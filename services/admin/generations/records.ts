@@ -47,7 +47,7 @@ export interface Range {
   collection: string;
   /** The entity of its records; of counts the one they belong to. */
   entity: EntityName;
-  /** With what its ids begin, before a slash. */
+  /** The part of its ids before the slash and the entity's id. */
   owner: string;
 }
 

@@ -262,6 +262,9 @@ function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'ch
   } catch (error) {
     unlessOther(error);
   }
-  const entities = [...ENTITY_NAMES, ...Object.keys(ACCESS_SCHEMAS)].join(', ');
-  throw new EventRejected('unknown_type', `type is not store-data.<entity>.changed or .deleted of ${entities}`);
+  throw new EventRejected(
+    'unknown_type',
+    `type is not store-data.<entity>.changed or .deleted of ${ENTITY_NAMES.join(', ')}, nor store-data.<entity>.changed ` +
+      `of ${Object.keys(ACCESS_SCHEMAS).join(', ')}, nor store-data.store_quota.deleted`,
+  );
 }

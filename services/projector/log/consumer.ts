@@ -46,10 +46,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const positions = () => assignment.positions();
   const consumer = await createConsumer(parts, target, positions, () => isStopped);
   const letters = startLetters(parts, target);
-  const offsets = offsetCommits(consumer, topic, positions, logger);
+  const offsets = createOffsetCommits(consumer, topic, positions, logger);
   const loops = loopFactory(parts, target, letters.limits, consumer, offsets.schedule);
   const assignment = new Assignment(loops, systemClock);
-  const showOnly = partitionGauges(parts.metrics, { topic, generation });
+  const showOnly = trackPartitionGauges(parts.metrics, { topic, generation });
   // kafkajs sends heartbeats between fetches: a fetch must not delay them for long.
   const idleWaitMs = Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
   const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleWaitMs : 0));
@@ -160,7 +160,7 @@ async function createConsumer(
  * Commits offsets for tools that show lag: the projector itself reads only checkpoints. A refused commit is the first to show that the
  * group no longer knows this member.
  */
-function offsetCommits(consumer: Consumer, topic: string, positions: Assignment['positions'], logger: Logger) {
+function createOffsetCommits(consumer: Consumer, topic: string, positions: Assignment['positions'], logger: Logger) {
   let scheduled: NodeJS.Timeout | undefined;
   /** Why the group no longer knows us since we last joined. */
   let membership: { lost: Error | null } = { lost: null };
@@ -192,8 +192,8 @@ function offsetCommits(consumer: Consumer, topic: string, positions: Assignment[
   };
 }
 
-/** Makes what removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
-function partitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
+/** Returns a function that removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
+function trackPartitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
   let shown = new Set<number>();
   return (partitions: readonly number[]) => {
     const now = new Set(partitions);

@@ -6,7 +6,7 @@
 import type { Document, Filter } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Logger } from '#shared/logging.ts';
-import { CHECKPOINTS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS, oneOf, type Stamp, stampsIn } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import type { WithDeadline } from '../deadline.ts';
@@ -117,7 +117,7 @@ export class Watch {
 
   async #pollOnce(began: number): Promise<void> {
     const { generation, withDeadline } = this.#options;
-    const stamps = generation.db.collection<Stamp>(STAMPS);
+    const stamps = stampsIn(generation.db);
     const isTurn = began - this.#turnAt >= POLL_MS;
     const isFirst = this.#ends.size === 0;
     if (isTurn && this.#round === null) await this.#readCheckpoints();

@@ -125,6 +125,13 @@ describe('a line of NDJSON', () => {
   ])('is %s: %s', (reason, text) => {
     expect(reasonOf(text)).toBe(reason);
   });
+
+  it('names the types that are known if its own is not', () => {
+    const text = orderLine('s1', 'o1', { type: 'store-data.access_key.deleted' });
+    expect(() => read(text)).toThrow(
+      'changed of access_key, store_access, store_quota, store_erasure, nor store-data.store_quota.deleted',
+    );
+  });
 });
 
 describe('publish --check, without any server', () => {

@@ -15,7 +15,7 @@ describe('continuity', () => {
   const HEADER = Buffer.from('a header');
 
   describe('with a batch that cannot be read', () => {
-    const standIn = (from: number, to: number | null, reason: UnreadableReason = 'corrupt') =>
+    const placeholder = (from: number, to: number | null, reason: UnreadableReason = 'corrupt') =>
       Object.assign(message(to ?? from), {
         value: null,
         unreadable: { reason, detail: 'cut', from, to, digest: digestOf(HEADER) } satisfies UnreadableBatch,
@@ -29,11 +29,11 @@ describe('continuity', () => {
         const verdict = new Continuity(identityOf(message(7)), 8).judge(shown(...messages));
         return verdict.kind === 'hidden' ? verdict.batch.from : verdict.kind;
       };
-      expect(hiding(message(6), standIn(7, 7))).toBe(7);
-      expect(hiding(standIn(5, 9))).toBe(5);
-      expect(hiding(standIn(5, null))).toBe(5);
-      expect(hiding(standIn(5, 6), message(7))).toBe('undecided');
-      expect(hiding(message(7), standIn(8, 9))).toBe('take');
+      expect(hiding(message(6), placeholder(7, 7))).toBe(7);
+      expect(hiding(placeholder(5, 9))).toBe(5);
+      expect(hiding(placeholder(5, null))).toBe(5);
+      expect(hiding(placeholder(5, 6), message(7))).toBe('undecided');
+      expect(hiding(message(7), placeholder(8, 9))).toBe('take');
       const continuity = new Continuity(identityOf(message(7)), 8);
       continuity.giveUpProof();
       expect(continuity.from).toBe(8);
@@ -42,10 +42,10 @@ describe('continuity', () => {
 
     it('is proven by an intact unreadable batch, even after that becomes readable', () => {
       const continuity = new Continuity(identityOf(message(4)), 5);
-      expect(takenOf(continuity.judge(shown(message(4), standIn(5, 8, 'malformed'))))).toEqual(['8']);
+      expect(takenOf(continuity.judge(shown(message(4), placeholder(5, 8, 'malformed'))))).toEqual(['8']);
       expect(continuity.last?.offset).toBe(8);
       const reloaded = () => new Continuity(continuity.last, 9);
-      expect(takenOf(reloaded().judge(shown(standIn(5, 8, 'malformed'), message(9))))).toEqual(['9']);
+      expect(takenOf(reloaded().judge(shown(placeholder(5, 8, 'malformed'), message(9))))).toEqual(['9']);
       const read = Object.assign(message(8), { batch: HEADER });
       expect(takenOf(reloaded().judge(shown(read, message(9))))).toEqual(['9']);
       const other = Object.assign(message(8), { batch: Buffer.from('another') });
