@@ -178,7 +178,7 @@ export function readyOrExited(
   });
 }
 
-/** Waits until a process serves. @param waiting receives a signal that is aborted when the wait is over. @throws if the process ends first. */
+/** Waits until a process serves. @param waiting gets a signal that ends with the wait. @throws if the process ends first. */
 export async function unlessExited<T>(
   exited: Promise<PartExit>,
   waiting: (signal: AbortSignal) => Promise<T>,

@@ -192,7 +192,7 @@ function createOffsetCommits(consumer: Consumer, topic: string, positions: Assig
   };
 }
 
-/** Returns a function that removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
+/** Removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
 function trackPartitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
   let shown = new Set<number>();
   return (partitions: readonly number[]) => {
