@@ -21,10 +21,10 @@ it('a slice inserts more documents than one command can hold', async () => {
     installation.mongodb.withSession((session) =>
       session.withTransaction(() => insertDocuments(db, session, COLLECTIONS.coupon, documents)),
     );
-  // Three bytes per character: 27 MiB.
+  // Three bytes per character: 18 MiB. A transaction of much more does not fit into the cache of a small server.
   const text = '€'.repeat(3 * MIB);
-  await insert(named('b1', text), named('b2', text), named('b3', text));
+  await insert(named('b1', text), named('b2', text));
   // The maximum document size, minus other fields.
-  await insert(named('b4', 'x'.repeat(16 * MIB - 1_024)));
-  expect(await idsIn(db, COLLECTIONS.coupon)).toEqual(['s1/b1', 's1/b2', 's1/b3', 's1/b4']);
+  await insert(named('b3', 'x'.repeat(16 * MIB - 1_024)));
+  expect(await idsIn(db, COLLECTIONS.coupon)).toEqual(['s1/b1', 's1/b2', 's1/b3']);
 });
