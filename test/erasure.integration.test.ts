@@ -11,7 +11,7 @@ import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { Databases } from '#shared/read-models/generation.ts';
-import { LEAST } from '#test/changes.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
@@ -68,11 +68,11 @@ describe('a deleted customer', () => {
     return { entity, storeId: 's1', subject, sequence, action, ...(data === null ? {} : { data }) };
   };
   const customer = (over: object = {}) =>
-    event('customer', 'c1', { ...LEAST.customer, ...PERSON, email: EMAIL, addresses: [{ street: STREET }], ...over });
+    event('customer', 'c1', { ...MINIMAL.customer, ...PERSON, email: EMAIL, addresses: [{ street: STREET }], ...over });
   const order = (id: string, over: object = {}) =>
-    event('order', id, { ...LEAST.order, customer: { id: 'c1', ...PERSON }, ...over });
+    event('order', id, { ...MINIMAL.order, customer: { id: 'c1', ...PERSON }, ...over });
   const review = (id: string, over: object = {}) =>
-    event('review', id, { ...LEAST.review, customer_id: 'c1', customer_name: PERSON.name, ...over });
+    event('review', id, { ...MINIMAL.review, customer_id: 'c1', customer_name: PERSON.name, ...over });
   /** Valid events and poison messages that name the customer. */
   const everything = (tag: string) => [
     order(`o${tag}`),
@@ -122,7 +122,7 @@ describe('a deleted customer', () => {
     await installation.publish([
       customer(),
       ...Array.from({ length: NEIGHBOURS }, (_, index) =>
-        event('customer', `n${index}`, { ...LEAST.customer, name: `Vizinho ${index}` }),
+        event('customer', `n${index}`, { ...MINIMAL.customer, name: `Vizinho ${index}` }),
       ),
     ]);
     await installation.publish(everything('1'));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
-import { LEAST } from './helpers/changes.ts';
+import { MINIMAL } from './helpers/changes.ts';
 import { orderMessage } from './helpers/events.ts';
 import { eventually } from './helpers/installation.ts';
 import { order, type OwnServers, startOwnServers } from './helpers/own-servers.ts';
@@ -80,7 +80,7 @@ it('blocks a store whose record says so, even if a projector is killed between w
     return db.collection(STORE_RECORDS_PENDING).countDocuments();
   };
   await service.stopProjector();
-  const data = { ...LEAST.store, status: 'blocked' };
+  const data = { ...MINIMAL.store, status: 'blocked' };
   await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence: 1, data }], own);
 
   const killed = startService('projector', installation.env, 'info', KILLED);

@@ -10,7 +10,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { DEAD_LETTERS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
-import { LEAST } from '#test/changes.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
@@ -168,7 +168,7 @@ describe('every command to MongoDB', () => {
   }
 
   async function driveDeadLetters(): Promise<void> {
-    const order = (customer: string) => ({ ...LEAST.order, total: '1', customer: { id: customer, name: 'Ana' } });
+    const order = (customer: string) => ({ ...MINIMAL.order, total: '1', customer: { id: customer, name: 'Ana' } });
     await installation.publish([
       event('order', 's1', 'bad', order('c1')),
       event('order', 's1', 'bad', order('gone')),
@@ -198,7 +198,7 @@ describe('every command to MongoDB', () => {
       if (kind !== 'coupon') continue;
       const whole = (await api.get(`${path}?page_size=100`, token)).json as { next: string };
       const waiting = api.get(`${path}?after=${whole.next}&wait=30`, token);
-      await installation.publish([event('coupon', 's1', 'n9', LEAST.coupon)]);
+      await installation.publish([event('coupon', 's1', 'n9', MINIMAL.coupon)]);
       expect((await waiting).json).toMatchObject({ results: [{ id: 'n9' }] });
     }
     expect(next).not.toBe('');
@@ -208,10 +208,10 @@ describe('every command to MongoDB', () => {
   async function driveMoves(): Promise<void> {
     const groups = Array.from({ length: MANY }, (_, at) => `many${at}`);
     await installation.publish([
-      event('store', 's1', 's1', { ...LEAST.store, timezone_offset: '+09:00' }),
-      ...groups.map((id) => event('option_group', 's1', id, LEAST.option_group)),
-      event('category', 's1', 'k1', LEAST.category),
-      event('product', 's1', 'p1', { ...LEAST.product, category_id: 'k1', option_group_ids: groups.slice(1, 3) }),
+      event('store', 's1', 's1', { ...MINIMAL.store, timezone_offset: '+09:00' }),
+      ...groups.map((id) => event('option_group', 's1', id, MINIMAL.option_group)),
+      event('category', 's1', 'k1', MINIMAL.category),
+      event('product', 's1', 'p1', { ...MINIMAL.product, category_id: 'k1', option_group_ids: groups.slice(1, 3) }),
     ]);
     await caughtUp(installation);
     const menu = await running.api.get('/api/menu/', tokens.get('s1') ?? '');

@@ -1,9 +1,9 @@
 /** `npm run bench -- flood`: one store sends requests at a steady rate, alone and during each of three floods from the same address. */
 import { randomBytes } from 'node:crypto';
 import { runProcess } from '../services/admin/run-command.ts';
-import { type AskOrder, httpRequest, percentilesOf, startAsker } from './clients/start.ts';
+import { type RequestOrder, httpRequest, percentilesOf, startLoadProcess } from './clients/start.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
-import { fillSmallStores, type Ground } from './ground.ts';
+import { fillSmallStores, type BenchContext } from './context.ts';
 import { median, rounded } from './median.ts';
 import { serviceProgram } from './service.ts';
 import { fetchTokens, publishKeys } from './query/tokens.ts';
@@ -32,8 +32,8 @@ const REQUEST = 'GET /api/order/list';
 const FORGED = 1_000;
 const CALM_CONNECTIONS = 50;
 
-async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[] }> {
-  const { installation, start, cleanup } = ground;
+async function run(context: BenchContext, options: FloodOptions): Promise<{ rows: Calm[] }> {
+  const { installation, start, cleanup } = context;
   const { env, environment } = installation;
   const keys = await publishKeys(installation, [CALM, FLOODING]);
   await start(await serviceProgram('projector'));
@@ -45,7 +45,7 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
   const { seconds, connections, rate } = options;
   const port = Number(new URL(url).port);
   const authorization = `Bearer ${tokens.get(CALM)}`;
-  const calm: AskOrder = {
+  const calm: RequestOrder = {
     port,
     requests: [httpRequest(REQUEST, { authorization })],
     connections: CALM_CONNECTIONS,
@@ -54,10 +54,10 @@ async function run(ground: Ground, options: FloodOptions): Promise<{ rows: Calm[
   };
   const clientId = keys.find(({ storeId }) => storeId === FLOODING)?.clientId ?? '';
   const kinds = Object.entries({ none: [], ...floods(tokens.get(FLOODING) ?? '', clientId) });
-  const [one, many] = [startAsker(cleanup), startAsker(cleanup)];
+  const [calmLoad, floodLoad] = [startLoadProcess(cleanup), startLoadProcess(cleanup)];
   const measure = async (requests: readonly string[]) => {
-    const flooding = requests.length === 0 ? [] : many.ask({ port, requests, connections, seconds });
-    const outcomes = await one.ask(calm);
+    const flooding = requests.length === 0 ? [] : floodLoad.ask({ port, requests, connections, seconds });
+    const outcomes = await calmLoad.ask(calm);
     const good = outcomes.filter(({ status }) => status === 200);
     const flood = (await flooding).length / seconds;
     return { answered: good.length, asked: outcomes.length, flood, ...percentilesOf(good) };

@@ -8,7 +8,7 @@ import { format, resolveConfig } from 'prettier';
 import { replaceSection } from '#admin/documents/documents.ts';
 import { stopRequested, type StopRequest } from '#local/start/signals.ts';
 import { wholeNumber } from '#test/options.ts';
-import { type Ground, layGround } from './ground.ts';
+import { type BenchContext, prepareBench } from './context.ts';
 import { rounded } from './median.ts';
 
 export interface Machine {
@@ -38,7 +38,7 @@ export interface Bench<O extends object, R extends object> {
   /** Additional settings of the services. */
   settings?: Record<string, string>;
   partitions?: number;
-  run: (ground: Ground, options: O) => Promise<R>;
+  run: (context: BenchContext, options: O) => Promise<R>;
   /** The result below its head. */
   render: (result: R & Head) => string;
   /** If it returns false, the exit code is 1. */
@@ -59,16 +59,16 @@ export function addBench<O extends object, R extends object>(program: Command, b
   command.action(async ({ json, writeDocs, ...given }: O & Showing) => {
     const load = rounded(loadavg()[0] ?? 0, 1);
     const result = await runToEnd(async (cleanup) => {
-      const ground = await layGround(cleanup, settings, partitions);
+      const context = await prepareBench(cleanup, settings, partitions);
       const head: Head = {
         benchmark: name,
         date: new Date().toISOString().slice(0, 10),
         command: `npm run bench -- ${[name, ...wordsOf(given)].join(' ')}`,
-        machine: await describeMachine(ground.installation.mongodb),
+        machine: await describeMachine(context.installation.mongodb),
         load_average: load,
       };
       // The remaining options are those that the benchmark declares.
-      return { ...head, ...(await bench.run(ground, given as unknown as O)) };
+      return { ...head, ...(await bench.run(context, given as unknown as O)) };
     });
     const text = `${headOf(result)}\n${bench.render(result)}`;
     process.stdout.write(`${json ? JSON.stringify(result, null, 2) : text.trimEnd()}\n`);

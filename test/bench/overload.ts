@@ -1,9 +1,9 @@
 /** `npm run bench -- overload`: the answers during and right after a load far above the capacity. */
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import { httpRequest, percentilesOf, startAsker, type Outcome } from './clients/start.ts';
+import { httpRequest, percentilesOf, startLoadProcess, type Outcome } from './clients/start.ts';
 import { type Bench, numberOption, table } from './frame.ts';
-import { fillSmallStores, type Ground, SMALL_STORE_ORDERS } from './ground.ts';
+import { fillSmallStores, type BenchContext, SMALL_STORE_ORDERS } from './context.ts';
 import { percentile, rounded } from './median.ts';
 import { cpuSeconds } from './process-figures.ts';
 import { serviceProgram } from './service.ts';
@@ -30,25 +30,25 @@ const BIN_MS = 100;
 /** The response time of a healthy service. */
 const NORMAL_MS = 100;
 
-async function run({ installation, start, cleanup }: Ground, options: OverloadOptions): Promise<OverloadResult> {
+async function run({ installation, start, cleanup }: BenchContext, options: OverloadOptions): Promise<OverloadResult> {
   const keys = await publishKeys(installation, STORES);
   const projector = await start(await serviceProgram('projector'));
   await fillSmallStores(installation, STORES);
   await projector.stop();
   const service = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(service.url, keys);
-  const asker = startAsker(cleanup);
+  const load = startLoadProcess(cleanup);
   const { seconds, connections, times } = options;
   const requests = requestsOf([...tokens.values()], options.cheap === true ? [detailsOf] : MIX);
   const order = { port: Number(new URL(service.url).port), requests, seconds };
 
   const inTurn = { ...order, connections: PEAK_CONNECTIONS };
-  await asker.ask({ ...inTurn, seconds: seconds / 2 });
-  const peak = (await asker.ask(inTurn)).filter(({ status }) => status === 200).length / seconds;
+  await load.ask({ ...inTurn, seconds: seconds / 2 });
+  const peak = (await load.ask(inTurn)).filter(({ status }) => status === 200).length / seconds;
   say(`peak: ${Math.round(peak)} answers a second`);
-  const spent = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(asker.pid), listenOverflows()]);
+  const spent = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(load.pid), listenOverflows()]);
   const before = await spent();
-  const outcomes = await asker.ask({
+  const outcomes = await load.ask({
     ...order,
     connections,
     phases: [

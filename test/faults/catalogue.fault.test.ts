@@ -19,7 +19,7 @@ import { note } from './results.ts';
 /** A neighbour's order must be visible within this time during every change of the catalogue. */
 const BOUND_MS = 5_000;
 /** The bound of each service. Repeated groups took 550 MB for one group of 800 KB. */
-const MOST_MEBIBYTES = 500;
+const MAX_MEBIBYTES = 500;
 
 interface Shared {
   storeId: string;
@@ -117,8 +117,8 @@ describe('a catalogue whose products share option groups', () => {
       });
       note({ fault: `the same: its menu of ${menu}`, recoveriesMs: [menuMs], boundMs: 60_000, events: 1 });
       expect(Math.max(...waits)).toBeLessThan(BOUND_MS);
-      expect(projecting).toBeLessThan(MOST_MEBIBYTES);
-      expect(answering).toBeLessThan(MOST_MEBIBYTES);
+      expect(projecting).toBeLessThan(MAX_MEBIBYTES);
+      expect(answering).toBeLessThan(MAX_MEBIBYTES);
     },
   );
 });

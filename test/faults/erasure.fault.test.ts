@@ -17,7 +17,7 @@ const PUBLISHED_AT_ONCE = 20_000;
 const NAME = 'Consumidor Final';
 const WATCHED_MS = 20_000;
 /** For a busy machine. */
-const LONGEST_MS = 2_700_000;
+const MAX_MS = 2_700_000;
 
 describe(`a customer whom ${ORDERS} orders name`, () => {
   // One partition: a delay in it delays every other store.
@@ -35,8 +35,8 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       const orders = Array.from({ length: PUBLISHED_AT_ONCE }, (_, index) => order('large', start + index));
       await service.installation.publish(orders);
     }
-    await caughtUp(service.installation, service.installation.environment, LONGEST_MS);
-  }, LONGEST_MS);
+    await caughtUp(service.installation, service.installation.environment, MAX_MS);
+  }, MAX_MS);
   afterAll(async () => {
     projector?.kill('SIGTERM');
     await projector?.ended;
@@ -88,7 +88,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
 
   it(
     'is in no answer after the deletion, and neighbours on the same partition are as fresh as before',
-    { timeout: LONGEST_MS },
+    { timeout: MAX_MS },
     async () => {
       const { installation } = service;
       expect(await naming()).toBe((await answers()).length);
@@ -115,10 +115,10 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
           const [erasure] = await erasures();
           return erasure === undefined || (erasure.done?.after ?? '') > (done?.after ?? '');
         },
-        LONGEST_MS,
+        MAX_MS,
       );
       expect(await naming()).toBe(0);
-      await erased(installation, installation.environment, LONGEST_MS);
+      await erased(installation, installation.environment, MAX_MS);
       const erasedAfterMs = performance.now() - deletedAt;
       expect(await stillStored()).toBe(0);
       expect(await naming()).toBe(0);
@@ -134,7 +134,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       note({
         fault: `${fault}: nothing of them is stored, one kill included`,
         recoveriesMs: [erasedAfterMs],
-        boundMs: LONGEST_MS,
+        boundMs: MAX_MS,
         events: ORDERS,
       });
       expect(heldAfterMs).toBeLessThan(5_000);

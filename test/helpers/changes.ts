@@ -6,7 +6,7 @@ import type { TestChange } from './query-service.ts';
 const { created_at } = ORDER;
 
 /** The required fields of each kind of record. */
-export const LEAST = {
+export const MINIMAL = {
   store: { name: 'Loja', timezone_offset: '-03:00', created_at },
   order: ORDER,
   customer: { name: 'Ana', created_at },
@@ -29,7 +29,7 @@ type Made = Omit<TestChange, 'data' | 'time'> & { data: object };
 
 /** Makes a change of a record of the store `s1`; `data` adds to the required fields. */
 function making(entity: EntityName): (id: string, data?: object, storeId?: string) => Made {
-  return (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...LEAST[entity], ...data } });
+  return (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...MINIMAL[entity], ...data } });
 }
 
 /** The store's own record. */

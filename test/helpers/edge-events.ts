@@ -3,9 +3,9 @@ import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { encodeEvent } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { GROUP_BYTES, LISTS, textBound } from './contract-bounds.ts';
-import { TEXT, WHOLE_STATES } from './whole-states.ts';
+import { TEXT, COMPLETE_STATES } from './complete-states.ts';
 
-export const LONGEST_ID = 'x'.repeat(64);
+export const MAX_ID = 'x'.repeat(64);
 
 /** Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer. */
 export const FILLERS = ['a', 'ã', '€', '😀', '"', '\\', '\n', '\u0001', '\u2028', '한', '\u0344'] as const;
@@ -14,7 +14,7 @@ export const FILLERS = ['a', 'ã', '€', '😀', '"', '\\', '\n', '\u0001', '\u
 const ENVELOPE_BYTES = 1_000;
 
 /** The required fields of list entries. */
-const LEAST = {
+const MINIMAL = {
   items: () => ({
     product_id: 'p',
     name: '',
@@ -44,18 +44,18 @@ export function edgeEvent(
   filler: string,
   own: { storeId?: string; subject?: string; sequence?: number } = {},
 ): Buffer {
-  const { storeId = LONGEST_ID, subject = entity === 'store' ? storeId : LONGEST_ID, sequence = 1 } = own;
+  const { storeId = MAX_ID, subject = entity === 'store' ? storeId : MAX_ID, sequence = 1 } = own;
   const data = edgeState(entity, filler);
   const { value } = encodeEvent({ entity, storeId, subject, sequence, source: '/test', data });
   return Buffer.from(value);
 }
 
 function edgeState(entity: EntityName, filler: string): Fields {
-  const whole = WHOLE_STATES[entity] as Fields;
+  const whole = COMPLETE_STATES[entity] as Fields;
   const state = Object.fromEntries(
     Object.entries(whole).map(([field, value]) => [
       field,
-      Array.isArray(value) ? leastList(field as keyof typeof LEAST) : filled(field, value, ''),
+      Array.isArray(value) ? minimalList(field as keyof typeof MINIMAL) : filled(field, value, ''),
     ]),
   );
   let left = (entity === 'option_group' ? GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
@@ -83,8 +83,8 @@ function edgeState(entity: EntityName, filler: string): Fields {
   return state;
 }
 
-function leastList(field: keyof typeof LEAST): unknown[] {
-  return Array.from({ length: LISTS[field] }, (_, at) => LEAST[field](at));
+function minimalList(field: keyof typeof MINIMAL): unknown[] {
+  return Array.from({ length: LISTS[field] }, (_, at) => MINIMAL[field](at));
 }
 
 /** Options of a group have different ids. */

@@ -3,7 +3,7 @@ import type { Installation } from '#test/installation.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
-import { LEAST } from './changes.ts';
+import { MINIMAL } from './changes.ts';
 
 export interface CatalogueRecord {
   entity: EntityName;
@@ -16,7 +16,7 @@ function times<T>(count: number, make: (index: number) => T): T[] {
 }
 
 function category(index: number): CatalogueRecord {
-  return { entity: 'category', id: `k${index}`, state: { ...LEAST.category, position: index } };
+  return { entity: 'category', id: `k${index}`, state: { ...MINIMAL.category, position: index } };
 }
 
 function product(index: number, categories: number, groups: string[]): CatalogueRecord {
@@ -30,7 +30,7 @@ export function group(id: string, options: number, cents = 300, description = 'P
   const option = (index: number) => {
     return { id: `o${index}`, name: `Opção ${index}`, description, price: ((cents + index) / 100).toFixed(2) };
   };
-  return { entity: 'option_group', id, state: { ...LEAST.option_group, options: times(options, option) } };
+  return { entity: 'option_group', id, state: { ...MINIMAL.option_group, options: times(options, option) } };
 }
 
 /** Products that share one group of 20 options, and each have two of 100 groups of 10 options. */

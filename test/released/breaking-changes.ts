@@ -123,10 +123,12 @@ function beyond(inner: Side, outer: Side, where: string, words: string): string[
     ...['pattern', 'format']
       .filter((keyword) => values === null && ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value))
       .map(changed),
-    ...LEAST.filter((keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity)).map(
+    ...MIN_KEYWORDS.filter((keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity)).map(
       changed,
     ),
-    ...MOST.filter((keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity)).map(changed),
+    ...MAX_KEYWORDS.filter((keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity)).map(
+      changed,
+    ),
     ...listOf(at(outer, 'required')).flatMap(({ value }) =>
       listOf(at(inner, 'required')).some((one) => one.value === value)
         ? []
@@ -146,8 +148,8 @@ function word(value: Json | undefined): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-const LEAST = ['minimum', 'minLength', 'minItems'];
-const MOST = ['maximum', 'maxLength', 'maxItems'];
+const MIN_KEYWORDS = ['minimum', 'minLength', 'minItems'];
+const MAX_KEYWORDS = ['maximum', 'maxLength', 'maxItems'];
 
 function numberOf(schema: Side, keyword: string, absent: number): number {
   const { value } = at(schema, keyword);

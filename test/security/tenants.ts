@@ -1,6 +1,6 @@
 /** Tenants with records of every kind, marked with a secret text. */
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
-import { LEAST } from '#test/changes.ts';
+import { MINIMAL } from '#test/changes.ts';
 import type { TestChange } from '#test/query-service.ts';
 
 export interface Tenant {
@@ -38,6 +38,6 @@ export function recordsOf(tenant: Tenant, other: Tenant = tenant): TestChange[] 
     entity,
     storeId,
     id: idOf(entity, tenant),
-    data: { ...LEAST[entity], ...marks[entity] },
+    data: { ...MINIMAL[entity], ...marks[entity] },
   }));
 }

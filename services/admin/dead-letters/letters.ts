@@ -4,7 +4,7 @@ import type { ClientSession, Db, Filter } from 'mongodb';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { command, environmentOption, WrongUsage } from '../options.ts';
-import { describeOtherRelease, type Generation } from '#shared/read-models/generation.ts';
+import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Environment, Servers } from '../servers.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
@@ -128,7 +128,12 @@ export async function otherSources({ kind, environment }: DeadLetterSource): Pro
 }
 
 function changesSource(environment: Environment, { db, marker }: Generation): DeadLetterSource {
-  return { environment, kind: 'changes', topic: environment.topic, db, obstacle: describeOtherRelease(marker) };
+  const { projection_version: version } = marker;
+  const obstacle =
+    version === PROJECTION_VERSION
+      ? null
+      : `its read models were made with projection version ${version}, this release has ${PROJECTION_VERSION}`;
+  return { environment, kind: 'changes', topic: environment.topic, db, obstacle };
 }
 
 /** Reads letters as they may be shown, with the erasures of the same snapshot. */

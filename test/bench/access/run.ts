@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { SCOPES } from '#shared/events/access-event.ts';
 import { type Bench, connectionsOption, grouped, roundsOption, secondsOption, table } from '../frame.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
 import { fillStores } from '../query/setup.ts';
@@ -42,12 +42,12 @@ interface Comparison {
   ratio: number;
 }
 
-async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comparison[] }> {
-  const keys = await publishKeys(ground.installation, Array<string>(KEYS).fill(STORE));
-  await fillStores(ground, [storeOf(sizeOf(STORE, ORDERS))]);
+async function run(context: BenchContext, options: AccessOptions): Promise<{ rows: Comparison[] }> {
+  const keys = await publishKeys(context.installation, Array<string>(KEYS).fill(STORE));
+  await fillStores(context, [storeOf(sizeOf(STORE, ORDERS))]);
   const program = await serviceProgram('query');
-  const ours = await ground.start(program);
-  const load = startLoad(ground.cleanup);
+  const ours = await context.start(program);
+  const load = startLoad(context.cleanup);
   const rows: Comparison[] = [];
   const compare = async (name: string, sides: { ours: Side; other: Side }) => {
     const measured = await measureInTurn(load, sides, { ...options, warmUpSeconds: WARM_UP_SECONDS });
@@ -56,7 +56,7 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
     rows.push(row);
   };
 
-  const provider = await ground.start(
+  const provider = await context.start(
     { name: 'oidc-provider', file: OIDC_PROVIDER },
     { NODE_ENV: 'production', BENCH_CLIENTS: JSON.stringify(keys) },
   );
@@ -69,7 +69,10 @@ async function run(ground: Ground, options: AccessOptions): Promise<{ rows: Comp
   const requests = await Promise.all(
     keys.map(async (key) => ({ headers: { authorization: `Bearer ${await fetchToken(ours.url, key)}` } })),
   );
-  const open = await ground.start({ ...program, name: 'without-access', file: WITHOUT_ACCESS }, { BENCH_STORE: STORE });
+  const open = await context.start(
+    { ...program, name: 'without-access', file: WITHOUT_ACCESS },
+    { BENCH_STORE: STORE },
+  );
   for (const [name, path] of ROUTES) {
     const sideOf = ({ pid, url }: RunningService) => ({ pid, url: url + path, headers: {}, requests, status: 200 });
     await compare(`${name}, compared with no access checks`, { ours: sideOf(ours), other: sideOf(open) });

@@ -4,7 +4,7 @@ import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { type Bench, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
 import { agesInWords, liveStores } from '../freshness/stream.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { startLoad } from '../load/load.ts';
 import { serviceProgram } from '../service.ts';
 import { orderState } from '../projector/topic.ts';
@@ -37,8 +37,8 @@ const LIVE_STORES = 5;
 const FILL_LIMIT_MS = 900_000;
 const CHUNK = 5_000;
 
-async function run(ground: Ground, options: ChangesOptions): Promise<ChangesResult> {
-  const { installation, start, cleanup } = ground;
+async function run(context: BenchContext, options: ChangesOptions): Promise<ChangesResult> {
+  const { installation, start, cleanup } = context;
   const quiet = Array.from({ length: options.stores }, (_, index) => `quiet-${index}`);
   const live = liveStores(LIVE_STORES);
   const keys = await publishKeys(installation, [LARGE, MIXED, ...quiet, ...live.map(({ storeId }) => storeId)]);
@@ -55,7 +55,7 @@ async function run(ground: Ground, options: ChangesOptions): Promise<ChangesResu
   const pages = await measurePages(installation, startLoad(cleanup), query, { orders, mixed }, options);
   say(pages.map(({ name, ratio }) => `${name}: ${ratio}×`).join(', '));
   await sleep(1_000);
-  return { pages, waiting: await measureWaiting({ ground, query, quiet, live, tokenOf }, options) };
+  return { pages, waiting: await measureWaiting({ context, query, quiet, live, tokenOf }, options) };
 }
 
 function orderAt(number: number) {
@@ -110,6 +110,6 @@ export const changesBench: Bench<ChangesOptions, ChangesResult & ChangesOptions>
     roundsOption(3),
   ],
   partitions: LIVE_STORES,
-  run: async (ground, options) => ({ ...options, ...(await run(ground, options)) }),
+  run: async (context, options) => ({ ...options, ...(await run(context, options)) }),
   render,
 };

@@ -3,14 +3,14 @@ import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '#test/installation.ts';
 import { type Ages, agesOf, agesSeen, type LiveStore, publishSteadily } from '../freshness/stream.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { rounded } from '../median.ts';
 import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
 import { say } from '../say.ts';
 import type { WaitersOrder, WaitersReport } from './waiters.ts';
 
 export interface WaitingSetup {
-  ground: Ground;
+  context: BenchContext;
   query: { pid: number; url: string };
   quiet: readonly string[];
   live: readonly LiveStore[];
@@ -31,10 +31,10 @@ const SETTLE_MS = 5_000;
 const WARM_UP_SECONDS = 3;
 
 export async function measureWaiting(
-  { ground, query, quiet, live, tokenOf }: WaitingSetup,
+  { context, query, quiet, live, tokenOf }: WaitingSetup,
   { waiters, rate, seconds }: { waiters: number; rate: number; seconds: number },
 ): Promise<WaitingResult> {
-  const { installation, cleanup } = ground;
+  const { installation, cleanup } = context;
   // Compiles code and fills pools before the memory is compared.
   await follow(query.url, live, tokenOf, () => publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }));
   await sleep(SETTLE_MS);

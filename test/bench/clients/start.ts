@@ -2,7 +2,7 @@
 import { percentile, rounded } from '../median.ts';
 import { startWorker } from '../worker.ts';
 
-export interface AskOrder {
+export interface RequestOrder {
   port: number;
   /** Raw requests, sent in turn. */
   requests: readonly string[];
@@ -23,12 +23,12 @@ export interface Outcome {
   milliseconds: number;
 }
 
-export function startAsker(cleanup: AsyncDisposableStack) {
-  const { process, ask } = startWorker<AskOrder, { outcomes: Outcome[] }>(
+export function startLoadProcess(cleanup: AsyncDisposableStack) {
+  const { process, ask } = startWorker<RequestOrder, { outcomes: Outcome[] }>(
     cleanup,
-    new URL('./asker.ts', import.meta.url),
+    new URL('./load.ts', import.meta.url),
   );
-  return { pid: process.pid ?? 0, ask: async (order: AskOrder) => (await ask(order)).outcomes };
+  return { pid: process.pid ?? 0, ask: async (order: RequestOrder) => (await ask(order)).outcomes };
 }
 
 /** The median and the 99th percentile of response times, in milliseconds. */

@@ -4,7 +4,7 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { type Bench, grouped, numberOption, secondsOption, table } from '../frame.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { serviceProgram } from '../service.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import { say } from '../say.ts';
@@ -30,7 +30,7 @@ const LATE = { storeId: 'late', partition: PARTITIONS - 1 };
 const WARM_UP_SECONDS = 3;
 const SEEN_LIMIT_MS = 60_000;
 
-async function run({ installation, start }: Ground, options: FreshnessOptions): Promise<FreshnessResult> {
+async function run({ installation, start }: BenchContext, options: FreshnessOptions): Promise<FreshnessResult> {
   const { rate, seconds, backlog, every } = options;
   const stores = liveStores(PARTITIONS - 1);
   const keys = await publishKeys(

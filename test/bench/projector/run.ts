@@ -6,7 +6,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Bench, grouped, numberOption, roundsOption, table } from '../frame.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { median, rounded } from '../median.ts';
 import { cpuSeconds, peakMebibytes } from '../process-figures.ts';
 import { say } from '../say.ts';
@@ -36,12 +36,12 @@ const POLL_MS = 50;
 /** The limit without progress. */
 const STUCK_MS = 120_000;
 
-async function run(ground: Ground, { orders, versions, rounds }: ProjectorOptions): Promise<ProjectorResult> {
-  const bytes = await publishOrders(ground.installation, orders, versions);
+async function run(context: BenchContext, { orders, versions, rounds }: ProjectorOptions): Promise<ProjectorResult> {
+  const bytes = await publishOrders(context.installation, orders, versions);
   const events = orders * versions;
   const measured: Round[] = [];
   for (let round = 1; round <= rounds; round += 1) {
-    const figures = await measure(ground, round, { orders, versions });
+    const figures = await measure(context, round, { orders, versions });
     measured.push(figures);
     say(`round ${round}: ${JSON.stringify(figures)}`);
   }
@@ -58,7 +58,7 @@ async function run(ground: Ground, { orders, versions, rounds }: ProjectorOption
 
 /** Runs the projector as in production, with a new database and group, over the whole topic. */
 async function measure(
-  { installation, folder, guard }: Ground,
+  { installation, folder, guard }: BenchContext,
   round: number,
   { orders, versions }: Pick<ProjectorOptions, 'orders' | 'versions'>,
 ): Promise<Round> {

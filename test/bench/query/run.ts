@@ -5,7 +5,7 @@ import type { Db } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { type Bench, connectionsOption, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { measureInTurn, type Round, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
 import { median, rounded } from '../median.ts';
@@ -45,17 +45,17 @@ const WARM_UP_SECONDS = 1;
 const COMPARED = 12;
 const WRITES_A_SECOND = 20;
 
-async function run(ground: Ground, options: QueryOptions): Promise<{ rows: RowResult[] }> {
+async function run(context: BenchContext, options: QueryOptions): Promise<{ rows: RowResult[] }> {
   const { records, only = '' } = options;
   const stores = mixedStores(records);
   const wanted = mixedRows(stores).filter(({ name }) => name.includes(only));
   if (wanted.length === 0) throw new Error(`no request has “${only}” in its name`);
-  const setup = await setUp(ground, stores.map(storeOf));
+  const setup = await setUp(context, stores.map(storeOf));
   const { sides } = setup;
-  const { installation, cleanup } = ground;
+  const { installation, cleanup } = context;
   for (const row of wanted) await compareAnswers(row, setup);
   say('both sides answer the same');
-  await ground.start(await serviceProgram('projector'));
+  await context.start(await serviceProgram('projector'));
   const { pid: mongod } = (await installation.mongodb.db('admin').command({ serverStatus: 1 })) as {
     pid: number;
   };

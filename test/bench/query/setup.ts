@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
@@ -10,23 +10,23 @@ import { type BenchStore, chunksOf } from './stores.ts';
 import { fetchTokens, publishKeys } from './tokens.ts';
 
 export interface Setup {
-  ground: Ground;
+  context: BenchContext;
   sides: Sides;
   tokens: ReadonlyMap<string, string>;
 }
 
 /** Fills the stores, and starts both sides. */
-export async function setUp(ground: Ground, stores: readonly BenchStore[]): Promise<Setup> {
+export async function setUp(context: BenchContext, stores: readonly BenchStore[]): Promise<Setup> {
   const keys = await publishKeys(
-    ground.installation,
+    context.installation,
     stores.map(({ storeId }) => storeId),
   );
-  await fillStores(ground, stores);
+  await fillStores(context, stores);
   const sides = {
-    ours: await ground.start(await serviceProgram('query')),
-    usualWay: await ground.start({ name: 'usual-way', file: USUAL_WAY }),
+    ours: await context.start(await serviceProgram('query')),
+    usualWay: await context.start({ name: 'usual-way', file: USUAL_WAY }),
   };
-  return { ground, sides, tokens: await fetchTokens(sides.ours.url, keys) };
+  return { context, sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));
@@ -42,7 +42,7 @@ const APPLY_LIMIT_MS = 60 * 60_000;
 
 /** Runs a projector, which also applies the published keys. */
 export async function fillStores(
-  { installation, start }: Pick<Ground, 'installation' | 'start'>,
+  { installation, start }: Pick<BenchContext, 'installation' | 'start'>,
   stores: readonly BenchStore[],
 ): Promise<void> {
   const { mongodb, config } = installation;

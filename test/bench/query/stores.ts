@@ -14,7 +14,7 @@ export type StoreRecord = { [E in EntityName]: EntityRecord<E> }[EntityName];
 export interface BenchStore {
   storeId: string;
   size: number;
-  /** Each iteration generates the records anew, since millions of them would fill the memory. */
+  /** Generated in each iteration, since millions of them would fill the memory. */
   records: Iterable<StoreRecord>;
 }
 

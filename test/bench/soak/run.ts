@@ -13,7 +13,7 @@ import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { type Bench, secondsOption } from '../frame.ts';
-import type { Ground } from '../ground.ts';
+import type { BenchContext } from '../context.ts';
 import { rounded } from '../median.ts';
 import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
 import { publishKeys } from '../query/tokens.ts';
@@ -36,8 +36,8 @@ const HISTORY = 100;
 const FILL_LIMIT_MS = 600_000;
 const SAMPLE_SECONDS = 60;
 
-async function run(ground: Ground, { seconds, file }: SoakOptions): Promise<{ samples: Sample[] }> {
-  const { installation, start, folder, cleanup } = ground;
+async function run(context: BenchContext, { seconds, file }: SoakOptions): Promise<{ samples: Sample[] }> {
+  const { installation, start, folder, cleanup } = context;
   const { environment, kafka } = installation;
   const tally = new Tally();
   const simulator = await createSimulator({

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { LEAST } from '#test/changes.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
@@ -51,7 +51,7 @@ describe('the space for dead letters', () => {
     subject,
     sequence: 1,
     dataschema: '/schemas/campaign/v3',
-    data: { ...LEAST.campaign, ...over },
+    data: { ...MINIMAL.campaign, ...over },
   });
 
   it('keeps messages up to its bytes, then only positions and reasons', async () => {

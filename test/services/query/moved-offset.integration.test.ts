@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
-import { anOrder, aStore, LEAST } from '#test/changes.ts';
+import { anOrder, aStore, MINIMAL } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type TestChange } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
@@ -41,7 +41,7 @@ function everything(): TestChange[] {
     entity,
     storeId: 's1',
     id,
-    data: { ...LEAST[entity], ...data },
+    data: { ...MINIMAL[entity], ...data },
     time: at(40),
   });
   return [

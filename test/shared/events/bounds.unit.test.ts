@@ -5,7 +5,7 @@ import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/ent
 import { EventRejected } from '#shared/events/rejection.ts';
 import { received } from '#test/events.ts';
 import { GROUP_BYTES, LISTS, textBound } from '#test/contract-bounds.ts';
-import { TEXT, WHOLE_STATES } from '#test/whole-states.ts';
+import { TEXT, COMPLETE_STATES } from '#test/complete-states.ts';
 
 type Path = (string | number)[];
 interface Found {
@@ -15,7 +15,7 @@ interface Found {
 }
 
 /** All values of the complete states, at any depth. */
-const EVERYTHING = ENTITY_NAMES.flatMap((entity) => within(entity, WHOLE_STATES[entity], []));
+const EVERYTHING = ENTITY_NAMES.flatMap((entity) => within(entity, COMPLETE_STATES[entity], []));
 const TEXTS = EVERYTHING.filter(({ value }) => value === TEXT);
 const ALL_LISTS = EVERYTHING.filter(({ value }) => Array.isArray(value));
 
@@ -65,8 +65,8 @@ it.each(ENTITY_NAMES)('the complete state of a %s has every known field', (entit
       compare(inner, (value as Record<string, unknown>)[field]);
     }
   };
-  compare(entitySchemas[entity], WHOLE_STATES[entity]);
-  expect(read(entity, WHOLE_STATES[entity])).toBe('accepted');
+  compare(entitySchemas[entity], COMPLETE_STATES[entity]);
+  expect(read(entity, COMPLETE_STATES[entity])).toBe('accepted');
 });
 
 describe('a text', () => {
@@ -76,7 +76,7 @@ describe('a text', () => {
       const bound = textBound(String(path.at(-1)));
       // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and escapes.
       for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
-        const at = (length: number) => read(entity, changed(WHOLE_STATES[entity], path, character.repeat(length)));
+        const at = (length: number) => read(entity, changed(COMPLETE_STATES[entity], path, character.repeat(length)));
         expect(at(bound)).toBe('accepted');
         expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} characters`);
       }
@@ -95,7 +95,7 @@ describe('a list', () => {
             .replaceAll(/\[\d+\]/g, '[]')
         ] ?? 0;
       const entries = (length: number) => Array.from({ length }, () => (value as unknown[])[0]);
-      const at = (length: number) => read(entity, changed(WHOLE_STATES[entity], path, entries(length)));
+      const at = (length: number) => read(entity, changed(COMPLETE_STATES[entity], path, entries(length)));
       expect(bound).toBeGreaterThan(0);
       expect(at(bound)).toBe('accepted');
       expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} entries`);
@@ -104,14 +104,14 @@ describe('a list', () => {
 
   it('that is too long is the reason, whatever else is wrong with its entries', () => {
     const items = Array.from({ length: 100_000 }, () => 7);
-    expect(read('order', { ...WHOLE_STATES.order, items })).toBe(
+    expect(read('order', { ...COMPLETE_STATES.order, items })).toBe(
       'invalid_data: data.items must not have more than 500 entries',
     );
   });
 });
 
 describe('an option group', () => {
-  const group = WHOLE_STATES.option_group;
+  const group = COMPLETE_STATES.option_group;
   const [option] = group.options;
   const withOptions = (descriptions: string[]) => ({
     ...group,
@@ -169,13 +169,17 @@ describe('an option group', () => {
 
 describe('the reason', () => {
   it('names the field, for every version', () => {
-    const campaign = { ...WHOLE_STATES.campaign, audience: 'x'.repeat(5_001) };
+    const campaign = { ...COMPLETE_STATES.campaign, audience: 'x'.repeat(5_001) };
     expect(read('campaign', campaign)).toContain('data.audience must not have more than 5000');
     expect(read('campaign', campaign, '/campaign/v9')).toMatch(
       /^unknown_schema_version: .*data\.audience must not have more than 5000 characters$/,
     );
     expect(
-      read('order', { ...WHOLE_STATES.order, items: Array(501).fill(WHOLE_STATES.order.items?.[0]) }, '/order/v2'),
+      read(
+        'order',
+        { ...COMPLETE_STATES.order, items: Array(501).fill(COMPLETE_STATES.order.items?.[0]) },
+        '/order/v2',
+      ),
     ).toMatch(/^unknown_schema_version: .*data\.items must not have more than 500 entries$/);
   });
 });

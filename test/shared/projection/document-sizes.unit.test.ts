@@ -14,7 +14,7 @@ import { EventRejected } from '#shared/events/rejection.ts';
 import { documentId, tombstoneId } from '#shared/read-models/collections.ts';
 import { alphanumericOf, foldName, bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { edgeEvent, LONGEST_ID } from '#test/edge-events.ts';
+import { edgeEvent, MAX_ID } from '#test/edge-events.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
 
 const MIB = 1_048_576;
@@ -22,7 +22,7 @@ const DOCUMENT_BYTES = 16 * MIB;
 
 /** The document of an event, with the fields that are added on writing. */
 function documentOf(value: Buffer): BSON.Document {
-  const change = readChange({ key: Buffer.from(LONGEST_ID), value });
+  const change = readChange({ key: Buffer.from(MAX_ID), value });
   const context = { offset: '-03:00', customerErased: false };
   return { ...documentOfChange(change, context), feed_position: Number.MAX_SAFE_INTEGER };
 }
@@ -70,11 +70,11 @@ describe('the texts of a search', () => {
   it('keep a node small, although its boundaries are prefixes of names', () => {
     const facets = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`f${at}`, 2 ** 46]));
     for (const tree of Object.values(RANK_TREES)) {
-      const boundary = 'x'.repeat(nameBytes + 1 + LONGEST_ID.length);
+      const boundary = 'x'.repeat(nameBytes + 1 + MAX_ID.length);
       const parts = Array.from({ length: tree.nodeParts }, () => ({ total: 0, counts: facets }));
       const node = {
-        _id: nodeId(tree.name, LONGEST_ID, 9, boundary),
-        store_id: LONGEST_ID,
+        _id: nodeId(tree.name, MAX_ID, 9, boundary),
+        store_id: MAX_ID,
         boundaries: parts.map(() => boundary),
         ...packCounts(parts),
         bytes: parts.map(() => 2 ** 31),
@@ -122,10 +122,10 @@ describe('a command', () => {
     const settings = (events: number) => ({ ...servers, PROJECTOR_SLICE_EVENTS: String(events) });
     expect(readConfig(settings(most)).projector.sliceEvents).toBe(most);
     expect(() => readConfig(settings(most + 1))).toThrow('PROJECTOR_SLICE_EVENTS');
-    const documents = Array.from({ length: most }, () => documentId(LONGEST_ID, LONGEST_ID));
+    const documents = Array.from({ length: most }, () => documentId(MAX_ID, MAX_ID));
     const tombstoneIds = documents.flatMap(() => [
-      tombstoneId('option_group', LONGEST_ID, LONGEST_ID),
-      tombstoneId('customer', LONGEST_ID, LONGEST_ID),
+      tombstoneId('option_group', MAX_ID, MAX_ID),
+      tombstoneId('customer', MAX_ID, MAX_ID),
     ]);
     for (const ids of [documents, tombstoneIds]) {
       expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(DOCUMENT_BYTES / 2);

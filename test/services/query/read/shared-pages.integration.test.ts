@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
-import { aCustomer, anOrder, aStore, LEAST } from '#test/changes.ts';
+import { aCustomer, anOrder, aStore, MINIMAL } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
@@ -59,7 +59,7 @@ function changesOf(storeId: string, records: number): TestChange[] {
         entity,
         storeId,
         id: `${storeId}-${index}`,
-        data: { ...LEAST[entity], ...own(entity, index) },
+        data: { ...MINIMAL[entity], ...own(entity, index) },
       })),
     ),
   ];

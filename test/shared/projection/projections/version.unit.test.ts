@@ -5,7 +5,7 @@ import { BSON } from 'mongodb';
 import { expect, test } from 'vitest';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { WHOLE_STATES } from '#test/whole-states.ts';
+import { COMPLETE_STATES } from '#test/complete-states.ts';
 import { project } from './project.ts';
 
 /** The hash of a version's documents: a new hash needs a new version. */
@@ -19,7 +19,7 @@ test('the documents of all examples match the hash of this version', async () =>
     { data: object }
   >;
   const documents = ENTITY_NAMES.flatMap((entity) =>
-    [examples[entity]?.data ?? {}, WHOLE_STATES[entity]].flatMap((state) =>
+    [examples[entity]?.data ?? {}, COMPLETE_STATES[entity]].flatMap((state) =>
       [false, true].map((customerErased) => project(entity, state, { customerErased })),
     ),
   );

@@ -19,7 +19,7 @@ const SETTINGS = {
   OVERLOAD_LATENCY_MS: '60000',
 };
 
-export interface Ground {
+export interface BenchContext {
   installation: Installation;
   folder: string;
   guard: Guard;
@@ -30,11 +30,11 @@ export interface Ground {
 }
 
 /** Prepares the environment. `settings` extend or replace those of all benchmarks. */
-export async function layGround(
+export async function prepareBench(
   cleanup: AsyncDisposableStack,
   settings: Record<string, string>,
   partitions: number,
-): Promise<Ground> {
+): Promise<BenchContext> {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-bench-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const stack = await startStack({ dataFolder: join(folder, 'servers'), log: say });
@@ -46,7 +46,7 @@ export async function layGround(
   cleanup.defer(() => guard.close());
   const installation = await createInstallation({ partitions, settings: { ...SETTINGS, ...settings } });
   cleanup.defer(() => installation.close());
-  const start: Ground['start'] = async (program, env = {}) => {
+  const start: BenchContext['start'] = async (program, env = {}) => {
     const service = await startService({ ...program, env: { ...installation.env, ...env }, folder, guard });
     cleanup.defer(service.stop);
     return service;

@@ -25,7 +25,7 @@ const address = {
   longitude: -46.6,
 };
 
-export const WHOLE_STATES: { readonly [E in EntityName]: EntityStates[E] } = {
+export const COMPLETE_STATES: { readonly [E in EntityName]: EntityStates[E] } = {
   store: {
     ...texts('name', 'legal_name', 'document', 'phone', 'email'),
     status: 'active',

@@ -4,13 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
-import type { AskOrder, Outcome } from './start.ts';
+import type { RequestOrder, Outcome } from './start.ts';
 
 const TICK_MS = 1;
 /** The wait for answers after the last request. */
 const LAST_MS = 5_000;
 
-process.on('message', (order: AskOrder) => {
+process.on('message', (order: RequestOrder) => {
   (order.phases === undefined ? askInTurn(order, order.seconds) : askAt(order, dueTimes(order.phases))).then(
     (outcomes) => process.send?.({ outcomes }),
     (error: unknown) => process.send?.({ failed: String(error) }),
@@ -18,7 +18,7 @@ process.on('message', (order: AskOrder) => {
 });
 
 /** Each connection sends its next request after an answer. */
-async function askInTurn(order: AskOrder, seconds: number): Promise<Outcome[]> {
+async function askInTurn(order: RequestOrder, seconds: number): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const connections = await open(order);
   const began = performance.now();
@@ -37,7 +37,7 @@ async function askInTurn(order: AskOrder, seconds: number): Promise<Outcome[]> {
 }
 
 /** Sends each request at its time, or later if no connection is free. */
-async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Outcome[]> {
+async function askAt(order: RequestOrder, dueAt: readonly number[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = dueAt.map((due) => ({ due, status: 0, milliseconds: Number.NaN }));
   const connections: Promise<Connection>[] = [];
   const free: Promise<Connection>[] = [];
@@ -76,14 +76,14 @@ async function askAt(order: AskOrder, dueAt: readonly number[]): Promise<Outcome
   return outcomes;
 }
 
-async function open({ port, connections }: AskOrder): Promise<Connection[]> {
+async function open({ port, connections }: RequestOrder): Promise<Connection[]> {
   const opened: Connection[] = [];
   while (opened.length < connections) opened.push(await Connection.open(port));
   return opened;
 }
 
 /** Random times of independent clients, the same in every run. */
-function dueTimes(phases: NonNullable<AskOrder['phases']>): number[] {
+function dueTimes(phases: NonNullable<RequestOrder['phases']>): number[] {
   const times: number[] = [];
   let state = 20_261_122;
   let begins = 0;
