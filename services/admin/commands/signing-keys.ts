@@ -8,6 +8,7 @@ import {
 } from '#shared/access/signing-key-set.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError } from '#shared/errors.ts';
 import { audited } from '../audit.ts';
+import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
@@ -34,7 +35,11 @@ export const listCommand = () =>
 
 export const rotateCommand = () =>
   command('rotate', 'Add a key that signs as soon as every service knows it')
-    .option('--activate-after <time>', 'when it begins to sign', duration, ACTIVATION_MS)
+    .addOption(
+      new Option('--activate-after <time>', 'when it begins to sign')
+        .argParser(duration)
+        .default(ACTIVATION_MS, '5min'),
+    )
     .action(async ({ activateAfter }) => {
       if (activateAfter < MIN_ACTIVATION_MS) {
         throw new WrongUsage(

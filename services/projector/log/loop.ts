@@ -349,7 +349,7 @@ export class PartitionLoop {
   async #waitForReplay(error: StoreDataError): Promise<void> {
     const { logger, report } = this.#options;
     report.stopped(true);
-    logger.fatal({ error: error.message }, 'partition stopped: going on would lose events');
+    logger.fatal({ error: error.message }, 'partition stopped: continuing would lose events');
     while (!this.#isOver) {
       await this.#sleep(DECISION_POLL_MS);
       if (this.#claim === null || (await this.#whereIs(this.#claim)) !== 'gone') continue;
