@@ -58,7 +58,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found>
     ({ stamp } = page);
     if (dated && offsetOf(stamp) !== offset) continue;
     const answer = () => foundPage(page, request);
-    return page.isShared === true ? shared.answerOf(page.rows, answer) : answer();
+    return page.isShared === true ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
   }
 }
 

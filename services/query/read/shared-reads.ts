@@ -62,7 +62,7 @@ export class SharedReads {
   /** They hold entries of other generations as well. */
   readonly caches: Caches;
   readonly #readsByKind = new Map<string, ReadOne<unknown>>();
-  readonly #answers = new WeakMap<readonly PageRow[], Found>();
+  readonly #answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
 
   constructor(source: Source, caches: Caches) {
     this.source = source;
@@ -82,14 +82,17 @@ export class SharedReads {
     return this.together(kind, LIMITS, (ids) => this.#readRecords(wanted, ids))(id, signal);
   }
 
-  /** The answer that shows these rows. While MongoDB returns the same bytes, the rows are the same object, and the answer is reused. */
-  answerOf(rows: readonly PageRow[], make: () => Found): Found {
+  /**
+   * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the same object, and the answer is reused.
+   * Pages of different sizes may have the same rows.
+   */
+  answerOf(rows: readonly PageRow[], pageSize: number, make: () => Found): Found {
     const known = this.#answers.get(rows);
-    if (known !== undefined) return known;
-    const made = make();
-    asShared(made.body);
-    this.#answers.set(rows, made);
-    return made;
+    if (known?.pageSize === pageSize) return known.found;
+    const found = make();
+    asShared(found.body);
+    this.#answers.set(rows, { pageSize, found });
+    return found;
   }
 
   /** The read of one item of a kind, which is batched with others of that kind. */

@@ -173,6 +173,14 @@ describe('concurrent requests', () => {
     );
   });
 
+  it('get the page size that each asked for, where all sizes show the same products', async () => {
+    const sizes = Array.from({ length: 20 }, (_, index) => index + 20);
+    for (let round = 0; round < 5; round += 1) {
+      const answers = await Promise.all(sizes.map((size) => ask('few', `/api/product/list?page_size=${size}`)));
+      expect(answers.map(({ json }) => (json as { page_size: number }).page_size)).toEqual(sizes);
+    }
+  });
+
   it('share the tree reads of their searches', async () => {
     const searchAll = () =>
       Promise.all(
