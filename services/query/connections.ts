@@ -114,12 +114,14 @@ function circuitBreaker(
     guard: (withDeadline: WithDeadline): WithDeadline => {
       return async (read) => {
         if (isOpen) throw mongodbIsAway();
+        const ended = new AbortController();
         try {
+          if (probing === null) return await withDeadline(read);
           // Otherwise a read that began during the suspicion would wait for its own deadline.
-          return await (probing === null
-            ? withDeadline(read)
-            : Promise.race([withDeadline(read), confirmation.promise]));
+          const guarded = withDeadline((signal) => read(AbortSignal.any([signal, ended.signal])));
+          return await Promise.race([guarded, confirmation.promise]);
         } catch (error) {
+          ended.abort(error);
           if (isUnavailable(error)) suspect();
           throw error;
         }

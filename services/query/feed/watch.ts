@@ -31,7 +31,7 @@ export interface Known {
 }
 
 const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_end: 1 };
-/** The read concern of pages, so that a later page shows at least as much. */
+/** A later page, which is read in a snapshot, shows at least as much. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
 export interface WatchOptions {
@@ -73,8 +73,11 @@ export class Watch {
   enter(storeId: string, kinds: readonly EntityName[]): Waiter {
     const waiter = new Waiter(storeId, kinds);
     const waiters = this.#stores.get(storeId);
-    if (waiters === undefined) this.#stores.set(storeId, new Set([waiter]));
-    else waiters.add(waiter);
+    if (waiters !== undefined) {
+      waiters.add(waiter);
+      return waiter;
+    }
+    this.#stores.set(storeId, new Set([waiter]));
     if (this.#stores.size === 1) this.#polling.wake();
     return waiter;
   }

@@ -57,12 +57,17 @@ export function readUpdatedByLayout(view: View, request: PageRequest, updated: D
   const { storeId } = view;
   return inSnapshot(view, async (reads) => {
     const { positions, stamp } = await readLayout(reads, storeId);
-    const counted = await reads.read<{ _id: string; products: number }>(
+    const counted = await reads.read<{ category: string; products: number }>(
       COLLECTION,
-      [{ $match: { store_id: storeId, ...updated } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
+      [
+        { $match: { store_id: storeId, ...updated } },
+        { $group: { _id: '$category_id', products: { $sum: 1 } } },
+        // A row with the `_id` of a category might be taken for the stamp of a store.
+        { $project: { _id: 0, category: '$_id', products: 1 } },
+      ],
       'by_updated',
     );
-    const products = new Map(counted.map(({ _id, products }) => [documentId(storeId, _id), products]));
+    const products = new Map(counted.map(({ category, products }) => [documentId(storeId, category), products]));
     const rows = await readPage(reads.read, storeId, groupsOf(storeId, positions, products), request, updated);
     return { rows, stamp, count: counted.reduce((sum, { products }) => sum + products, 0) };
   });

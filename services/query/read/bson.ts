@@ -2,7 +2,7 @@
  * Decodes documents of MongoDB's replies. The JSON that records hold is not decoded: it becomes a string with a character for each byte
  * (latin1), which is cut and joined like text and leaves as the same bytes.
  */
-import { Binary } from 'mongodb';
+import { Binary, Long } from 'mongodb';
 
 /** The fields that hold finished JSON. */
 const BODIES: ReadonlySet<string> = new Set([
@@ -35,10 +35,10 @@ export interface KnownRows {
   set: (id: string, row: KnownRow) => unknown;
 }
 
-/** The rows of the first batch in a raw reply; `null` if more batches follow. @param known rows to reuse if their bytes are the same. */
-export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null): Decoded[] | null {
-  const { id, firstBatch } = new Decoder(cursor, known).document();
-  return id === 0 ? (firstBatch as Decoded[]) : null;
+/** The rows of the first batch in a raw reply, and the server's cursor if more follow. @param known rows to reuse if their bytes are the same. */
+export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null) {
+  const { id, firstBatch } = new Decoder(cursor, known).document() as { id: Long; firstBatch: Decoded[] };
+  return { rows: firstBatch, open: id.isZero() ? null : id };
 }
 
 /** The name `_id` with its final NUL, as a number. */
@@ -140,7 +140,8 @@ class Decoder {
         return this.#bytes.readInt32LE(from);
       case 0x11:
       case 0x12:
-        return this.#long();
+        // The id of a cursor uses all 64 bits.
+        return name === 'id' ? Long.fromBytesLE([...this.#bytes.subarray(from, (this.#at += 8))]) : this.#long();
       default:
         throw new TypeError(`a reply of MongoDB holds the type ${type}, which our documents do not have`);
     }

@@ -30,7 +30,9 @@ export interface StoreView extends Source {
   redactErased: boolean;
 }
 
-/** As large as the largest page, so that it takes one round trip. */
+/** More than the rows of any read that should take one round trip: the largest pages, and the leaves of a large store's search. */
+const SINGLE_BATCH = 100_000;
+/** Rows of one batch of a stream. */
 const BATCH = 1_000;
 
 interface ReadOptions {
@@ -50,7 +52,7 @@ export type ReadInSnapshot = <T extends Document>(
 
 /**
  * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes the raw reply: the driver's cursor would
- * take twice the time (decision 0080). The cursor is used for more than one batch, and after a lost connection.
+ * take twice the time (decision 0080). The cursor is used for more than 16 MiB, and after a lost connection.
  */
 export async function readSnapshot<T extends Document>(
   source: Source,
@@ -66,15 +68,17 @@ export async function readSnapshot<T extends Document>(
     const command = {
       aggregate: collection,
       pipeline,
-      cursor: { batchSize: BATCH },
+      cursor: { batchSize: SINGLE_BATCH },
       ...hinted(hint),
       ...concernOf(session),
     };
     try {
       const sent = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
       const { cursor } = await db.command(command, session === undefined ? sent : { ...sent, session });
-      const rows = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
-      if (rows !== null) return rows as T[];
+      const { rows, open } = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
+      if (open === null) return rows as T[];
+      // Not awaited. MongoDB would keep it for half an hour.
+      void db.command({ killCursors: collection, cursors: [open] }, sent).catch(() => undefined);
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }

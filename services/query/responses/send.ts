@@ -84,8 +84,10 @@ export function refuseOverloaded(request: IncomingMessage, response: ServerRespo
 
 /** Parses the path only if it may make a difference. */
 function preparedFor(target: string): typeof OVERLOADED_DATA {
-  if (target.includes('/token') && pathOf(target) === TOKEN_PATH) return OVERLOADED_TOKEN;
-  return target.includes('/changes') && pathOf(target).endsWith('/changes') ? OVERLOADED_CHANGES : OVERLOADED_DATA;
+  if (!/%|\/token|\/changes/.test(target)) return OVERLOADED_DATA;
+  const path = pathOf(target);
+  if (path === TOKEN_PATH) return OVERLOADED_TOKEN;
+  return path.endsWith('/changes') ? OVERLOADED_CHANGES : OVERLOADED_DATA;
 }
 
 /** For so long the client's remaining bytes are read and dropped: a reset could lose our answer. */

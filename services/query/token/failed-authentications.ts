@@ -48,15 +48,15 @@ export function createFailedAuthentications(
     return failures.penalty(key);
   };
   const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
-  /** Refusals that last: a flood of failures costs no read and no count in Redis. */
-  const refused = new LRUCache<string, true>({ max: MAX_CACHED_REFUSALS });
+  /** When refusals end: a flood of failures costs no read and no count in Redis. */
+  const refused = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
 
   const slow = (limit: 'client_and_address' | 'address' | 'client', milliseconds: number): Refusal => {
     counter.inc({ limit });
     return tooManyFailures(milliseconds, windowSeconds);
   };
   const refusePair = (pair: string, milliseconds: number): Refusal => {
-    refused.set(pair, true, { ttl: milliseconds });
+    refused.set(pair, performance.now() + milliseconds);
     return slow('client_and_address', milliseconds);
   };
 
@@ -64,9 +64,9 @@ export function createFailedAuthentications(
   return (clientId: string, address: string | undefined) => {
     const keys = keysOf(prefix, clientId, address);
     return {
-      /** Refuses what this process knows to be refused. @throws {Refused} 429 `slow_down`. */
+      /** Refuses without asking Redis. @throws {Refused} 429 `slow_down`. */
       requireUnrefused() {
-        const left = refused.getRemainingTTL(keys.pair);
+        const left = (refused.get(keys.pair) ?? 0) - performance.now();
         if (left > 0) throw new Refused(slow('client_and_address', left));
       },
       /** Refuses any secret after too many failures of this client from this address. @throws {Refused} 429 `slow_down`. */

@@ -26,6 +26,8 @@ const OF_TOKENS = {
 it.each([
   ['/api/order/list', OF_DATA, { 'cache-control': 'private, no-cache' }],
   ['/api/order/changes?wait=30', OF_DATA, { 'cache-control': 'private, no-store' }],
+  ['/api/order/%63hanges', OF_DATA, { 'cache-control': 'private, no-store' }],
+  ['/api/auth/tok%65n/', OF_TOKENS, { 'cache-control': 'no-store', pragma: 'no-cache' }],
   ['/api/auth/token/', OF_TOKENS, { 'cache-control': 'no-store', pragma: 'no-cache' }],
 ])('a refusal for overload at %s has the usual headers of answers', async (path, body, caching) => {
   const answer = await ask(path, { headers: { 'x-request-id': 'own' } });

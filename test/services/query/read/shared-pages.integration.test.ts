@@ -5,6 +5,7 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, anOrder, aStore, MINIMAL } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
 import { type TestChange } from '#test/query-service.ts';
@@ -238,5 +239,11 @@ describe('a page of more than 16 MiB', () => {
       expect(ids).toEqual(Array.from({ length: 20 }, (_, index) => `large-${index}`));
       expect(neighbours).toEqual(neighbours.map(() => some));
     }
+    const { mongodb, databases, environment } = service.installation;
+    const ns = `${databases.generation(environment, 1).databaseName}.${COLLECTIONS.customer}`;
+    const idle = [{ $currentOp: { idleCursors: true, allUsers: true } }, { $match: { type: 'idleCursor', ns } }];
+    await eventually('MongoDB has no open cursor', async () => {
+      return (await mongodb.db('admin').aggregate(idle).toArray()).length === 0;
+    });
   });
 });
