@@ -100,10 +100,10 @@ async function lookUp(
   known.set(environment, found);
   if (before !== null) metrics.answeringGeneration.remove(generationLabels(before.marker));
   if (generation === null) {
-    logger.warn({ environment, reason }, 'there is no generation to read');
+    logger.warn({ environment, reason }, 'no generation answers: data requests get 503');
   } else {
     metrics.answeringGeneration.set(generationLabels(generation.marker), 1);
-    logger.info({ environment, generation: generation.marker.number }, 'answers from a generation');
+    logger.info({ environment, generation: generation.marker.number }, 'this generation answers now');
   }
 }
 

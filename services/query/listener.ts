@@ -62,7 +62,7 @@ export async function listenOnPort(
   if (process.platform !== 'linux') {
     return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
   }
-  // Shared sockets would also share the port with another process of this user: this one detects that.
+  // `SO_REUSEPORT` would silently share the port with another process of this user; this probe fails instead.
   if (port !== 0) {
     const probe = createNetServer().listen({ host, port });
     await once(probe, 'listening');

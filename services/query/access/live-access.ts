@@ -174,7 +174,7 @@ async function authorize(sources: LiveAccessSources, claims: TokenClaims, bounde
   permit.assertValid();
   const { session, grant, store, consumed, milliseconds } = found;
   if (session !== claims.clientId) return 'session_ended';
-  if (store === null) throw unavailable('Redis keeps nothing');
+  if (store === null) throw unavailable('Redis lost the state of the store that was just written');
   if (store.blocked) return 'store_blocked';
   // Where no grant was put back, there is no key either.
   if (grant?.status !== 'active') return 'key_not_active';
@@ -230,7 +230,7 @@ function shareAuthorizing(sources: LiveAccessSources) {
   };
 }
 
-export type QuotaState = ReturnType<typeof quotaState>;
+type QuotaState = ReturnType<typeof quotaState>;
 
 /** What a count means under the quota of a store, its own or the configured one. A window begins with its first request. */
 function quotaState(

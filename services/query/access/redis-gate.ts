@@ -147,7 +147,7 @@ export class RedisGate {
     const current = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
     await this.#bounded((read) => control.keys.findOne({ _id: '' }, { ...current, signal: read }));
     if (this.#needsReconciling) await this.#reconcile(signal);
-    // Projectors publish too, but none may be running.
+    // Projectors publish too, but perhaps none is running.
     await publishPending(master, prefix, await this.#findPending());
     // If its identity changed or it lost data meanwhile, everything is repeated.
     if (!(await this.#inspect()) || signal.aborted) return;

@@ -36,12 +36,12 @@ const CHUNK_ROWS = 251;
 /** While there are other requests, chunks are so small that these hardly wait (decision 0046). */
 const SHARED_CHUNK_BYTES = 32 * 1_024;
 /** A pause is twice as long as the read before it: a copy leaves two thirds of the time to others. */
-const PAUSE = 2;
+const PAUSE_RATIO = 2;
 /** For a feed that was not read yet. */
 const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
 
 /** A restore during the read changes the start; retry a few times. */
-const ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 interface Wanted {
   changes: SharedChanges;
@@ -69,15 +69,15 @@ export async function readChanges(
   if (first.page !== undefined) return first.page;
   const { stamp } = first;
   const end = stamp?.position ?? 0;
-  const page = new PageOf(request, offsetOf(stamp));
+  const page = new PageBuilder(request, offsetOf(stamp));
   let from = start.lastDelivered;
   for (let chunk = first; ;) {
     page.add(chunk.rows);
-    note(wanted, page, chunk, from);
+    updateHint(wanted, page, chunk, from);
     from = chunk.reached;
     if (page.more || from >= end) break;
     const mustShare = hasOthers();
-    if (mustShare) await sleep((performance.now() - began) * PAUSE);
+    if (mustShare) await sleep((performance.now() - began) * PAUSE_RATIO);
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
     const bytes = mustShare ? SHARED_CHUNK_BYTES : CHUNK_BYTES;
@@ -92,7 +92,7 @@ export async function readChanges(
     page.more = true;
     break;
   }
-  const made = pageOf(wanted, start, stamp, page);
+  const made = finishPage(wanted, start, stamp, page);
   if (from === first.reached) first.page = made;
   return made;
 }
@@ -104,7 +104,7 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }
   let start = startAt(after, changes.mark);
   const positions = request.positions ?? hintOf(wanted).positions;
   let kinds = movedKinds(feed, positions, start.lastDelivered);
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const limit = Math.min(rowsOfChunk(wanted, 0, CHUNK_BYTES), pageSize + 1);
     const upTo = windowEnd(wanted, kinds, start.lastDelivered, limit);
     const first = await readChunk(wanted, start, { kinds, limit, upTo });
@@ -114,7 +114,7 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }
     start = right;
     kinds = moved;
   }
-  throw unavailable('the positions of the store go back again and again');
+  throw unavailable('the feed positions of the store went back during each read: is a backup being restored?');
 }
 
 function isSame(one: Start, other: Start): boolean {
@@ -128,7 +128,7 @@ async function readChunk(
   bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
 ): Promise<Chunk> {
   const read = (redactErased: boolean) =>
-    withDeadline((signal) => changes.after({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal));
+    withDeadline((signal) => changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal));
   const chunk = await read(false);
   return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
@@ -145,7 +145,7 @@ function hintOf({ changes, hintKey }: Wanted): FeedHint {
 }
 
 /** Updates the hint for the next read of the feed. */
-function note(wanted: Wanted, page: PageOf, { stamp, rows, reached }: Chunk, from: number): void {
+function updateHint(wanted: Wanted, page: PageBuilder, { stamp, rows, reached }: Chunk, from: number): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
@@ -173,7 +173,7 @@ function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: nu
 }
 
 /** Collects the entries of a page. */
-class PageOf {
+class PageBuilder {
   readonly #request: FeedRequest;
   readonly #offset: string;
   readonly #parts: Buffer[] = [];
@@ -210,11 +210,11 @@ class PageOf {
   }
 }
 
-function pageOf(
+function finishPage(
   { changes, request }: Wanted,
   { skipDeletionsUpTo }: Start,
   stamp: Stamp | null,
-  page: PageOf,
+  page: PageBuilder,
 ): ChangesPage {
   const snapshotPosition = stamp?.position ?? 0;
   const next: Cursor = {

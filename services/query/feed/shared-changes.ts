@@ -69,7 +69,7 @@ type Row = Stamp & {
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
-const LESS = 4;
+const LIMIT_DIVISOR = 4;
 
 export class SharedChanges {
   /** The generation's name in cursors. */
@@ -90,7 +90,7 @@ export class SharedChanges {
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
-  async after(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
+  async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
     // Equal requests share a key.
     const found = await this.#read(JSON.stringify(request), signal);
     return found ?? { rows: [], reached: request.upTo, stamp: null };
@@ -105,7 +105,9 @@ export class SharedChanges {
       if (requests.every(({ limit }) => limit === 1)) throw error;
       // Separately, so that only the request with large records gets fewer.
       const chunks = requests.map((request) =>
-        this.#readMany([requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LESS) }]),
+        this.#readMany([
+          requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
+        ]),
       );
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }

@@ -147,7 +147,7 @@ export class Watch {
     }
     for (const shown of [...changed, ...others]) {
       for (const waiter of this.#stores.get(shown._id) ?? []) {
-        if (waiter.show(shown)) this.#newsAt = began;
+        if (waiter.receive(shown)) this.#newsAt = began;
       }
     }
     for (const storeId of inTurn) for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled();
@@ -198,7 +198,7 @@ export class Waiter {
    * Resolves when the store has changes that are not known, or the wait is over.
    * @param known `null` if the store could not be read: then the next poll of the store resolves it.
    */
-  moved(known: Known | null): Promise<void> {
+  waitForNews(known: Known | null): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting = { known, resolve };
       if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
@@ -206,7 +206,7 @@ export class Waiter {
   }
 
   /** Takes a polled state of the store. @returns whether it ends the wait. */
-  show(shown: Shown): boolean {
+  receive(shown: Shown): boolean {
     this.#shown = shown;
     const known = this.#waiting?.known;
     const isNews = known === null || (known !== undefined && this.#isNews(known));

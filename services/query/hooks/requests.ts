@@ -25,10 +25,12 @@ export function refuseOthers(app: FastifyInstance): void {
       // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
     };
-    if (refusal.status === 500) logger.error({ ...facts, stack: framesOf(error) }, 'a request failed');
+    if (refusal.status === 500)
+      logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500: internal error');
     else if (refusal.status === 503) {
       const leftOut = repeated.say(facts.error);
-      if (leftOut !== null) logger.warn({ ...facts, left_out: leftOut || undefined }, 'unavailable');
+      if (leftOut !== null)
+        logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503: a server is unavailable');
     }
     return sendRefusal(request, reply, refusal);
   });
@@ -63,8 +65,8 @@ const ONCE = new Set(['host', 'authorization', 'content-type']);
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * What two servers could read differently: HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal has no body). Node
- * takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does not.
+ * Finds what a proxy and this server could read differently. HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal
+ * has no body). Node takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
 function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';

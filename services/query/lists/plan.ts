@@ -78,7 +78,7 @@ function planUnbounded(request: ListRequest, context: PlanContext, isArranged: b
   const { tree, facets, page } = request;
   if (isArranged && facets === null) return ['layout'];
   const shared: ListStrategy[] = facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
-  const isNearFront = tree === null || isShallow({ ...request, tree }, skippedBy(request));
+  const isNearFront = tree === null || isShallow({ ...request, tree });
   return [...shared, ...(isNearFront ? ['scan-first-pages' as const] : planRange(request, context))];
 }
 

@@ -52,7 +52,7 @@ async function readByCached(view: View, layout: Layout | undefined, request: Pag
   return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
 }
 
-/** A page of what was updated in a window with many products: as of all products, but counted by category. */
+/** A page of a long update window: its count per category replaces the layout's. */
 export function readUpdatedByLayout(view: View, request: PageRequest, updated: Document): Promise<CountedPage> {
   const { storeId } = view;
   return inSnapshot(view, async (reads) => {

@@ -219,6 +219,6 @@ export function searchFilter({ name, digits, key }: SearchTerms): Document {
 }
 
 /** A pattern that matches a text as it is. */
-export function escapePattern(text: string): string {
+function escapePattern(text: string): string {
   return text.replaceAll(/[\\^$.|?*+()[\]{}]/g, String.raw`\$&`);
 }

@@ -88,7 +88,7 @@ export class Menus {
       const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
       const body = Readable.from(portions, { objectMode: false });
       const timer = setTimeout(() => {
-        body.destroy(unavailable('a menu took too long to be taken'));
+        body.destroy(unavailable('the client did not read the menu in time'));
       }, MAX_STREAM_MS).unref();
       body.once('close', () => {
         clearTimeout(timer);

@@ -32,7 +32,7 @@ type Described = [description: string, sent: readonly (keyof typeof HEADERS)[], 
 
 /**
  * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
- * that narrow another. @param name leads its schema's.
+ * that narrow another. @param name the schema is called `<name>Error`.
  */
 export function refusalAnswer(name: string, [description, sent, examples]: Described): Part {
   // Those of the token endpoint alone are never to be stored.
@@ -67,7 +67,7 @@ function refusalOf(read: (query: string) => unknown, query: string): Refusal {
     if (error instanceof Refused) return error.refusal;
     throw error;
   }
-  throw new Error('the example of a mistake is none');
+  throw new Error('the example query is valid');
 }
 
 const readOrders = parameterReader({ ...paging, ...orderFilters });

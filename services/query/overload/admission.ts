@@ -7,7 +7,7 @@ import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
 
-/** Requests in flight at a time: as many as MongoDB connections. Up to so many, waiting ones included, are never refused. */
+/** Requests in flight at a time: as many as MongoDB connections. While no more are in flight or waiting, none is refused. */
 export const MAX_IN_FLIGHT = 64;
 /** Requests begun in one turn of the event loop also finish in one turn, which delays `/health` and refusals. */
 const MAX_BEGUN_PER_TURN = 16;
@@ -98,7 +98,10 @@ export class Admission {
     };
   }
 
-  /** While a request waits for something that costs nothing, such as a change, it is not in flight. Afterwards it always is again. */
+  /**
+   * Takes a request out of flight while it waits for something that costs nothing, such as a change; then puts it back without checking the
+   * limit.
+   */
   async whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
     if (entry === null) return wait;
     this.#leave(entry);

@@ -53,8 +53,7 @@ function cachedNode({ shared }: View, version: string | undefined, id: string): 
 
 /** Where the page begins if the nodes are current; `null` if records before the bounds have to be counted first. */
 function expectedStart(request: RankedRequest, { from }: KeyRange, estimated: Estimate | null): Start | null {
-  const skip = skippedBy(request);
-  if (isShallow(request, skip)) return { key: from, skip };
+  if (isShallow(request)) return { key: from, skip: skippedBy(request) };
   return estimated === null || estimated.boundaryCounts.length > 0 ? null : estimated.start;
 }
 
@@ -67,7 +66,7 @@ function countWithin(
   return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
-/** The same in an existing snapshot. */
+/** Reads a page by rank in an existing snapshot. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
@@ -114,7 +113,7 @@ export async function readByRank(
       const copy = { ...node, counts: Uint8Array.from(node.counts), version, totals: sumCounts(node, null) };
       caches.nodes.set(view.shared.key(id), copy);
     }
-    for (const [cut, count] of rows.boundaryCounts) boundaryCounts.set(cut, count);
+    for (const [name, count] of rows.boundaryCounts) boundaryCounts.set(name, count);
     const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
     const found = estimateFrom(descent, request, range, boundaryCounts);
     const { missing } = found;
@@ -168,15 +167,15 @@ function estimateFrom(
     const edge = descent.edgeAt(key);
     if (edge === null) return { rank: 0, uncertainty: 0 };
     if (edge.leaf.boundary === key) return { rank: edge.before, uncertainty: 0 };
-    const cut = boundaryCounts.get(boundaryName(edge));
-    if (cut === undefined) unknown.push(edge);
-    return { rank: edge.before + (cut ?? 0), uncertainty: cut === undefined ? edge.leaf.count : 0 };
+    const count = boundaryCounts.get(boundaryName(edge));
+    if (count === undefined) unknown.push(edge);
+    return { rank: edge.before + (count ?? 0), uncertainty: count === undefined ? edge.leaf.count : 0 };
   };
   const lower = from === '' ? { rank: 0, uncertainty: 0 } : rankOf(from);
   const upper = to === null ? { rank: Infinity, uncertainty: 0 } : rankOf(to);
   const first = lower.rank + skippedBy(request);
   let start: Start | null = null;
-  if (!isShallow(request, skippedBy(request)) && descent.missing.size === 0 && first < upper.rank + upper.uncertainty) {
+  if (!isShallow(request) && descent.missing.size === 0 && first < upper.rank + upper.uncertainty) {
     start = descent.startAt(first);
     // The page begins between the two: both visit their nodes.
     if (lower.uncertainty > 0) descent.startAt(first + lower.uncertainty);

@@ -23,7 +23,7 @@ export interface Start {
   skip: number;
 }
 
-export interface DescentOptions {
+interface DescentOptions {
   tree: Pick<RankTree, 'name'>;
   storeId: string;
   levels: number;

@@ -2,7 +2,7 @@
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
-import { type PageRow, type PageRequest, shownOf, sliceOf } from '../read/page.ts';
+import { type PageRow, type PageRequest, shownOf, skippedBy, sliceOf } from '../read/page.ts';
 import { readTogether, type SmallRow, type View } from '../read/shared-reads.ts';
 import { type ReadInSnapshot, united, unionWithStamps } from '../read/snapshot.ts';
 import { type Edge, type Start, boundaryName } from './descent.ts';
@@ -18,7 +18,7 @@ export interface TreeRead {
   boundaryCounts: readonly Edge[];
 }
 
-export interface TreeReadResult {
+interface TreeReadResult {
   stamp: Stamp | null;
   page: PageRow[];
   nodes: Map<string, Packed>;
@@ -130,8 +130,8 @@ export function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequ
 }
 
 /** Whether skipping is faster than the tree: a thousand keys take a fraction of two round trips. */
-export function isShallow({ tree }: RankedRequest, skip: number): boolean {
-  return skip <= tree.leafRecords * 2;
+export function isShallow(request: RankedRequest): boolean {
+  return skippedBy(request) <= request.tree.leafRecords * 2;
 }
 
 export function keyWithin(field: string, { from, to }: KeyRange): Document {

@@ -108,7 +108,7 @@ export interface IndexScan extends PageRequest {
   entity: EntityName;
   match: Document;
   sort: Sort;
-  /** The index to read by, where MongoDB shall not choose. */
+  /** The index to use; without it MongoDB chooses. */
   index?: string | undefined;
   /** How many match: taken from the stamp, or counted up to a number. */
   count: ((stamp: Stamp | null) => number) | number;

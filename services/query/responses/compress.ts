@@ -58,10 +58,10 @@ export async function sendCompressed(reply: FastifyReply, body: Buffer | Readabl
     stream.once('close', () => body.destroy());
     return reply.send(body.pipe(stream));
   }
-  return reply.send(await compressed(body, encoding));
+  return reply.send(await compressOnce(body, encoding));
 }
 
-function compressed(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
+function compressOnce(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
   const kept = (body as Shared)[COMPRESSED];
   const known = kept?.get(encoding);
   if (known !== undefined) return known;

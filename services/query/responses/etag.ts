@@ -41,7 +41,7 @@ export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSou
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
 }
 
-/** The deletion of a customer also changes records that name customers, but first has a position of the customers. */
+/** Deleting a customer changes orders and reviews, but at first only the position of customers moves. */
 function lastPosition(stamp: Stamp | null, entity: EntityName): number {
   const { positions } = stamp ?? {};
   const own = positions?.[entity] ?? 0;

@@ -148,7 +148,7 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 /** A snapshot may be older than the poll that saw the change: the page is read again after this time. */
 const BEHIND_MS = 20;
 
-/** How often a waiting request looks for a generation while there is none. */
+/** How often a waiting request polls for a generation while there is none. */
 const NO_GENERATION_MS = 250;
 
 /** The body of an answer that waits for changes; `null` if the client is gone. */
@@ -224,7 +224,7 @@ async function waitForChanges(
       if (page !== null && !page.isEmpty) return page;
       if (waiter.isOver) return null;
       const known = page && { position: page.next.snapshotPosition, epochs: page.stamp?.epochs };
-      await admission.whileWaiting(request.admitted, waiter.moved(known));
+      await admission.whileWaiting(request.admitted, waiter.waitForNews(known));
       feed.positions = waiter.positions;
       if (waiter.isOver) return null;
     }

@@ -99,14 +99,14 @@ export function authenticateClient(sources: ClientSources) {
     const address = sources.addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
     // By the decoded name, since one `client_id` has many encoded spellings.
     const attempt = sources.attempt(decoded.clientId, address);
-    attempt.requireUnrefused();
+    attempt.refuseIfCached();
     const began = performance.now();
-    const isWithin = attempt.requireWithin();
+    const limitChecked = attempt.refuseIfOverLimit();
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
         Promise.all(candidates.map((one) => findKey(sources, one, withDeadline))),
         // Awaited before the decision: beyond the limit a client must not learn whether its secret is right.
-        isWithin,
+        limitChecked,
       ]);
       const key = found.find(({ failure }) => failure === null)?.key ?? null;
       const answer = key === null ? null : await storeSession(sources, key, session, withDeadline);

@@ -65,13 +65,13 @@ export function createFailedAuthentications(
     const keys = keysOf(prefix, clientId, address);
     return {
       /** Refuses without asking Redis. @throws {Refused} 429 `slow_down`. */
-      requireUnrefused() {
+      refuseIfCached() {
         const left = (refused.get(keys.pair) ?? 0) - performance.now();
         if (left > 0) throw new Refused(slow('client_and_address', left));
       },
       /** Refuses any secret after too many failures of this client from this address. @throws {Refused} 429 `slow_down`. */
-      async requireWithin() {
-        this.requireUnrefused();
+      async refuseIfOverLimit() {
+        this.refuseIfCached();
         // Nearly always 0: then the other counts need not be read.
         const failed = await read(keys.pair);
         if (failed < cautious) return;
