@@ -65,8 +65,9 @@ const ONCE = new Set(['host', 'authorization', 'content-type']);
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * Finds what a proxy and this server could read differently. HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2; Node's own refusal
- * has no body). Node takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does not.
+ * Finds what a proxy and this server could read differently. HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2); Node's own refusal
+ * has no body. Node takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does
+ * not.
  */
 function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
