@@ -1,5 +1,5 @@
 /** The process of the operators' command line, `npm run store-data -- …`. */
-import { describeError } from '#shared/errors.ts';
+import { describeError, hasCode } from '#shared/errors.ts';
 import { fail } from './output.ts';
 import { exitCodeOf, runProgram } from './program.ts';
 
@@ -8,8 +8,12 @@ process.removeAllListeners('warning');
 process.on('warning', (warning) => {
   if (warning.name !== 'TimeoutNegativeWarning') fail('warning', describeError(warning));
 });
-// `store-data … | head` closes our output.
-process.stdout.on('error', () => process.exit(0));
+process.stdout.on('error', (error) => {
+  // `store-data … | head` closes our output.
+  if (hasCode(error, 'EPIPE')) process.exit(0);
+  fail('unexpected', `the output cannot be written: ${error.message}`);
+  process.exit(1);
+});
 process.on('uncaughtException', (error) => process.exit(exitCodeOf(error)));
 
 const code = await runProgram(process.argv.slice(2));

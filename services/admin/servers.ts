@@ -281,7 +281,7 @@ export async function readConnection(given: NodeJS.ProcessEnv, folders?: readonl
 }
 
 /** @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is not set. */
-function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { length: number }): void {
+export function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { length: number }): void {
   if (address.length > 0) return;
   throw new StoreDataError(
     'config_invalid',

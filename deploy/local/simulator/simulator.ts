@@ -87,8 +87,10 @@ export async function createSimulator(options: SimulatorOptions) {
         let unsent: SimulatedEvent[] = [];
         const run = async () => {
           unsent.push(...since(Date.now()));
-          if (unsent.length > 0) await send(environment, unsent);
-          unsent = [];
+          // After hours of sleep the events of all of them are too many for one request.
+          for (; unsent.length > 0; unsent = unsent.slice(EVENTS_PER_BATCH)) {
+            await send(environment, unsent.slice(0, EVENTS_PER_BATCH));
+          }
         };
         return new PeriodicTask({ run, everyMs: 100, retryMs: 1_000, failed: options.onTrouble });
       });

@@ -36,6 +36,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
 
     const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
       async (system) => {
+        stopping.signal.throwIfAborted();
         await writeStackFile(folder, system.file);
         const seconds = (performance.now() - began) / 1_000;
         for (const line of summary(options, system.file, seconds)) screen.line(line);

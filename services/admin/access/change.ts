@@ -129,7 +129,9 @@ async function complete(servers: Servers, name: string, record: AccessRecord, st
   try {
     await publishMarked(servers, record.environment);
   } catch (error) {
-    failures.push(`${messageOf(error)}; run the command again when it is back: the log lacks the change`);
+    failures.push(
+      `${messageOf(error)}; the log lacks the change until the next change of access, or "access republish", publishes it`,
+    );
   }
   if (failures.length === 0) return;
   const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;

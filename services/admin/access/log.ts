@@ -212,7 +212,8 @@ export async function publishMarked(servers: Servers, environment: string): Prom
     ...(await collections.keys.find(marked, newestFirst).toArray()),
     ...(await collections.stores.find(marked, newestFirst).toArray()),
   ];
-  await publishAccessEvents(servers, environment, records.flatMap(eventsOf));
+  const events = records.flatMap(eventsOf);
+  for await (const batch of inBatches(events, EVENTS_BATCH)) await publishAccessEvents(servers, environment, batch);
   const published = { $unset: { event_pending: '' } } as const;
   await Promise.all(
     records.map((record) => {

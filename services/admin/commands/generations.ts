@@ -45,9 +45,10 @@ export const rebuildCommand = () =>
       const { number, isResumed } = await beginRebuild(environment, flags.share ?? null);
       line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${name}`);
       await catchUp(environment, number, line, signal);
-      const comparison = await compareWithLive(environment, number, (stores, of) =>
-        line.show(`comparing: ${stores} of ${of} stores`),
-      );
+      const comparison = await compareWithLive(environment, number, (stores, of) => {
+        if (signal.aborted) throw commandInvalid('interrupted: run the command again, it continues');
+        line.show(`comparing: ${stores} of ${of} stores`);
+      });
       const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
       const flipped = isHeld ? null : await flip(environment, number);
       line.clear();

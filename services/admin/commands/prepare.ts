@@ -2,7 +2,7 @@
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { checkTopics, createTopics } from '#shared/kafka/client.ts';
-import { openServers } from '../servers.ts';
+import { demandAddress, openServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
 import { commandText, planClusters, sendAll } from '../prepare/sharding.ts';
@@ -30,6 +30,7 @@ export const prepareCommand = () =>
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
+      demandAddress('MONGODB_URI', config.mongodb.uri);
       let replicaSet = false;
       const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb ?? []);
       for (const mongodb of [config.mongodb, ...own]) {

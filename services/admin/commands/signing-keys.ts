@@ -12,7 +12,7 @@ import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
-import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, link, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second, a slow one a little later. */
@@ -105,15 +105,15 @@ function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now:
 async function keyFile() {
   const { config, origin } = await readConnection(process.env);
   const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
-  if (signingKeys !== null) {
+  // A local stack keeps its keys in the folder of its own file, whatever the shell has set.
+  const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
+  if (signingKeys !== null && ofStack === null) {
     throw commandInvalid(
       'the keys are in SIGNING_KEYS, which no command can change for running services: move them to a file and set ' +
         'SIGNING_KEYS_FILE, or change the variable (docs/deploying.md has the steps)',
     );
   }
-  // A local stack keeps its keys in the folder of its own file.
-  const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
-  const file = signingKeysFile ?? ofStack;
+  const file = ofStack ?? signingKeysFile;
   if (file === null) throw commandInvalid('SIGNING_KEYS_FILE is not set');
   return { file, lifetimeMs: lifetimeSeconds * 1_000 };
 }
@@ -224,12 +224,17 @@ export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: n
 /** Makes the file with one new key, for its owner alone, unless it exists. @returns whether it was made. */
 export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
+  const draft = join(dirname(file), `.${basename(file)}.${process.pid}`);
   try {
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text, { mode: OWNER_ONLY, flag: 'wx' });
+    await writeFile(draft, text, { mode: OWNER_ONLY, flush: true });
+    // Unlike a rename it fails where the file exists; a kill leaves no half of it.
+    await link(draft, file);
     return true;
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;
     throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
+  } finally {
+    await rm(draft, { force: true });
   }
 }

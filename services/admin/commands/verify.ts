@@ -61,6 +61,7 @@ export const verifyCommand = () =>
         const report = (difference: Difference) => result.found.push({ environment: name, ...difference });
         for (const storeId of [...(await storesIn(db, store))].toSorted()) {
           result.stores += 1;
+          step(`${name}: ${storeId}`);
           const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
           let differences = await verify();
           if (differences.length > 0 && flags.repair) {

@@ -101,7 +101,7 @@ const MAX_ATTEMPTS = 10;
 async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const logs = await readLastMessages(servers, topics);
-    await note(servers, store, { $mergeObjects: ['$erased', { closing_at: '$$NOW' }] });
+    await note(servers, store, { at: '$erased.at', sequence: '$erased.sequence', closing_at: '$$NOW' });
     const known: PartitionEnd[] = [];
     let isWhole = true;
     for (const one of await endsOf(servers, topics)) {
@@ -171,7 +171,8 @@ async function note(
   const collections = await servers.access();
   const _id = storeAccessId(environment, store_id);
   const fields = {
-    erased,
+    // An object alone would be merged into that of a former erasure, whose ends would stay.
+    erased: { $mergeObjects: [erased] },
     record_status: 'active',
     record_sequence: -1,
     quota: '$$REMOVE',

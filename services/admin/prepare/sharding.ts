@@ -164,7 +164,7 @@ interface ShardOptions {
 
 /**
  * The missing commands for each sharded cluster of the installation. A dry run takes other servers for empty clusters.
- * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that a cluster does not have.
+ * @throws {StoreDataError} `server_unsuitable` where no server is a router, `command_invalid` for shards that no cluster has.
  */
 export async function planClusters(servers: Servers, { shards, dryRun, partitions }: ShardOptions) {
   const control = await servers.control();
@@ -174,20 +174,20 @@ export async function planClusters(servers: Servers, { shards, dryRun, partition
     environments.set(client, [...(environments.get(client) ?? []), environment]);
   }
   const plans = [];
+  const missing = new Set(shards);
   for (const [client, own] of environments) {
     const empty = { shards: (shards ?? []).map((name) => ({ name, zones: [] })), keys: new Map(), zones: [] };
     const cluster = (await readCluster(client)) ?? (dryRun && shards !== null ? empty : null);
     if (cluster === null) continue;
     const known = cluster.shards.map(({ name }) => name);
-    const unknown = shards?.filter((name) => !known.includes(name)) ?? [];
-    if (unknown.length > 0) {
-      throw commandInvalid(`the cluster has no shard ${unknown.join(', ')}; it has ${known.join(', ')}`);
-    }
+    const used = shards?.filter((name) => known.includes(name)) ?? known;
+    if (used.length === 0) throw commandInvalid(`--shards names no shard of a cluster that has ${known.join(', ')}`);
+    for (const name of used) missing.delete(name);
     // Another cluster has the control database.
     const databaseName = client === control.client ? control.databaseName : null;
     const wanted: ShardedEnvironment[] = [];
     for (const environment of own) wanted.push(await readEnvironment(environment, partitions));
-    plans.push({ client, commands: planSharding(cluster, shards ?? known, databaseName, wanted) });
+    plans.push({ client, commands: planSharding(cluster, used, databaseName, wanted) });
   }
   if (plans.length === 0) {
     throw new StoreDataError(
@@ -196,6 +196,7 @@ export async function planClusters(servers: Servers, { shards, dryRun, partition
         '--dry-run with the names of the --shards shows the commands',
     );
   }
+  if (missing.size > 0) throw commandInvalid(`no cluster has the shards ${[...missing].join(', ')}`);
   return plans;
 }
 

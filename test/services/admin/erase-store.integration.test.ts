@@ -247,6 +247,23 @@ describe('stores erase', () => {
     await allIsRight();
   });
 
+  it('replaces the former erasure, whose ends would let messages between the two pass', async () => {
+    const { installation } = service;
+    const { environment } = installation;
+    const { stores } = controlCollections(controlDb());
+    const erase = async () => {
+      await installation.publish([{ ...order('twice', 't', GONE), subject: 't', sequence: Date.now() }]);
+      await caughtUp(installation);
+      await inFirst('stores', 'erase', 'twice', '--yes');
+      const { erased } = (await stores.findOne({ store_id: 'twice', environment })) ?? {};
+      expect(Object.keys(erased ?? {}).toSorted()).toEqual(['at', 'ends', 'sequence']);
+      return (erased?.ends ?? []).reduce((sum, { end }) => sum + end, 0);
+    };
+    const first = await erase();
+    await json('stores', 'unblock', 'twice', '-e', environment);
+    expect(await erase()).toBeGreaterThan(first);
+  });
+
   it.each([
     ['a count', { $inc: { 'counts.order': 1 } }],
     ['all that stood there', [{ $project: { store_id: 1 } }]],
