@@ -11,7 +11,8 @@ export type Scope = (typeof SCOPES)[number];
 export const KEY_STATUSES = ['active', 'inactive', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: '^[0-9a-fA-F]{64}$' });
+const HASH = /^[0-9a-fA-F]{64}$/;
+const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: HASH.source });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
 const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
   title: 'date-times by hash',
@@ -142,11 +143,13 @@ function readKeyData(given: unknown): Omit<AccessKeyChange, 'kind' | 'clientId' 
   };
 }
 
-/** One spelling, so that equal deadlines are equal texts. */
+/** One spelling, so that equal deadlines are equal texts. The schema leaves other names than hashes unchecked: they are ignored. */
 function normalized(expiry: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(expiry).flatMap(([hash, instant]) =>
-      instant === null ? [] : [[hash.toLowerCase(), new Date(parseInstant(instant) ?? 0).toISOString()]],
+      instant === null || !HASH.test(hash)
+        ? []
+        : [[hash.toLowerCase(), new Date(parseInstant(instant) ?? 0).toISOString()]],
     ),
   );
 }

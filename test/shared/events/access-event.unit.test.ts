@@ -107,10 +107,12 @@ describe('a key that is not revoked', () => {
     });
   });
 
-  it('may have deadlines of secrets that are null, like absent ones', () => {
+  it('may have deadlines that are null or of no secret, like absent ones', () => {
     const absent = read(ACTIVE);
     expect(read({ ...ACTIVE, secret_expires_at: null })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
+    const unknown = { x: ['', '', '', '', '-'], [ONE.slice(1)]: '2026-02-01T00:00:00Z' };
+    expect(read({ ...ACTIVE, secret_expires_at: unknown })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } })).toMatchObject({
       secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' },
     });
