@@ -39,7 +39,8 @@ export const ACCESS_SCHEMAS = {
         end: Quantity,
         last: Type.Object({
           offset: Whole,
-          timestamp: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+          /** Its publisher's: any that a `Date` can hold, since our readers cut others. */
+          timestamp: Type.Integer({ minimum: -8.64e15, maximum: Number.MAX_SAFE_INTEGER }),
           digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
         }),
       }),
