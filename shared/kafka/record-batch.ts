@@ -105,14 +105,14 @@ export interface Wanted {
   fetchOffset: number;
   /** How many, headers included; two are always read. The next fetch brings the others. */
   most: number;
-  /** How many bytes of keys and values, likewise. */
+  /** How many bytes of keys, values and headers, likewise. */
   mostBytes: number;
 }
 
 export interface DecodedBatch {
   messages: LogMessage[];
   parts: number;
-  /** Of keys and values. */
+  /** Of keys, values and headers. */
   bytes: number;
   isWhole: boolean;
 }
@@ -195,11 +195,11 @@ async function decodeRecords(
       if (isWanted && unpacked.isChecked) return result;
       reader.skipRecord(end);
     } else {
+      result.bytes += end - reader.at;
       const key = reader.bytes();
       const value = reader.bytes();
       const { headers, count: headerCount } = reader.headers(end, keep);
       result.parts += 1 + headerCount;
-      result.bytes += (key?.length ?? 0) + (value?.length ?? 0);
       const isCut = isLarge && Math.max(key?.length ?? 0, value?.length ?? 0) > MAX_KEPT_BYTES;
       result.messages.push({
         key: keep(key),
