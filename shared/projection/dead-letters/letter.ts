@@ -58,7 +58,7 @@ export function toBareLetter(
     };
   }
   // One letter for all offsets of the batch.
-  const { from, to } = unreadable;
+  const { from, to, digest } = unreadable;
   const last = to ?? from;
   return {
     ...letter,
@@ -66,6 +66,7 @@ export function toBareLetter(
     offset: from,
     value_bytes: 0,
     gathered: { count: last - from + 1, last_offset: last },
+    digest,
     published_at: now,
   };
 }
