@@ -40,7 +40,7 @@ export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date'
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
-export const Coordinate = Type.Number();
+const Coordinate = Type.Number();
 export const TimezoneOffset = Type.String({
   title: 'offset',
   pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$',

@@ -109,7 +109,7 @@ export interface Wanted {
   mostBytes: number;
 }
 
-export interface DecodedBatch {
+interface DecodedBatch {
   messages: LogMessage[];
   parts: number;
   /** Of keys, values and headers. */

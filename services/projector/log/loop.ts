@@ -82,10 +82,6 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  get isFollowing(): boolean {
-    return this.#isFollowing;
-  }
-
   /** Whether it only waits for the next message. */
   get isIdle(): boolean {
     return this.#isFollowing && this.#feed.isIdle;
