@@ -1,7 +1,7 @@
 /** Events of the access topic: keys, and what operators decided about stores (rules R14.1 to R14.9). */
 import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
-import { absent, Instant, Quantity, Whole } from './fields.ts';
+import { Instant, optional, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected, invalidAttribute, schemaChecks } from './rejection.ts';
 
@@ -21,14 +21,14 @@ const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]),
 export const ACCESS_SCHEMAS = {
   access_key: Type.Object({
     secret_sha256: Secrets,
-    secret_expires_at: absent(SecretExpiry),
+    secret_expires_at: optional(SecretExpiry),
     scopes: Type.Array(Type.Enum([...SCOPES])),
     status: Type.Enum([...KEY_STATUSES]),
   }),
   store_access: Type.Object({ status: Type.Enum(['active', 'blocked']) }),
   store_quota: Type.Object({
     requests: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-    window_seconds: absent(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    window_seconds: optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
   }),
   store_erasure: Type.Object({
     erased_at: Instant,

@@ -16,7 +16,7 @@ import {
   type Claim,
   isSameIdentity,
   isSameMessage,
-  type Whereabouts,
+  type ClaimState,
   sliceLength,
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
@@ -332,7 +332,7 @@ export class PartitionLoop {
     if (failures !== null) {
       this.#options.logger.warn(
         { ...failures, error: describeError(error) },
-        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint cannot be claimed yet',
+        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint not claimed or log bounds not read yet',
       );
     }
     this.#isFenced = isFenced(error);
@@ -389,7 +389,7 @@ export class PartitionLoop {
   }
 
   /** `here` if MongoDB does not answer. */
-  #whereIs(claim: Claim): Promise<Whereabouts> {
+  #whereIs(claim: Claim): Promise<ClaimState> {
     return this.#options.store.whereIs(claim).catch(() => 'here' as const);
   }
 
