@@ -84,7 +84,7 @@ export function actor(text: string): string {
 }
 
 /** The name in the environment, else the user and the machine. @throws {WrongUsage} when that name cannot be one. */
-export function actorOf(env: NodeJS.ProcessEnv): string {
+function actorOf(env: NodeJS.ProcessEnv): string {
   const named = env[ACTOR_VARIABLE];
   if (named === undefined || named === '') return `${userName()}@${hostname()}`;
   if (!ACTOR_PATTERN.test(named)) {

@@ -52,7 +52,7 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     expired.inc({ environment, topic, reason }, deletedCount);
   }
 
-  const looking = new PeriodicTask({
+  const polling = new PeriodicTask({
     run: async () => {
       const began = performance.now();
       if (days > 0) await expireBefore(new Date(Date.now() - days * DAY_MS));
@@ -84,7 +84,7 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     limits,
     /** Removes the metrics too: a dropped generation has no letters. */
     stop: async () => {
-      await looking.stop();
+      await polling.stop();
       for (const gauge of [open, bytes, used, oldestSeconds]) gauge.remove(labels);
     },
   };

@@ -118,16 +118,16 @@ export class Supervisor {
     await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(this.#access?.stop())]);
   }
 
-  /** The next poll retries while a server is away. @param throwsMistakes whether other errors are thrown. */
-  async #poll(throwsMistakes = false): Promise<void> {
+  /** The next poll retries while a server is away. @param throwsConfigurationErrors whether other errors are thrown. */
+  async #poll(throwsConfigurationErrors = false): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
       await this.#follow(rests);
       if (!rests) this.#noteRepaired();
     } catch (error) {
       if (isUnavailable(error)) this.#logOnce(describeError(error));
-      else if (throwsMistakes) throw error;
-      else if (!rests) this.#noteMistake(error);
+      else if (throwsConfigurationErrors) throw error;
+      else if (!rests) this.#noteConfigurationError(error);
     }
   }
 
@@ -172,7 +172,7 @@ export class Supervisor {
       if (this.#running.get(marker.id) !== running) return;
       if (this.#own.kafka === undefined) return this.#failure.reject(error);
       running.hasFailed = true;
-      this.#noteMistake(error);
+      this.#noteConfigurationError(error);
     });
     this.#logger.info({ generation: marker.number, state }, 'projects a generation');
   }
@@ -194,7 +194,7 @@ export class Supervisor {
     this.#logger.info({ generation: generation.marker.number }, 'no longer projects a generation: it is dropped');
   }
 
-  #noteMistake(error: unknown): void {
+  #noteConfigurationError(error: unknown): void {
     const pauseMs = Math.min((this.#rest?.ms ?? REST_MS.first / 2) * 2, REST_MS.max);
     this.#rest = { ms: pauseMs, until: performance.now() + pauseMs };
     this.#options.metrics.environmentStopped.set({ environment: this.#environment }, 1);

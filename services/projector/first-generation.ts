@@ -50,7 +50,10 @@ async function waitUntilApplied({ control, logger }: Parts, admin: Admin, topic:
     const sum = sumOf(positions);
     if (sum !== applied) [applied, movedAt] = [sum, performance.now()];
     if (performance.now() - movedAt < MAX_STANDSTILL_MS) continue;
-    logger.warn({ topic }, 'the log of access stands still before its end: read models are created nevertheless');
+    logger.warn(
+      { topic },
+      'access log not applied to its end, and no progress for 20 s: first generation created nevertheless; later revocations follow',
+    );
     return;
   }
 }

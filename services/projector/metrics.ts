@@ -31,7 +31,7 @@ export function createMetrics() {
     deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', OF_DEAD),
     lag: gauge(
       'store_data_partition_lag',
-      'Messages of a partition that are not applied yet; the last known number while Kafka is away',
+      'Messages not applied yet, up to the last stable offset; the last known number while Kafka is away',
       OF_PARTITION,
     ),
     kafkaConnected: gauge('store_data_kafka_connected', '1 while Kafka answers the consumer of this process', OF_TOPIC),

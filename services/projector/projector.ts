@@ -60,7 +60,9 @@ export async function startProjector(
   await using begun = new AsyncDisposableStack();
   const onStop = (step: () => unknown) =>
     begun.defer(async () => {
-      await Promise.try(step).catch((error: unknown) => logger.warn({ error: describeError(error) }, 'stopping'));
+      await Promise.try(step).catch((error: unknown) =>
+        logger.warn({ error: describeError(error) }, 'a part did not stop cleanly'),
+      );
     });
   onStop(() => databases.close());
   onStop(() => redis.disconnect());

@@ -1,7 +1,7 @@
 /** Events of the access topic: keys, and what operators decided about stores (rules R14.1 to R14.9). */
 import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
-import { absent, Instant, Quantity, Whole } from './fields.ts';
+import { Instant, optional, Quantity, Whole } from './fields.ts';
 import { parseInstant } from './instant.ts';
 import { EventRejected, invalidAttribute, schemaChecks } from './rejection.ts';
 
@@ -11,7 +11,8 @@ export type Scope = (typeof SCOPES)[number];
 export const KEY_STATUSES = ['active', 'inactive', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: '^[0-9a-fA-F]{64}$' });
+const HASH = /^[0-9a-fA-F]{64}$/;
+const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: HASH.source });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
 const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
   title: 'date-times by hash',
@@ -20,14 +21,14 @@ const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]),
 export const ACCESS_SCHEMAS = {
   access_key: Type.Object({
     secret_sha256: Secrets,
-    secret_expires_at: absent(SecretExpiry),
+    secret_expires_at: optional(SecretExpiry),
     scopes: Type.Array(Type.Enum([...SCOPES])),
     status: Type.Enum([...KEY_STATUSES]),
   }),
   store_access: Type.Object({ status: Type.Enum(['active', 'blocked']) }),
   store_quota: Type.Object({
     requests: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
-    window_seconds: absent(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    window_seconds: optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
   }),
   store_erasure: Type.Object({
     erased_at: Instant,
@@ -38,7 +39,8 @@ export const ACCESS_SCHEMAS = {
         end: Quantity,
         last: Type.Object({
           offset: Whole,
-          timestamp: Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER }),
+          /** Its publisher's: any that a `Date` can hold, since our readers cut others. */
+          timestamp: Type.Integer({ minimum: -8.64e15, maximum: Number.MAX_SAFE_INTEGER }),
           digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
         }),
       }),
@@ -142,11 +144,13 @@ function readKeyData(given: unknown): Omit<AccessKeyChange, 'kind' | 'clientId' 
   };
 }
 
-/** One spelling, so that equal deadlines are equal texts. */
+/** One spelling, so that equal deadlines are equal texts. The schema leaves other names than hashes unchecked: they are ignored. */
 function normalized(expiry: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(expiry).flatMap(([hash, instant]) =>
-      instant === null ? [] : [[hash.toLowerCase(), new Date(parseInstant(instant) ?? 0).toISOString()]],
+      instant === null || !HASH.test(hash)
+        ? []
+        : [[hash.toLowerCase(), new Date(parseInstant(instant) ?? 0).toISOString()]],
     ),
   );
 }

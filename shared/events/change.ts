@@ -74,12 +74,12 @@ export type Steps = { readonly [E in EntityName]?: readonly Step[] };
 /** The steps of this release: every schema is still what version 1 was. */
 export const STEPS: Steps = {};
 
-export function newestVersion(entity: EntityName, steps: Steps): number {
+function newestVersion(entity: EntityName, steps: Steps): number {
   return 1 + (steps[entity]?.length ?? 0);
 }
 
 /** Data of any version as data of the newest; a version that is newer still is read as the newest. */
-export function upcast(entity: EntityName, data: unknown, version: number, steps: Steps): unknown {
+function upcast(entity: EntityName, data: unknown, version: number, steps: Steps): unknown {
   const ahead = steps[entity]?.slice(version - 1) ?? [];
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;
   return ahead.reduce((older, step) => step(older), data as Data);

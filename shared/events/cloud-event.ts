@@ -59,11 +59,7 @@ export function readCloudEvent(message: EventMessage): CloudEvent {
     throw new EventRejected('too_large', `the message has more than ${MAX_HEADERS} headers`);
   }
   const headers = readHeaders(message.headers);
-  const contentType = mediaType(headers.get(CONTENT_TYPE));
-  const structured =
-    contentType === 'application/cloudevents+json' ||
-    ((contentType === undefined || isJsonMediaType(contentType)) && !hasCloudEventHeader(headers));
-  const attributes = structured ? readStructured(value) : readBinary(headers, contentType, value);
+  const attributes = isStructured(headers) ? readStructured(value) : readBinary(headers, value);
   const event = readAttributes(attributes);
   if (key === null || key.toString('utf8') !== event.storeId) {
     throw new EventRejected('key_mismatch', 'the message key is not the storeid');
@@ -107,13 +103,20 @@ function readHeaders(headers: EventMessage['headers']): Map<string, string> {
   return read;
 }
 
-function hasCloudEventHeader(headers: Map<string, string>): boolean {
+/** Whether it is an event in structured mode (rule R11.2). @param headers those of the event. */
+export function isStructured(headers: ReadonlyMap<string, Buffer | string>): boolean {
+  const contentType = mediaType(headers.get(CONTENT_TYPE));
+  if (contentType === 'application/cloudevents+json') return true;
+  return (contentType === undefined || isJsonMediaType(contentType)) && !hasCloudEventHeader(headers);
+}
+
+function hasCloudEventHeader(headers: ReadonlyMap<string, unknown>): boolean {
   for (const name of headers.keys()) if (name.startsWith('ce_')) return true;
   return false;
 }
 
-function mediaType(value: string | undefined): string | undefined {
-  return value?.split(';', 1)[0]?.trim().toLowerCase();
+function mediaType(value: Buffer | string | undefined): string | undefined {
+  return value?.toString().split(';', 1)[0]?.trim().toLowerCase();
 }
 
 function isJsonMediaType(type: string): boolean {
@@ -148,7 +151,7 @@ function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
   return { ...attributes, data: bytes.length === 0 ? undefined : parseJson(bytes, 'data_base64') };
 }
 
-function readBinary(headers: Map<string, string>, contentType: string | undefined, value: Buffer | null): Attributes {
+function readBinary(headers: Map<string, string>, value: Buffer | null): Attributes {
   if (!hasCloudEventHeader(headers)) {
     throw new EventRejected('not_a_cloud_event', 'the content type is not JSON and there are no ce_ headers');
   }
@@ -156,6 +159,7 @@ function readBinary(headers: Map<string, string>, contentType: string | undefine
   for (const [name, text] of headers) if (name.startsWith('ce_')) attributes[name.slice(3)] = text;
   delete attributes['data'];
   if (value !== null && value.length > 0) {
+    const contentType = mediaType(headers.get(CONTENT_TYPE));
     if (contentType !== undefined && !isJsonMediaType(contentType)) {
       throw new EventRejected('not_a_cloud_event', 'the content type of the data is not JSON');
     }

@@ -40,7 +40,7 @@ export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date'
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
-export const Coordinate = Type.Number();
+const Coordinate = Type.Number();
 export const TimezoneOffset = Type.String({
   title: 'offset',
   pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$',
@@ -56,22 +56,22 @@ export function listOf<T extends TSchema>(entry: T, maxItems: number) {
 }
 
 /** An optional field; `null` equals absent. @param shown the value in answers then, unless that is `null`. */
-export function absent<T extends TSchema>(schema: T, shown?: string | number | boolean) {
+export function optional<T extends TSchema>(schema: T, shown?: string | number | boolean) {
   return Type.Optional(Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }));
 }
 
 export const Address = Type.Object(
   {
-    street: absent(Text),
-    number: absent(Text),
-    complement: absent(Text),
-    district: absent(Text),
-    city: absent(Text),
-    state: absent(Text),
-    postal_code: absent(Text),
-    reference: absent(Prose),
-    latitude: absent(Coordinate),
-    longitude: absent(Coordinate),
+    street: optional(Text),
+    number: optional(Text),
+    complement: optional(Text),
+    district: optional(Text),
+    city: optional(Text),
+    state: optional(Text),
+    postal_code: optional(Text),
+    reference: optional(Prose),
+    latitude: optional(Coordinate),
+    longitude: optional(Coordinate),
   },
   { title: 'address' },
 );

@@ -66,7 +66,7 @@ function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T
 }
 
 export function findMistakes(schema: TSchema, value: unknown): string[] {
-  return [...new Set(tellingOf(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
+  return [...new Set(withoutNullAlternatives(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
 }
 
 function beyondBound(schema: TSchema, value: unknown, instancePath: string): SchemaError[] | null {
@@ -95,12 +95,12 @@ function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | nul
 
 function describe(errors: readonly SchemaError[]): string {
   const depth = (error: SchemaError) => error.instancePath.split('/').length;
-  const [first] = tellingOf(errors).toSorted((a, b) => depth(b) - depth(a));
+  const [first] = withoutNullAlternatives(errors).toSorted((a, b) => depth(b) - depth(a));
   return first === undefined ? 'data has the wrong shape' : sentence(first);
 }
 
-/** Without "must be null", the other alternative of optional fields. */
-function tellingOf(errors: readonly SchemaError[]): SchemaError[] {
+/** Without "must be null", which every optional field may be. */
+function withoutNullAlternatives(errors: readonly SchemaError[]): SchemaError[] {
   return errors.filter(({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'));
 }
 

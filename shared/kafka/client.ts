@@ -105,7 +105,7 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One thing for each Kafka, such as a client. */
+/** One value per Kafka: the common one, and those of environments. */
 export class PerKafka<T> {
   readonly common: T;
   readonly #own: ReadonlyMap<string, T>;

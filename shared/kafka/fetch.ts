@@ -31,6 +31,8 @@ interface FetchAnswer {
 interface FetchedPartition {
   partition: number;
   errorCode: number;
+  highWatermark: string;
+  lastStableOffset: string;
   abortedTransactions: readonly AbortedTransaction[];
   /** The bytes of a record set, until that is decoded here. */
   messages: Buffer | LogMessage[];
@@ -88,6 +90,8 @@ async function decodeRecordSets(answer: FetchAnswer, { topics }: Pick<FetchReque
     partition.messages = [];
     // Aborted messages are left out here: kafkajs would require a sorted list.
     partition.abortedTransactions = [];
+    // Behind it open transactions hide messages: a lag that counted them would let others wait for what cannot be fetched.
+    partition.highWatermark = partition.lastStableOffset;
     if (partition.errorCode === CORRUPT_MESSAGE) {
       partition.errorCode = 0;
       partition.messages = [damagedFrom('the broker finds it corrupt', set, fetchOffset)];

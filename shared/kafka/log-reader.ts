@@ -7,7 +7,7 @@ import { skippedTo } from '../projection/dead-letters/decisions.ts';
 import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
 import { readLogBounds } from './positions.ts';
 
-/** A part that brings nothing for this time is given up. */
+/** A read gives up after this time without a message. */
 const SILENCE_MS = 30_000;
 const RETRY_MS = 200;
 const FETCH = { maxWaitTime: 100, minBytes: 1, maxBytes: 4_194_304, isolationLevel: 1 };
@@ -62,7 +62,7 @@ export async function createLogReader(cluster: Cluster, admin: Admin, control: D
         await cluster.refreshMetadata().catch(() => undefined);
       }
       if (performance.now() - since > SILENCE_MS) {
-        throw unavailable(`${topic} brings nothing of ${partition} from ${from} on`);
+        throw unavailable(`no message of ${topic}/${partition} from offset ${from} within ${SILENCE_MS / 1_000} s`);
       }
     }
   };
@@ -79,7 +79,7 @@ export async function createLogReader(cluster: Cluster, admin: Admin, control: D
 
   /**
    * Hands out a partition's messages from `from` up to, but without, `to`, in batches.
-   * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when it brings nothing for
+   * @throws {StoreDataError} `history_lost` when the log does not hold that part, `environment_unavailable` when no message comes for
    * long, `batch_unreadable` for an unreadable batch whose end is unknown; and what `take` throws.
    */
   const read = async (
@@ -98,8 +98,8 @@ export async function createLogReader(cluster: Cluster, admin: Admin, control: D
       const messages = fetched.filter((message) => !isGap(message) && isWithin(message, next, to));
       if (messages.length > 0) await take(messages);
       const open = messages.find(({ unreadable }) => unreadable?.to === null)?.unreadable;
-      const isLast = open === undefined || next + 1 >= to;
-      next = isLast ? Number(fetched.at(-1)?.offset) + 1 : await behind(partition, open);
+      const endIsKnown = open === undefined || next + 1 >= to;
+      next = endIsKnown ? Number(fetched.at(-1)?.offset) + 1 : await behind(partition, open);
     }
   };
 

@@ -105,14 +105,14 @@ export interface Wanted {
   fetchOffset: number;
   /** How many, headers included; two are always read. The next fetch brings the others. */
   most: number;
-  /** How many bytes of keys and values, likewise. */
+  /** How many bytes of keys, values and headers, likewise. */
   mostBytes: number;
 }
 
-export interface DecodedBatch {
+interface DecodedBatch {
   messages: LogMessage[];
   parts: number;
-  /** Of keys and values. */
+  /** Of keys, values and headers. */
   bytes: number;
   isWhole: boolean;
 }
@@ -144,8 +144,7 @@ export async function decodeBatch(
   }
   const codec = CODECS.get(header.codec);
   if (codec === undefined) {
-    const detail = `it is compressed with codec ${header.codec}, which is none of Kafka's`;
-    throw new BatchRejected('unknown_codec', detail);
+    throw new BatchRejected('unknown_codec', `unknown compression codec ${header.codec}`);
   }
   try {
     return await unpacking.read(batch, codec, decode);
@@ -172,7 +171,9 @@ async function decodeRecords(
   const { records, isLarge } = unpacked;
   const { baseOffset, lastOffsetDelta, count } = header;
   // Each takes seven bytes at least.
-  if (count < 0 || count * 7 > records.length) throw new RangeError(`there cannot be ${count} of them`);
+  if (count < 0 || count * 7 > records.length) {
+    throw new RangeError(`record count ${count} does not fit into the batch`);
+  }
   const hasGaps = count !== lastOffsetDelta + 1;
   const reader = new RecordReader(records);
   // Copied, so that a few messages do not keep the buffer of a large batch.
@@ -195,11 +196,11 @@ async function decodeRecords(
       if (isWanted && unpacked.isChecked) return result;
       reader.skipRecord(end);
     } else {
+      result.bytes += end - reader.at;
       const key = reader.bytes();
       const value = reader.bytes();
       const { headers, count: headerCount } = reader.headers(end, keep);
       result.parts += 1 + headerCount;
-      result.bytes += (key?.length ?? 0) + (value?.length ?? 0);
       const isCut = isLarge && Math.max(key?.length ?? 0, value?.length ?? 0) > MAX_KEPT_BYTES;
       result.messages.push({
         key: keep(key),
@@ -298,7 +299,7 @@ class RecordReader {
 
   #headerCount(): number {
     const count = this.varint();
-    if (count < 0) throw new RangeError('there are less headers than none');
+    if (count < 0) throw new RangeError('negative header count');
     return count;
   }
 

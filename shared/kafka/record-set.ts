@@ -181,7 +181,7 @@ export interface AbortedTransaction {
 }
 
 /** Follows the batches of one partition in the order of the log, as the Java client does (`CompletedFetch`). */
-export class AbortedTransactions {
+class AbortedTransactions {
   /** In the order of their beginnings, unlike in the answer. */
   readonly #transactions: readonly AbortedTransaction[];
   #begun = 0;

@@ -6,7 +6,7 @@ import { HEADER_BYTES } from './message.ts';
 
 /** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
 const MAX_AT_ONCE_BYTES = 2 * 1_048_576;
-/** How long a large batch is cached without a fetch that needs it. */
+/** A large batch leaves the cache after this time without use. */
 const REMEMBERED_MS = 5_000;
 
 export interface Unpacked {
@@ -67,7 +67,7 @@ function atOnce(packed: Buffer, codec: Codec): Buffer | null {
 /** How long reading may block the event loop. */
 const MAX_TURN_MS = 10;
 
-/** The bounds of one answer. Two batches of one partition are always read. */
+/** The bounds of one answer. Two messages of one partition are always read. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
 /** Bounds the decoding of one answer, in unpacked bytes and in time. The next fetch brings the rest. */

@@ -95,6 +95,9 @@ export interface Generation {
   db: Db;
 }
 
+/** The percentage of a projector's time that filling a generation takes, unless the command set another. */
+export const DEFAULT_SHARE = 25;
+
 export interface KnownGeneration {
   number: number;
   state: 'live' | OtherState;

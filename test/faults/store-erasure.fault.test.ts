@@ -60,6 +60,6 @@ it(
     });
     expect(await left()).toBe(0);
     const verified = await runCommand(installation.env, ['verify']);
-    expect(verified.stdout + verified.stderr).toMatch(/all is right/);
+    expect(verified.stdout + verified.stderr).toMatch(/no differences/);
   },
 );

@@ -112,7 +112,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       }
       for (const name of Object.keys(expected ?? {})) expect(left?.[name], name).toEqual(expected?.[name]);
       const verified = await runCommand(installation.env, ['verify', '--deep', '-e', disturbed]);
-      expect(verified.stdout + (verified.code === 0 ? '' : verified.stderr)).toMatch(/all is right/);
+      expect(verified.stdout + (verified.code === 0 ? '' : verified.stderr)).toMatch(/no differences/);
       const bounded = results.map((result) => ({ ...result, events, boundMs: result.boundMs * slower }));
       for (const result of bounded) note(result);
       for (const { fault, recoveriesMs, boundMs } of bounded) {

@@ -265,7 +265,7 @@ describe.each([
     await send('b');
     begin(0);
     expect(await until(1)).toEqual(['0 a']);
-    expect(batches.at(-1)?.highWatermark).toBe('3');
+    expect(batches.at(-1)?.highWatermark).toBe('1');
     expect(await edge.bounds()).toEqual({ start: 0, end: 1 });
     edge.resume();
     await sleep(NOTHING_MS);

@@ -118,7 +118,7 @@ export class PartitionLog {
       messages,
       firstOffset: () => messages[0]?.offset ?? null,
       lastOffset: () => String(last.to),
-      highWatermark: String(this.end),
+      highWatermark: String(this.bounds.end),
     };
   }
 

@@ -136,7 +136,7 @@ function inWords(time: Date | null): string {
 
 const OWNER_ONLY = 0o600;
 
-export async function readKeys(file: string): Promise<SigningJwk[]> {
+async function readKeys(file: string): Promise<SigningJwk[]> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, { cause });
   });
@@ -149,10 +149,7 @@ export async function readKeys(file: string): Promise<SigningJwk[]> {
  * @param change makes the new keys; where it throws, the file stays as it was.
  * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
  */
-export async function changeKeys(
-  file: string,
-  change: (keys: SigningJwk[]) => Promise<SigningJwk[]>,
-): Promise<SigningJwk[]> {
+async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<SigningJwk[]>): Promise<SigningJwk[]> {
   // A link stays a link.
   const target = await realpath(file).catch(() => file);
   const draft = join(dirname(target), `.${basename(target)}.new`);

@@ -102,7 +102,7 @@ function show({ found, stores, repaired, deep }: Result): void {
     deep === null ? '' : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
   // A deep verification lists only the first differences.
   const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
-  const verdict = found.length === 0 ? 'all is right' : `${found.length + unlisted} differences`;
+  const verdict = found.length === 0 ? 'no differences' : `${found.length + unlisted} differences`;
   printResult(
     { stores, repaired, ...(deep !== null && { deep }), differences },
     `${found.length > 0 ? table : ''}${stores} stores verified${after}${compared}: ${verdict}`,

@@ -159,7 +159,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   });
   const { found, messages, dead, changes, access } = done;
   if (changes !== undefined) epochs.committed(changes.given);
-  const outdated = changes?.plan?.outdated ?? access?.outdated ?? 0;
+  const outdated = changes?.plan.outdated ?? access?.outdated ?? 0;
   const present = new Set(found.map(({ _id }) => _id));
   result.applied += messages.length - dead.length - outdated;
   result.outdated += outdated;

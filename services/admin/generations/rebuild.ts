@@ -13,6 +13,7 @@ import { pause } from '#shared/waiting.ts';
 import {
   changePointer,
   createMarker,
+  DEFAULT_SHARE,
   type GenerationPointer,
   type KnownGeneration,
   liveOf,
@@ -30,9 +31,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError } from 'mongodb';
 import { forgetDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
-
-/** The default share of a projector's time. */
-const DEFAULT_SHARE = 25;
 
 /**
  * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it continues.

@@ -2,7 +2,7 @@
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { Claim, Whereabouts, Slice, SliceLimits } from '#shared/projection/slice/checkpoint.ts';
+import type { Claim, ClaimState, Slice, SliceLimits } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { Permits } from './scheduler.ts';
 
@@ -32,7 +32,7 @@ export interface PartitionStore {
    * @throws {StoreDataError} `fenced` when the former claim is no longer the owner's.
    */
   claim: (former: Claim | null) => Promise<Claim>;
-  whereIs: (claim: Claim) => Promise<Whereabouts>;
+  whereIs: (claim: Claim) => Promise<ClaimState>;
   commit: CommitSlice;
   /** Moves the claim behind a slice of one message, which becomes a dead letter without being read. */
   giveUp: CommitSlice;

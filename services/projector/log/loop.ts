@@ -16,7 +16,7 @@ import {
   type Claim,
   isSameIdentity,
   isSameMessage,
-  type Whereabouts,
+  type ClaimState,
   sliceLength,
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
@@ -80,10 +80,6 @@ export class PartitionLoop {
   /** The offset that is applied next; `null` until the checkpoint is claimed. */
   get position(): number | null {
     return this.#claim?.position ?? null;
-  }
-
-  get isFollowing(): boolean {
-    return this.#isFollowing;
   }
 
   /** Whether it only waits for the next message. */
@@ -336,7 +332,7 @@ export class PartitionLoop {
     if (failures !== null) {
       this.#options.logger.warn(
         { ...failures, error: describeError(error) },
-        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint cannot be claimed yet',
+        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint not claimed or log bounds not read yet',
       );
     }
     this.#isFenced = isFenced(error);
@@ -393,7 +389,7 @@ export class PartitionLoop {
   }
 
   /** `here` if MongoDB does not answer. */
-  #whereIs(claim: Claim): Promise<Whereabouts> {
+  #whereIs(claim: Claim): Promise<ClaimState> {
     return this.#options.store.whereIs(claim).catch(() => 'here' as const);
   }
 

@@ -3,7 +3,7 @@
  * come before lagging ones, whose slices are short meanwhile. The filling of a generation writes one slice at a time, waits while others
  * have a backlog, and rests after each slice in proportion to its time. Once filled, it is treated like the others until the flip.
  */
-import type { KnownGeneration } from '#shared/read-models/generation.ts';
+import { DEFAULT_SHARE, type KnownGeneration } from '#shared/read-models/generation.ts';
 import { type Clock, Semaphore, systemClock } from '#shared/waiting.ts';
 
 /** How long after its last slice a generation that answers counts as busy. */
@@ -15,8 +15,6 @@ const STEP_MS = 20;
 const SHORT_SLICE_EVENTS = 100;
 /** How long after its last slice a partition without a backlog counts as one that gets new events. */
 const FRESH_MS = 1_000;
-/** The percentage of time that filling takes, unless the command set another. */
-const DEFAULT_SHARE = 25;
 
 export interface Permit {
   events: number;

@@ -19,7 +19,7 @@ const FIRST_SLICE_EVENTS = 20;
 export class SliceWriter {
   readonly #options: SliceWriterOptions;
   readonly #failing = new FailureTracker();
-  /** How many of the failures in a row were no outage: the database answered after them. */
+  /** Failures in a row after which MongoDB answered: no outage. */
   #answered = 0;
   #events: number;
   /** The message that was last a slice by itself. `attempts` counts failures while the servers were up. */

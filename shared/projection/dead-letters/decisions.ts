@@ -1,5 +1,5 @@
 /** Letters and messages that operators dropped or skipped. A decision outlives its letter: later generations meet the message again. */
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, Filter } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';
 import type { LogMessage } from '../../kafka/message.ts';
@@ -16,6 +16,8 @@ export interface Decision {
   to: number;
   /** Why a dropped batch could not be read; `null` for a message or a skip. */
   reason: string | null;
+  /** Identifies a dropped batch: another log has another one there. Absent in decisions of earlier releases. */
+  digest?: string;
   /** Kafka's time of the first message, which identifies the log; 1970 for a skip. */
   published_at: Date;
   dropped_at: Date;
@@ -77,10 +79,8 @@ export async function skippedTo(
   return found?.to ?? null;
 }
 
-export function decisionToDrop(
-  letter: Pick<DeadLetter, '_id' | 'topic' | 'partition' | 'offset' | 'reason' | 'gathered' | 'published_at'>,
-): Decision {
-  const { _id, topic, partition, offset, reason, gathered, published_at } = letter;
+export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>): Decision {
+  const { _id, topic, partition, offset, reason, gathered, digest, published_at } = letter;
   const to = gathered?.last_offset ?? offset;
   return {
     _id: gathered === undefined ? _id : `${_id}/${to}`,
@@ -89,6 +89,7 @@ export function decisionToDrop(
     from: offset,
     to,
     reason: gathered === undefined ? null : reason,
+    ...(digest === undefined ? {} : { digest }),
     published_at,
     dropped_at: new Date(),
   };
@@ -97,14 +98,14 @@ export function decisionToDrop(
 /** Removes letters of a generation that were dropped while they were written. */
 export async function forgetDropped(control: Db, { db, since }: { db: Db; since: Date }, topic: string): Promise<void> {
   const letters = lettersIn(db);
-  const decisions = decisionsIn(control).find({
-    topic,
-    reason: null,
-    skip: { $exists: false },
-    dropped_at: { $gte: since },
+  const decisions = decisionsIn(control).find({ topic, skip: { $exists: false }, dropped_at: { $gte: since } });
+  const letterOf = ({ partition, from, reason, digest }: Decision): Filter<DeadLetter> => ({
+    _id: `${topic}/${partition}/${from}`,
+    gathered: { $exists: reason !== null },
+    ...(digest === undefined ? {} : { digest }),
   });
   for await (const batch of inBatches(decisions, AT_ONCE)) {
-    await letters.deleteMany({ _id: { $in: batch.map(({ _id }) => _id) } });
+    await letters.bulkWrite(batch.map((decision) => ({ deleteOne: { filter: letterOf(decision) } })));
   }
 }
 
@@ -118,8 +119,10 @@ export async function leaveOutDropped(control: Db, slice: Slice): Promise<Slice>
     .toArray();
   if (decisions.length === 0) return slice;
   const isDropped = ({ unreadable, offset, timestamp }: LogMessage) =>
-    decisions.some(({ from, reason, published_at }) => {
-      if (unreadable !== undefined) return reason !== null && from === unreadable.from;
+    decisions.some(({ from, reason, digest, published_at }) => {
+      if (unreadable !== undefined) {
+        return reason !== null && from === unreadable.from && (digest ?? unreadable.digest) === unreadable.digest;
+      }
       return reason === null && from === Number(offset) && published_at.getTime() === Number(timestamp);
     });
   return { ...slice, messages: messages.filter((message) => !isDropped(message)) };

@@ -1,6 +1,6 @@
 /** Makes dead letters of messages, and reads such messages loosely: which stores and customers they may name. */
 import { Binary } from 'mongodb';
-import { eventHeaders, type EventMessage, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
+import { eventHeaders, type EventMessage, isStructured, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
 import type { EventRejected } from '../../events/rejection.ts';
 import { type LogMessage, valueBytesOf, valuesOf } from '../../kafka/message.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
@@ -58,7 +58,7 @@ export function toBareLetter(
     };
   }
   // One letter for all offsets of the batch.
-  const { from, to } = unreadable;
+  const { from, to, digest } = unreadable;
   const last = to ?? from;
   return {
     ...letter,
@@ -66,6 +66,7 @@ export function toBareLetter(
     offset: from,
     value_bytes: 0,
     gathered: { count: last - from + 1, last_offset: last },
+    digest,
     published_at: now,
   };
 }
@@ -108,11 +109,12 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
 const MAX_PARSED_BYTES = 4_194_304;
 
 /** The readable parts of an event in either content mode. */
-export function readLoosely({ value: bytes, headers }: EventMessage) {
+export function readLoosely({ value: bytes, headers: all }: EventMessage) {
   const value = parse(bytes);
-  const named = [...eventHeaders(headers)].flatMap(([name, text]) =>
-    name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : [],
-  );
+  const headers = eventHeaders(all);
+  const named = isStructured(headers)
+    ? []
+    : [...headers].flatMap(([name, text]) => (name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : []));
   if (named.length > 0) return { attributes: Object.fromEntries(named) as Record<string, unknown>, data: value, value };
   const attributes = asObject(value);
   return { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value };

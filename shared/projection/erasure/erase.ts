@@ -46,7 +46,7 @@ export async function eraseCustomers(db: Db, session: ClientSession, deleted: De
     const stamp = stamps.get(storeId);
     if (stamp === undefined) continue;
     const customers = [...deletions.keys()].toSorted();
-    const work = { db, session, storeId, budget, taken: stamp, erased: 0 };
+    const work = { db, session, storeId, budget, taken: stamp };
     const left = await eraseDocuments(work, customers);
     const position = before.get(storeId)?.position ?? 0;
     for (const id of hasLettersLeft ? customers : left) {
@@ -98,7 +98,6 @@ export interface Erasing {
   budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
-  erased: number;
 }
 
 interface Target {
@@ -148,7 +147,6 @@ export async function eraseKind(work: Erasing, entity: EntityName, targets: read
     operations.push({ updateOne: { filter: { _id, store_id: work.storeId }, update: { $set }, hint: BY_ID } });
   }
   if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
-  work.erased += operations.length;
   return end;
 }
 
@@ -200,7 +198,7 @@ function queueId(storeId: string): string {
 }
 
 /** Enqueues stores, in the transaction that sets `erasing` in their stamps. */
-export async function enqueueStores(db: Db, session: ClientSession, storeIds: readonly string[], partition: number) {
+async function enqueueStores(db: Db, session: ClientSession, storeIds: readonly string[], partition: number) {
   if (storeIds.length === 0) return;
   const entered_at = new Date();
   const operations = storeIds.map((store_id) => ({

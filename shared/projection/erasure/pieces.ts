@@ -32,6 +32,7 @@ export async function erasePiece(
   epochs: Epochs,
 ): Promise<ErasedPiece> {
   const stamp = await stampsIn(db).findOne({ _id: storeId }, { session });
+  const before = stamp?.position ?? 0;
   const next = await erasuresIn(db)
     .find(
       { store_id: storeId, _id: idsOfStore(storeId) },
@@ -43,8 +44,7 @@ export async function erasePiece(
     session,
     storeId,
     budget: { documents, characters: MAX_PIECE.characters },
-    taken: { position: stamp?.position ?? 0, positions: {} },
-    erased: 0,
+    taken: { position: before, positions: {} },
   };
   const together = firstOf(next);
   const reached = await eraseTogether(work, together);
@@ -52,7 +52,7 @@ export async function erasePiece(
   const isLast = reached.size === 0 && next.length === together.length;
   if (isLast) await dequeueStore(db, session, storeId);
   const given = await writeStamp(work, stamp, isLast, epochs);
-  return { erased: work.erased, isLast, given };
+  return { erased: work.taken.position - before, isLast, given };
 }
 
 /** The erasures that one piece continues: one in the middle of a collection, or several at the same collection. */

@@ -139,7 +139,7 @@ function divideBelow(tree: RankTree, node: TreeNode): void {
   }
 }
 
-/** About: a store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
+/** Approximate. A store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
 const CACHED_BYTES = 50_000_000;
 
 /** An entry holds one version of its tree, which the stamp names: after an aborted transaction nodes are read again. */

@@ -15,7 +15,7 @@ const WholeNumber = Type.Integer({
 /** No tree has more levels: a level of nodes multiplies by dozens what the one below it holds. */
 const MAX_LEVELS = 20;
 
-/** Makes what says which part of a stored document is malformed, `null` for none. It quotes no value: those may be names. */
+/** Returns a check that names the malformed part, or `null`; it quotes no values. */
 export function shapeCheck(schema: TSchema): (stored: unknown) => string | null {
   const validator = Compile(schema);
   return (stored) => {

@@ -224,10 +224,10 @@ export async function readPositions(db: Db, topic: string, options: FindOptions 
   return new Map([...found].map(([partition, { position }]) => [partition, position]));
 }
 
-export type Whereabouts = 'here' | 'elsewhere' | 'not ours' | 'gone';
+export type ClaimState = 'here' | 'elsewhere' | 'not ours' | 'gone';
 
 /** `elsewhere`: the same owner, another position, as after a restored backup. */
-export async function whereIs(claim: Claim): Promise<Whereabouts> {
+export async function whereIs(claim: Claim): Promise<ClaimState> {
   const stored = await claim.checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
   if (stored === null) return 'gone';
   if (stored.owner !== claim.owner) return 'not ours';

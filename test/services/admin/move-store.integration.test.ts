@@ -59,8 +59,9 @@ it('moves every record and deletion, in any form of events, and nothing of other
   const headers = Object.fromEntries(
     Object.entries(attributes('binary', 100)).map(([name, value]) => [`ce_${name}`, value]),
   );
+  const structured = { ce_x: 'stray', 'content-type': 'application/cloudevents+json' };
   await send(changesTopic(here), [
-    { key: 's1', value: JSON.stringify({ ...attributes('lines', 101), data: review }, null, 2) },
+    { key: 's1', value: JSON.stringify({ ...attributes('lines', 101), data: review }, null, 2), headers: structured },
     { key: 's1', value: JSON.stringify(review), headers: { ...headers, 'content-type': 'application/json' } },
   ]);
   await caughtUp(service.installation, here);

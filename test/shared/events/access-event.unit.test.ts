@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { timestampText } from '#shared/kafka/record-batch.ts';
 
 const ONE = 'a1'.repeat(32);
 const TWO = 'b2'.repeat(32);
@@ -107,10 +108,12 @@ describe('a key that is not revoked', () => {
     });
   });
 
-  it('may have deadlines of secrets that are null, like absent ones', () => {
+  it('may have deadlines that are null or of no secret, like absent ones', () => {
     const absent = read(ACTIVE);
     expect(read({ ...ACTIVE, secret_expires_at: null })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
+    const unknown = { x: ['', '', '', '', '-'], [ONE.slice(1)]: '2026-02-01T00:00:00Z' };
+    expect(read({ ...ACTIVE, secret_expires_at: unknown })).toEqual(absent);
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } })).toMatchObject({
       secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' },
     });
@@ -178,6 +181,11 @@ describe('an erasure', () => {
     const at = new Date('2026-01-01T00:00:00Z');
     expect(read(...erasure(ends))).toMatchObject({ kind: 'store_erasure', at, ends });
     expect(read(...erasure([]))).toMatchObject({ ends: [] });
+  });
+
+  it.each([-(2 ** 63), -2, 2 ** 63])('may name a message that claims to be of the time %d', (time) => {
+    const ends = [{ partition: 0, end: 2, last: { ...last, timestamp: Number(timestampText(time)) } }];
+    expect(read(...erasure(ends))).toMatchObject({ ends });
   });
 
   it.each([

@@ -28,15 +28,16 @@ interface Answer {
 interface Fetched {
   set: Buffer;
   highWatermark?: number;
+  lastStableOffset?: number;
 }
 
 /** A broker's answer for some partitions, requested from offset 0. */
 function answerAbout(fetched: readonly Fetched[]): Promise<object> {
-  const partitions = fetched.flatMap(({ set, highWatermark = 10 }, index) => [
+  const partitions = fetched.flatMap(({ set, highWatermark = 10, lastStableOffset = highWatermark }, index) => [
     int32(index),
     int16(0),
     int64(highWatermark),
-    int64(highWatermark),
+    int64(lastStableOffset),
     int64(0),
     int32(0),
     int32(-1 >>> 0),
@@ -56,6 +57,13 @@ describe('a fetch answer', () => {
   it('may contain batches beyond its high watermark', async () => {
     expect(await answerAbout([{ set: encodeBatch({ values }), highWatermark: 1 }])).toMatchObject({
       responses: [{ partitions: [{ highWatermark: '1', messages: values.map((value) => ({ value })) }] }],
+    });
+  });
+
+  it('ends with the last stable offset: what an open transaction hides is no lag', async () => {
+    const set = encodeBatch({ values });
+    expect(await answerAbout([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject({
+      responses: [{ partitions: [{ highWatermark: '3' }] }],
     });
   });
 

@@ -8,7 +8,13 @@ import { isGap, valueBytesOf } from '#shared/kafka/message.ts';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { pack } from '#test/codecs.ts';
-import { type BatchToEncode, encodeBatch, encodeMarker, inTransaction } from '#test/record-batches.ts';
+import {
+  type BatchToEncode,
+  encodeBatch,
+  encodeMarker,
+  inTransaction,
+  type RecordToEncode,
+} from '#test/record-batches.ts';
 
 /** Batches of the Java client of Kafka 4.3 from a fetch, three messages for each codec. */
 const javaBatches = JSON.parse(readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8')) as Record<
@@ -347,13 +353,18 @@ describe('the decompressed size of a batch', () => {
     for (const fetchOffset of [306, 605, 5_000, 900_000]) expect(await read(fetchOffset)).toBe(false);
   });
 
-  it('ends a fetch after the batch that reaches the limit', async () => {
+  it.each<[part: string, RecordToEncode]>([
+    ['keys', { key: Buffer.alloc(1_000) }],
+    ['values', { value: Buffer.alloc(1_000) }],
+    ['header names', { headers: [[Buffer.alloc(1_000, 'x'), null]] }],
+    ['headers', { headers: [['x', Buffer.alloc(1_000)]] }],
+  ])('ends a fetch after the %s that reach the limit, in one batch or several', async (_, record) => {
     const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
-    const batches = [0, 1, 2, 3, 4].map((baseOffset) =>
-      encodeBatch({ baseOffset, values: [Buffer.alloc(1_000)], codec }),
-    );
-    const messages = await decode(Buffer.concat(batches), { mostBytes: 1_500 });
-    expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
+    const batches = [0, 1, 2, 3, 4].map((baseOffset) => encodeBatch({ baseOffset, records: [record], codec }));
+    for (const set of [Buffer.concat(batches), encodeBatch({ records: Array(5).fill(record), codec })]) {
+      const messages = await decode(set, { mostBytes: 1_500 });
+      expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
+    }
   });
 
   it('is read in parts, for any batch: each message comes once, in order', async () => {

@@ -53,7 +53,7 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
   });
   onTestFinished(() => partition.revoke());
   const ended = partition.run();
-  await eventually('it follows the log', () => partition.isFollowing);
+  await eventually('it follows the log', () => partition.isIdle);
   return { partition, ended, lags, metrics };
 }
 

@@ -1,7 +1,18 @@
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import type { Db } from 'mongodb';
-import { leaveOutDropped, noteSkip, skippedTo } from '#shared/projection/dead-letters/decisions.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
+import {
+  decisionsIn,
+  decisionToDrop,
+  forgetDropped,
+  leaveOutDropped,
+  noteSkip,
+  skippedTo,
+} from '#shared/projection/dead-letters/decisions.ts';
+import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
+import { lettersIn } from '#shared/read-models/collections.ts';
 
 const installation = useInstallation();
 let control: Db;
@@ -26,4 +37,51 @@ it('decisions of an earlier release still apply, and it can read present ones', 
   expect(await former.findOne({ _id: 't/0/5' })).toMatchObject({ ...place, ...skip, to: 9 });
   await former.insertOne({ _id: 't/1/5', to: 7, digest: 'd' });
   expect(await skippedTo(control, 't', 1, skip)).toBe(7);
+});
+
+describe('a dropped batch that cannot be read', () => {
+  let db: Db;
+  beforeEach(async () => {
+    db = installation.mongodb.db(`${installation.config.namePrefix}_decisions`);
+    await lettersIn(db).deleteMany({});
+    await decisionsIn(control).deleteMany({ topic: 'batches' });
+  });
+  const messageAt = (offset: number): LogMessage => ({
+    key: null,
+    value: null,
+    offset: String(offset),
+    timestamp: '0',
+    attributes: 0,
+  });
+  const batchOf = (digest: string): LogMessage => ({
+    ...messageAt(9),
+    unreadable: { reason: 'malformed', detail: 'its records', from: 5, to: 9, digest },
+  });
+  const letterOf = (message: LogMessage) =>
+    toDeadLetter('batches', 0, message, new EventRejected('unreadable', 'it cannot be read'));
+  const leftOf = async (...messages: LogMessage[]) =>
+    (await leaveOutDropped(control, { topic: 'batches', partition: 0, messages, next: 10 })).messages;
+
+  it('is left out, but not one of another log', async () => {
+    const { digest: _, ...former } = decisionToDrop(letterOf(batchOf('d')));
+    const decisions = decisionsIn(control);
+    await decisions.insertOne(decisionToDrop(letterOf(batchOf('d'))));
+    expect(await leftOf(batchOf('d'))).toEqual([]);
+    expect(await leftOf(batchOf('another'), messageAt(5))).toHaveLength(2);
+    // A decision of an earlier release.
+    await decisions.replaceOne({ _id: former._id }, former);
+    expect(await leftOf(batchOf('another'), messageAt(5))).toEqual([messageAt(5)]);
+  });
+
+  it.each([
+    ['loses a letter that was written meanwhile', batchOf('d'), 0],
+    ['does not affect a batch of another log', batchOf('another'), 1],
+    ['does not affect a message at its first offset', messageAt(5), 1],
+  ])('%s', async (_, message, left) => {
+    const since = new Date();
+    await lettersIn(db).insertOne(letterOf(message));
+    await decisionsIn(control).insertOne(decisionToDrop(letterOf(batchOf('d'))));
+    await forgetDropped(control, { db, since }, 'batches');
+    expect(await lettersIn(db).countDocuments()).toBe(left);
+  });
 });

@@ -35,6 +35,13 @@ describe('customersIn', () => {
     expect(customersIn(message('no JSON', headers))).toEqual(['s1/c1']);
   });
 
+  it('reads structured mode with headers of binary mode, if the content type says so', () => {
+    const event = { storeid: 's2', data: { customer: { id: 'c2' } } };
+    const headers = { ce_x: 'stray', 'Content-Type': Buffer.from('application/cloudevents+json; charset=utf-8') };
+    expect(customersIn(message(event, headers))).toEqual(['s2/c2', 's1/c2']);
+    expect(customersIn(message(event, { 'content-type': 'text/plain' }))).toEqual(['s2/c2', 's1/c2']);
+  });
+
   it('finds no customer in unreadable messages', () => {
     for (const value of ['', '[]', 'null', '{', '{"data":[]}', '{"data":{"customer":{"id":"a/b"}}}']) {
       expect(customersIn(message(value))).toEqual([]);
