@@ -1,5 +1,4 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
-import { isKey } from '#shared/access/access-keys.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
@@ -23,13 +22,11 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     checkDatabase: () => Promise.resolve(),
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
-      const { changed, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
+      const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
         applyAccess(control, environment, claim.session, slice, limits, checkpoint),
       );
       publisher.publish(changed);
-      const keys = changed.filter(isKey).length;
-      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys);
-      metrics.applied.inc({ ...labels, entity: 'store_access' }, changed.length - keys);
+      for (const entity of applied) metrics.applied.inc({ ...labels, entity });
       if (outdated > 0) metrics.outdated.inc(labels, outdated);
       return deadLetters;
     },

@@ -35,7 +35,10 @@ import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
-/** The records that changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
+/**
+ * The records that changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`.
+ * @returns also the kinds of the events that took effect.
+ */
 export async function applyAccess(
   control: Db,
   environment: string,
@@ -49,6 +52,7 @@ export async function applyAccess(
   const changed = new Map<string, AccessRecord>();
   const audit: AuditRecord[] = [];
   const deadLetters: DeadLetter[] = [];
+  const applied: AccessChange['kind'][] = [];
   let outdated = 0;
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
   // A message key may hold anything, also megabytes.
@@ -63,6 +67,7 @@ export async function applyAccess(
       else {
         // Publishers choose the ids of keys.
         changed.set(`${isKey(record) ? 'key' : 'store'} ${record._id}`, record);
+        applied.push(change.kind);
         audit.push(auditRecord(change, record));
       }
     } catch (error) {
@@ -73,7 +78,7 @@ export async function applyAccess(
   }
   await writeAudit(control, session, audit);
   await writeDeadLetters(control, session, deadLetters, limits);
-  return { changed: [...changed.values()], outdated, deadLetters };
+  return { changed: [...changed.values()], applied, outdated, deadLetters };
 }
 
 /** @returns the changed record of the key or store, or `null`. */
