@@ -1,5 +1,7 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
-import { accessTopic } from '#shared/events/topics.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { askKafka } from '#shared/kafka/client.ts';
+import { readLogBounds } from '#shared/kafka/positions.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -7,8 +9,10 @@ import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
 
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
-  const { config, control, metrics, scheduler } = parts;
+  const { config, control, kafkas, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
+  const changes = changesTopic(environment);
+  const boundsOfChanges = () => askKafka(kafkas.of(changes), (admin) => readLogBounds(admin, changes));
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
@@ -23,7 +27,7 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
       const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
-        applyAccess(control, environment, claim.session, slice, limits, checkpoint),
+        applyAccess(control, environment, claim.session, slice, { boundsOfChanges, limits, checkpoint }),
       );
       publisher.publish(changed);
       for (const entity of applied) metrics.applied.inc({ ...labels, entity });
