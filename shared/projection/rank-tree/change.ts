@@ -1,6 +1,6 @@
 /** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
-import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
-import { nodesOf, type RankNode, type Root, type LeafTexts, type TreeName } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_NODES, type Stamp } from '../../read-models/collections.ts';
+import type { RankNode, Root, LeafTexts, TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
   type LoadedTree,
   type LeafPlace,
@@ -37,11 +37,11 @@ async function changeTree(
   if (root.leaves === undefined) {
     const before = Object.values(root.counts ?? {}).reduce((sum, count) => sum + count, 0);
     if (before + change.added.length - change.removed.length <= tree.leafRecords) return null;
-    return makeAnew(transaction);
+    return buildTree(transaction);
   }
   const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
   const loaded = await loadTree(transaction, root, keys, cached);
-  if (loaded === null) return makeAnew(transaction);
+  if (loaded === null) return buildTree(transaction);
 
   for (const place of countIn(loaded, change)) loaded.leaves += await changeLeaves(transaction, place, texts);
   loaded.divideCrowded(tree);
@@ -63,13 +63,6 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
   for (const entry of added) shareOf(loaded.count(entry, 1))?.added.push(entry);
   for (const entry of removed) shareOf(loaded.count(entry, -1))?.removed.push(entry);
   return [...touched.values()];
-}
-
-/** Builds a tree of all records: if it had no leaves, or was damaged. */
-async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
-  const { db, session, tree, storeId } = transaction;
-  await nodesIn(db).deleteMany(nodesOf(tree.name, storeId), { session });
-  return buildTree(transaction);
 }
 
 /** The changes of leaves in one node of level 0. */
