@@ -387,7 +387,8 @@ export async function applyErasure(
   const changed = await changeStore(stores, environment, storeId, { session }, ({ quota: _quota, ...store }) => {
     // An erasure that is under way has no sequence yet.
     if (sequence <= (store.erased?.sequence ?? -1)) return null;
-    return { ...store, record_status: 'active', record_sequence: -1, erased: { at, sequence, ends } };
+    // The stored record holds until another comes, whatever that one's sequence is.
+    return { ...store, record_sequence: -1, erased: { at, sequence, ends } };
   });
   if (changed === null) return null;
   await keys.updateMany({ environment, store_id: storeId, status: 'revoked' }, WITHOUT_RIGHTS, { session });

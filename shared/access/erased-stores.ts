@@ -20,9 +20,6 @@ export const MAX_CLOSING_MS = 1_000;
 const MAX_WAIT_FOR_ENDS_MS = 2 * MAX_CLOSING_MS;
 const POLL_MS = 10;
 
-/** Erasures of earlier releases: a message so much younger than the end, although its offset is lower, is from another log. */
-const OTHER_LOG_MS = 86_400_000;
-
 export type FindErased = (storeIds: Iterable<string>) => Promise<ReturnType<typeof erasedStores>>;
 
 export function findErasedIn(control: Db, environment: string): FindErased {
@@ -72,8 +69,15 @@ interface Found {
 /** Erasures of earlier releases: by the offset, and by the time up to `until`, since processes noticed them one after the other. */
 function isBeforeFormerEnd({ end, until = Infinity }: PartitionEnd, at: Date, message: Placed): boolean {
   const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
-  if (offset < end) return timestamp < at.getTime() + OTHER_LOG_MS;
+  if (offset < end) return isOfErasedLog(timestamp, at);
   return offset < until && timestamp < at.getTime();
+}
+
+const OTHER_LOG_MS = 86_400_000;
+
+/** Erasures of earlier releases: a message before the end that is so much younger than the erasure is from another log. */
+export function isOfErasedLog(timestamp: number, at: Date): boolean {
+  return timestamp < at.getTime() + OTHER_LOG_MS;
 }
 
 /** How many offsets are read back first to find the last message before an end; each further attempt doubles them. */

@@ -11,11 +11,12 @@ import {
   type AccessRecord,
   collectionOf,
   type ControlCollections,
+  isKey,
   type PartitionEnd,
   type StoreAccess,
   type StoreErasure,
 } from '#shared/access/access-keys.ts';
-import { judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
+import { isOfErasedLog, judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
@@ -131,8 +132,6 @@ async function numberFormerChanges({ servers, name: environment, topic }: Enviro
   }
 }
 
-const DAY_MS = 86_400_000;
-
 async function endsWithMessages(log: LogReader, topic: string, { at, ends = [] }: StoreErasure) {
   const bounds = await log.bounds();
   const completed: PartitionEnd[] = [];
@@ -140,8 +139,7 @@ async function endsWithMessages(log: LogReader, topic: string, { at, ends = [] }
     const end = one.until ?? one.end;
     const isThere = one.topic === topic && end <= (bounds.get(one.partition)?.end ?? -1);
     const last = isThere ? await lastMessageBefore(log, one.partition, end) : null;
-    const isSameLog = last !== null && last.timestamp < at.getTime() + DAY_MS;
-    completed.push(isSameLog ? { ...one, end, until: end, last } : one);
+    completed.push(last !== null && isOfErasedLog(last.timestamp, at) ? { ...one, end, until: end, last } : one);
   }
   return completed;
 }
@@ -179,7 +177,7 @@ const SOURCE = '/store-data/admin';
 /** The events of a record as it is now; of a store its status and its own quota, if either was ever set. */
 function eventsOf(record: AccessRecord): AccessEvent[] {
   const { store_id: storeId } = record;
-  if ('secret_hashes' in record) {
+  if (isKey(record)) {
     const { _id: subject, secret_hashes: secret_sha256, scopes, status, secret_expires_at } = record;
     const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
     const data = { secret_sha256, scopes, status, ...ends };

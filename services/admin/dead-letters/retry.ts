@@ -142,6 +142,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   const { source, epochs, fetched, result } = attempt;
   const { kind, db, topic } = source;
   const { servers, name: environment } = source.environment;
+  const boundsOfChanges = () => source.environment.logBounds();
   const findErased = findErasedIn(await servers.control(), environment);
   const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
@@ -152,7 +153,8 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
     const [first] = found;
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
     const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
-    const access = kind === 'access' ? await applyAccess(db, environment, session, slice) : undefined;
+    const access =
+      kind === 'access' ? await applyAccess(db, environment, session, slice, { boundsOfChanges }) : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
     await confirmLetters(db, session, found, dead);
     return { found, messages, dead, changes, access };

@@ -1,6 +1,7 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
-import { isKey } from '#shared/access/access-keys.ts';
-import { accessTopic } from '#shared/events/topics.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { askKafka } from '#shared/kafka/client.ts';
+import { readLogBounds } from '#shared/kafka/positions.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -8,8 +9,10 @@ import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
 
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
-  const { config, control, metrics, scheduler } = parts;
+  const { config, control, kafkas, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
+  const changes = changesTopic(environment);
+  const boundsOfChanges = () => askKafka(kafkas.of(changes), (admin) => readLogBounds(admin, changes));
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
@@ -23,13 +26,11 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     checkDatabase: () => Promise.resolve(),
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
-      const { changed, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
-        applyAccess(control, environment, claim.session, slice, limits, checkpoint),
+      const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
+        applyAccess(control, environment, claim.session, slice, { boundsOfChanges, limits, checkpoint }),
       );
       publisher.publish(changed);
-      const keys = changed.filter(isKey).length;
-      metrics.applied.inc({ ...labels, entity: 'access_key' }, keys);
-      metrics.applied.inc({ ...labels, entity: 'store_access' }, changed.length - keys);
+      for (const entity of applied) metrics.applied.inc({ ...labels, entity });
       if (outdated > 0) metrics.outdated.inc(labels, outdated);
       return deadLetters;
     },

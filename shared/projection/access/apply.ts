@@ -12,15 +12,18 @@ import {
   type ControlCollections,
   controlCollections,
   isKey,
+  type PartitionEnd,
   type StoreAccess,
   validSecrets,
 } from '../../access/access-keys.ts';
 import { type AuditDetails, type AuditRecord, writeAudit } from '../../access/audit.ts';
 import { findErasedIn } from '../../access/erased-stores.ts';
 import { type AccessChange, readAccessChange } from '../../events/access-event.ts';
+import { unavailable } from '../../errors.ts';
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
+import type { LogBounds } from '../../kafka/positions.ts';
 import {
   type DeadLetter,
   COLLECTIONS,
@@ -30,25 +33,41 @@ import {
   tombstoneId,
   findTombstones,
 } from '../../read-models/collections.ts';
+import { lazy, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
-/** The records that changed must be published to Redis once it is committed. @param checkpoint as in `applyChanges`. */
+interface AccessOptions {
+  /** The bounds of the log of changes, which the ends of erasures are compared with. */
+  boundsOfChanges: () => Promise<LogBounds>;
+  limits?: LetterLimits;
+  /** As in `applyChanges`. */
+  checkpoint?: () => Promise<void>;
+}
+
+/** Far longer than Kafka needs to answer, and well within a transaction's time. */
+const BOUNDS_MS = 5_000;
+
+/** The records that changed must be published to Redis once it is committed. @returns also the kinds of the events that took effect. */
 export async function applyAccess(
   control: Db,
   environment: string,
   session: ClientSession,
   slice: Slice,
-  limits: LetterLimits | null = null,
-  checkpoint?: () => Promise<void>,
+  { boundsOfChanges, limits, checkpoint }: AccessOptions,
 ) {
   await checkpoint?.();
+  // While that log's Kafka is away ends count as they are: revocations do not wait for it.
+  const bounds = lazy(() =>
+    withTimeLimit(BOUNDS_MS, () => unavailable('the log of changes is away'), boundsOfChanges).catch(() => null),
+  );
   const collections = controlCollections(control);
   const changed = new Map<string, AccessRecord>();
   const audit: AuditRecord[] = [];
   const deadLetters: DeadLetter[] = [];
+  const applied: AccessChange['kind'][] = [];
   let outdated = 0;
   const named = slice.messages.map(({ key }) => key?.toString('utf8') ?? '');
   // A message key may hold anything, also megabytes.
@@ -58,11 +77,12 @@ export async function applyAccess(
     try {
       const change = readAccessChange(message);
       const isLeftOut = isSkipped && givesRights(change);
-      const record = isLeftOut ? null : await applyChange(collections, environment, change, session);
+      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, bounds);
       if (record === null) outdated += 1;
       else {
         // Publishers choose the ids of keys.
         changed.set(`${isKey(record) ? 'key' : 'store'} ${record._id}`, record);
+        applied.push(change.kind);
         audit.push(auditRecord(change, record));
       }
     } catch (error) {
@@ -72,23 +92,29 @@ export async function applyAccess(
     }
   }
   await writeAudit(control, session, audit);
-  await writeDeadLetters(control, session, deadLetters, limits);
-  return { changed: [...changed.values()], outdated, deadLetters };
+  await writeDeadLetters(control, session, deadLetters, limits ?? null);
+  return { changed: [...changed.values()], applied, outdated, deadLetters };
 }
 
 /** @returns the changed record of the key or store, or `null`. */
-function applyChange(
+async function applyChange(
   collections: ControlCollections,
   environment: string,
   change: AccessChange,
   session: ClientSession,
+  bounds: () => Promise<LogBounds | null>,
 ): Promise<AccessRecord | null> {
   const { keys, stores } = collections;
   if (change.kind === 'access_key') return applyKeyChange(keys, environment, change, { session });
   if (change.kind === 'store_access') return applyStoreStatus(stores, environment, change, 'access', { session });
   if (change.kind === 'store_quota') return applyQuota(stores, environment, change, { session });
   const topic = changesTopic(environment);
-  const ends = change.ends.map((end) => ({ topic, ...end, until: end.end }));
+  const known = await bounds();
+  const ends = change.ends.map((one): PartitionEnd => {
+    // An end behind the log's own is another log's.
+    const isOther = known !== null && one.end > (known.get(one.partition)?.end ?? 0);
+    return { topic, ...one, until: one.end, ...(isOther ? { other_log: true } : {}) };
+  });
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
 

@@ -1,6 +1,6 @@
 /** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
-import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
-import { nodesOf, type RankNode, type Root, type LeafTexts, type TreeName } from '../../read-models/rank-tree/nodes.ts';
+import { RANK_NODES, type Stamp } from '../../read-models/collections.ts';
+import type { RankNode, Root, LeafTexts, TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
   type LoadedTree,
   type LeafPlace,
@@ -21,8 +21,8 @@ import {
   type TextOperations,
 } from './stored.ts';
 import { splitPrepended, cutLeaves, type Part, type TreeNode } from './nodes.ts';
-import { compareKeys } from '../../read-models/rank-tree/keys.ts';
-import { type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts';
+import { boundaryBetween, compareKeys } from '../../read-models/rank-tree/keys.ts';
+import { type RankEntry, type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 
 /** @param texts gets the writes of leaves' texts. @returns `null` while it has too few records for leaves. */
@@ -37,15 +37,13 @@ async function changeTree(
   if (root.leaves === undefined) {
     const before = Object.values(root.counts ?? {}).reduce((sum, count) => sum + count, 0);
     if (before + change.added.length - change.removed.length <= tree.leafRecords) return null;
-    return makeAnew(transaction);
+    return buildTree(transaction);
   }
   const keys = new Set([...change.added, ...change.removed].map(({ key }) => key));
   const loaded = await loadTree(transaction, root, keys, cached);
-  if (loaded === null) return makeAnew(transaction);
+  if (loaded === null) return buildTree(transaction);
 
-  const touched = countIn(loaded, change);
-  if (tree.searched && touched.some((place) => isNamedAcross(place))) return makeAnew(transaction);
-  for (const place of touched) loaded.leaves += await changeLeaves(transaction, place, texts);
+  for (const place of countIn(loaded, change)) loaded.leaves += await changeLeaves(transaction, place, texts);
   loaded.divideCrowded(tree);
   return loaded;
 }
@@ -67,13 +65,6 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
   return [...touched.values()];
 }
 
-/** Builds a tree of all records: if it had no leaves, was damaged, or a leaf must join the one before it in another node. */
-async function makeAnew(transaction: TreeTransaction): Promise<LoadedTree> {
-  const { db, session, tree, storeId } = transaction;
-  await nodesIn(db).deleteMany(nodesOf(tree.name, storeId), { session });
-  return buildTree(transaction);
-}
-
 /** The changes of leaves in one node of level 0. */
 interface Touched {
   node: TreeNode;
@@ -82,16 +73,10 @@ interface Touched {
   shares: Map<Part, Share>;
 }
 
-/** Whether a leaf's boundary is the beginning of a removed key: no part of a deleted customer's name may stay. */
-function isNamed({ boundary }: Part, { removed }: Share): boolean {
-  return boundary !== '' && removed.some(({ key }) => key.startsWith(boundary));
-}
-
-/** Whether a leaf must be merged with the one before it, which lies in another node. */
-function isNamedAcross({ node, shares }: Touched): boolean {
-  const [first] = node.parts;
-  const share = first === undefined ? undefined : shares.get(first);
-  return first !== undefined && share !== undefined && isNamed(first, share);
+/** Whether a leaf's boundary may be the beginning of removed keys alone: no part of a deleted customer's name may stay. */
+function isNamed({ boundary }: Part, { added, removed }: Share): boolean {
+  const begins = ({ key }: RankEntry) => key.startsWith(boundary);
+  return boundary !== '' && removed.some(begins) && !added.some(begins);
 }
 
 /** Whether a leaf outgrew its bounds. A single record cannot be cut. */
@@ -109,7 +94,8 @@ async function changeLeaves(transaction: TreeTransaction, { node, end, shares }:
   for (const [index, part] of node.parts.entries()) {
     const share = shares.get(part);
     if (share === undefined) continue;
-    if (tree.searched && isNamed(part, share)) addCut(cuts, index - 1, index);
+    // The leaf before a node's first one lies in another node, and stays.
+    if (tree.searched && isNamed(part, share)) addCut(cuts, Math.max(index - 1, 0), index);
     else if (isTooLarge(tree, part) || (tree.searched && share.removed.length > MAX_REMOVED)) {
       addCut(cuts, index, index);
     }
@@ -156,7 +142,9 @@ async function cutAnew(
 ): Promise<void> {
   const from = node.parts[first]?.boundary ?? '';
   const to = node.parts[last + 1]?.boundary ?? end;
-  const leaves = cutLeaves(transaction.tree, from, await Array.fromAsync(readRecords(transaction, from, to)));
+  const records = await Array.fromAsync(readRecords(transaction, from, to));
+  const start = transaction.tree.searched ? remainingBoundary(from, records) : from;
+  const leaves = start === null ? [] : cutLeaves(transaction.tree, start, records);
   const kept = new Set(leaves.map(({ boundary }) => boundary));
   // Texts are stored, and not kept in memory.
   const parts = leaves.map(({ texts: _stored, ...part }): Part => part);
@@ -164,6 +152,12 @@ async function cutAnew(
   if (!transaction.tree.searched) return;
   for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
   texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
+}
+
+/** Where leaves begin that show no removed name: at the beginning of a present key. `null` where there are no records. */
+function remainingBoundary(from: string, [lowest]: readonly RankEntry[]): string | null {
+  if (from === '' || lowest?.key.startsWith(from) === true) return from;
+  return lowest === undefined ? null : boundaryBetween(from, lowest.key);
 }
 
 /** How a root changes: counts by how much, the rest to what. */
@@ -184,6 +178,7 @@ export async function maintainTrees(
 ): Promise<RootChange[]> {
   const roots: RootChange[] = [];
   const nodes: RankNode[] = [];
+  const obsolete: string[] = [];
   const texts: TextOperations = [];
   for (const change of changes.values()) {
     const transaction: TreeTransaction = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
@@ -195,6 +190,7 @@ export async function maintainTrees(
       continue;
     }
     nodes.push(...loaded.takeChanged(transaction.tree, transaction.storeId));
+    obsolete.push(...loaded.takeObsolete(transaction.tree, transaction.storeId));
     const version = nextVersion();
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
@@ -203,6 +199,7 @@ export async function maintainTrees(
   const operations = nodes.map(({ _id, ...replacement }): AnyBulkWriteOperation<RankNode | LeafTexts> => ({
     replaceOne: { filter: { _id }, replacement, upsert: true },
   }));
+  operations.push(...obsolete.map((_id) => ({ deleteOne: { filter: { _id } } })));
   operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
   if (operations.length > 0) {
     await db.collection<RankNode | LeafTexts>(RANK_NODES).bulkWrite(operations, { session, ordered: false });

@@ -26,6 +26,8 @@ const BYTES_OF_A_PART = 330;
 
 export class LoadedTree {
   #top: TreeNode;
+  /** Stored nodes that begin elsewhere now, or are empty. */
+  readonly #obsolete: Pick<TreeNode, 'level' | 'boundary'>[] = [];
   leaves: number;
 
   constructor(top: TreeNode, leaves: number) {
@@ -92,7 +94,7 @@ export class LoadedTree {
   }
 
   divideCrowded(tree: RankTree): void {
-    divideBelow(tree, this.#top);
+    this.#divideBelow(tree, this.#top);
     for (;;) {
       const pieces = divide(tree, this.#top);
       if (pieces.length === 1) return;
@@ -115,6 +117,26 @@ export class LoadedTree {
     return changed;
   }
 
+  /** The `_id`s of the nodes that must be removed. From now on they count as such. */
+  takeObsolete(tree: RankTree, storeId: string): string[] {
+    return this.#obsolete.splice(0).map(({ level, boundary }) => nodeId(tree.name, storeId, level, boundary));
+  }
+
+  /** Divides the nodes below one, and follows those whose first leaf begins elsewhere or is gone. */
+  #divideBelow(tree: RankTree, node: TreeNode): void {
+    if (node.level === 0) return;
+    node.parts = node.parts.flatMap((part) => {
+      const { boundary, below } = part;
+      if (below === null || !below.isChanged) return [part];
+      this.#divideBelow(tree, below);
+      const isEmpty = below.parts.length === 0;
+      const isThere = !isEmpty && below.boundary === boundary;
+      if (!isThere) this.#obsolete.push({ level: below.level, boundary });
+      const pieces = isEmpty ? [] : divide(tree, below);
+      return isThere && pieces.length === 1 ? [part] : pieces.map((piece) => piece.asPart());
+    });
+  }
+
   /** The nodes in memory, each before those below it, and those of a level in order. */
   *#nodes(): Generator<TreeNode> {
     let level = [this.#top];
@@ -122,20 +144,6 @@ export class LoadedTree {
       yield* level;
       level = level.flatMap(({ parts }) => parts.flatMap(({ below }) => below ?? []));
     }
-  }
-}
-
-function divideBelow(tree: RankTree, node: TreeNode): void {
-  if (node.level === 0) return;
-  const parts = node.parts.flatMap((part) => {
-    if (part.below === null || !part.below.isChanged) return [part];
-    divideBelow(tree, part.below);
-    const pieces = divide(tree, part.below);
-    return pieces.length === 1 ? [part] : pieces.map((piece) => piece.asPart());
-  });
-  if (parts.length !== node.parts.length) {
-    node.parts = parts;
-    node.isChanged = true;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds trees anew. */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { ONE_BATCH, RANK_NODES, nodesIn } from '../../read-models/collections.ts';
-import { type LeafTexts, nodeId, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import { type LeafTexts, nodeId, nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
 import { type CutLeaf, leafOf, type Part, TreeNode } from './nodes.ts';
@@ -135,9 +135,13 @@ export function removeTexts({ tree, storeId }: TreePlace, boundary: string): Tex
 const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 
-/** @returns the tree, whose nodes are not written yet; the texts of its leaves are. It has one leaf where there are no records. */
+/**
+ * Removes the stored tree, and builds one of all records. @returns the tree, whose nodes are not written yet; the texts of its leaves
+ * are. It has one leaf where there are no records.
+ */
 export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {
-  const { db, session, tree } = transaction;
+  const { db, session, tree, storeId } = transaction;
+  await nodesIn(db).deleteMany(nodesOf(tree.name, storeId), { session });
   const stored = db.collection<LeafTexts>(RANK_NODES);
   const leaves: Part[] = [];
   for await (const batch of inBatches(leavesOf(tree, readRecords(transaction)), LEAVES_A_WRITE)) {

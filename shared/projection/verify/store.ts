@@ -266,13 +266,11 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
 async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
   const { db, session, tree, storeId } = transaction;
   const nodes = nodesIn(db);
-  const remove = () => nodes.deleteMany(nodesOf(tree.name, storeId), { session });
-  await remove();
   const loaded = await buildTree(transaction);
   const { total, counts } = loaded.counted;
   if (total <= tree.leafRecords) {
     // So few that the root alone has all counts.
-    await remove();
+    await nodes.deleteMany(nodesOf(tree.name, storeId), { session });
     return total === 0 ? null : { counts };
   }
   await nodes.insertMany(loaded.takeChanged(tree, storeId), { session, ordered: false });

@@ -104,7 +104,7 @@ async function countInLeaves(transaction: TreeTransaction, { parts }: StoredLeve
   }
   do await leave();
   while (inLeaves.length < parts.length);
-  if (texts !== null) compare('texts without a leaf', (await Array.fromAsync(texts, () => 1)).length, 0);
+  if (texts !== null) compare('texts of leaves that are none', (await Array.fromAsync(texts, () => 1)).length, 0);
   return { all: addUpParts(inLeaves), inLeaves };
 }
 

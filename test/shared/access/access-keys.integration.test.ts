@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import {
   type AccessKey,
+  applyErasure,
   applyKeyChange,
   applyStoreStatus,
   type ControlCollections,
@@ -170,6 +171,19 @@ describe('at the highest sequence', () => {
     expect(await say('active', 'record')).toMatchObject({ record_status: 'active' });
     expect(await say('blocked', 'record')).toBeNull();
   });
+});
+
+it('an erasure that the log restores unblocks no store, and lets its next record decide', async () => {
+  const say = (status: 'active' | 'blocked', sequence: number) =>
+    applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence, status }, 'record');
+  await say('blocked', 7);
+  const erasure = { storeId: 's1', sequence: 1, at: new Date(), ends: [] };
+  await installation.mongodb.withSession((session) => applyErasure(control, ENVIRONMENT, erasure, session));
+  expect(await control.stores.findOne({ store_id: 's1' })).toMatchObject({
+    record_status: 'blocked',
+    erased: { sequence: 1 },
+  });
+  expect(await say('active', 1)).toMatchObject({ record_status: 'active', record_sequence: 1 });
 });
 
 it('below the highest sequence the first of two with the same sequence wins', async () => {

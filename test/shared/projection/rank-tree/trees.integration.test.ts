@@ -4,9 +4,10 @@ import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import { RANK_NODES, stampsIn } from '#shared/read-models/collections.ts';
+import { nameKey } from '#shared/read-models/rank-tree/keys.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
-import { aCustomer } from '#test/changes.ts';
+import { aCustomer, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -102,6 +103,57 @@ describe('rank trees', () => {
     } finally {
       restoreSizes();
     }
+  });
+
+  it('write few documents if a customer goes whose name is the beginning of a node, and keep no part of that name', async () => {
+    const left = Array.from({ length: 80 }, (_, id) => {
+      // Two letters that many share.
+      const name = String.fromCodePoint(97 + (id % 20), 97 + ((id * 7) % 26)) + id;
+      return { name, key: nameKey(name, `c${id}`), change: customer(id, name) };
+    });
+    const db = await freshDatabase();
+    await apply(db, [left.map(({ change }) => change)]);
+    const LEVELS = ['customer/s1/0/', 'customer/s1/leaf/'] as const;
+    const stored = async () => {
+      const all = await db
+        .collection<RankNode | LeafTexts>(RANK_NODES)
+        .find({ _id: /^customer\// })
+        .toArray();
+      return new Map(all.map((node) => [node._id, node]));
+    };
+    const changesOf = async (change: TestChange) => {
+      const before = await stored();
+      await apply(db, [[change]]);
+      const after = await stored();
+      const ids = new Set([...before.keys(), ...after.keys()]);
+      return { after, changed: [...ids].filter((id) => !isDeepStrictEqual(before.get(id), after.get(id))).length };
+    };
+    for (let nodes = await stored(); ;) {
+      const [level] = LEVELS;
+      const [boundary] = [...nodes.keys()].flatMap((id) =>
+        id.startsWith(level) && id !== level ? [id.slice(level.length)] : [],
+      );
+      if (boundary === undefined) break;
+      const [person] = left.splice(
+        left.findIndex(({ key }) => key.startsWith(boundary)),
+        1,
+      );
+      if (person === undefined) throw new Error('a boundary shows a name that is gone');
+      const phone = { ...person.change, data: { ...person.change.data, phone: '11 12345' } };
+      expect((await changesOf(phone)).changed).toBeLessThanOrEqual(6);
+      const { after, changed } = await changesOf(gone(person.change));
+      // Of some 60: in each level a node begins elsewhere.
+      expect(changed).toBeLessThanOrEqual(20);
+      const boundaries = [
+        ...[...after.values()].flatMap((node) => ('boundaries' in node ? node.boundaries : [])),
+        ...[...after.keys()].map((id) => id.slice(LEVELS.find((prefix) => id.startsWith(prefix))?.length ?? id.length)),
+      ];
+      expect(boundaries.filter((one) => !left.some(({ key }) => key.startsWith(one)))).toEqual([]);
+      if (left.length % 10 === 0) expect(await verify(db)).toEqual([]);
+      nodes = after;
+    }
+    expect(left.length).toBeLessThan(20);
+    expect(await verify(db)).toEqual([]);
   });
 
   it('are rebuilt from the records if a node is missing', async () => {
