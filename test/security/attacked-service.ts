@@ -11,7 +11,7 @@ export interface AttackedService {
   attacked: ServiceProcess;
   url: string;
   /** Opens connections to this service, or to another. */
-  openMany: (count: number, address?: string) => Promise<Socket[]>;
+  openMany: (count: number, address?: string, localAddress?: string) => Promise<Socket[]>;
   /** Asserts that a normal client gets every answer quickly. */
   expectNormalService: (requests: number) => Promise<void>;
   close: () => Promise<void>;
@@ -26,9 +26,13 @@ export async function startAttackedService(): Promise<AttackedService> {
   const api = createApiClient(url);
   const sockets: Socket[] = [];
 
-  const open = async (address: string) => {
+  const open = async (address: string, localAddress?: string) => {
     const { hostname, port } = new URL(address);
-    const socket = connect({ host: hostname, port: Number(port) });
+    const socket = connect({
+      host: hostname,
+      port: Number(port),
+      ...(localAddress === undefined ? {} : { localAddress }),
+    });
     sockets.push(socket);
     await once(socket, 'connect');
     return socket;
@@ -37,11 +41,11 @@ export async function startAttackedService(): Promise<AttackedService> {
     service,
     attacked,
     url,
-    async openMany(count, address = url) {
+    async openMany(count, address = url, localAddress?: string) {
       const opened: Socket[] = [];
       while (opened.length < count) {
         const batch = Math.min(250, count - opened.length);
-        opened.push(...(await Promise.all(Array.from({ length: batch }, async () => open(address)))));
+        opened.push(...(await Promise.all(Array.from({ length: batch }, async () => open(address, localAddress)))));
       }
       return opened;
     },

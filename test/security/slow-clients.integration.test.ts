@@ -1,7 +1,7 @@
 /** Clients that hold a connection without sending, by sending slowly, or without reading are cut off; others are answered meanwhile. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
@@ -21,14 +21,24 @@ async function drip(socket: Socket, text: string): Promise<void> {
   }
 }
 
+const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
+const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
+
+it('bodies that do not arrive, from several addresses, take no place from others', async () => {
+  for (let host = 2; host < 32; host += 1) {
+    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`)) socket.write(POST + FORM);
+  }
+  // Held until those bodies are given up, it would take ten seconds.
+  const { status } = await fetch(`${target.url}/api/order/list`, { signal: AbortSignal.timeout(5_000) });
+  expect(status).toBe(401);
+});
+
 describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, () => {
   it('if the client sends nothing', async ({ expect: check }) => {
     const texts = await Promise.all((await target.openMany(100)).map(readToEnd));
     for (const text of texts) check(text).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
   });
 
-  const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
-  const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
   it.for([
     ['sends headers slowly', 100, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
     ['sends a body slowly', 100, POST + FORM, 'grant_type=client_credentials'],

@@ -53,7 +53,7 @@ export class Menus {
     const make = () => {
       const underWay = this.#making.get(name);
       if (underWay !== undefined) return underWay;
-      const making = this.#make(view, key, tag, isFew(stamp)).finally(() => this.#making.delete(name));
+      const making = this.#make(view, key, isFew(stamp)).finally(() => this.#making.delete(name));
       this.#making.set(name, making);
       return making;
     };
@@ -63,7 +63,7 @@ export class Menus {
   }
 
   /** Composes a menu and caches it; `null` if it is too large. */
-  async #make({ storeId, shared: { source } }: View, key: string, tag: string, mayBeSmall: boolean) {
+  async #make({ storeId, shared: { source } }: View, key: string, mayBeSmall: boolean) {
     const makeSmall = async () => {
       const found = await readSmallMenu(source, storeId);
       return found && collected(found, MAX_SMALL_BYTES);
@@ -73,7 +73,7 @@ export class Menus {
     const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, source, key, makeSmall) : null;
     const menu = small ?? (await inSlot(this.#takeSlot, source, key, makeLarge));
     if (menu === null) this.#largeMenus.set(key, true);
-    else this.#cache.set(key, { tag, menu });
+    else this.#cache.set(key, { tag: tagOf(menu.stamp), menu });
     return menu;
   }
 

@@ -75,27 +75,29 @@ export class Admission {
 
   before(handler: RequestListener): RequestListener {
     return (request, response) => {
-      if (isHealth(request.url)) {
-        handler(request, response);
-        return;
-      }
-      const now = performance.now();
-      if (!this.#isWindowOpen) this.#beginWindow(now);
-      this.#askedInWindow += 1;
-      const sender = this.#findSender(this.#options.senderOf(request));
-      const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
-      const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
-      if (mayBegin && sender.queue.length === 0) {
-        this.#accept(entry);
-        this.#begin(entry, now);
-      } else if (this.#hasRoomToWait(sender, now)) {
-        this.#accept(entry);
-        this.#enqueue(entry);
-      } else {
-        this.#refuse(entry, now);
-        this.#forgetIfIdle(sender);
-      }
+      if (isHealth(request.url)) handler(request, response);
+      else if (request.method === 'POST') afterBody(request, () => this.#admit(request, response, handler));
+      else this.#admit(request, response, handler);
     };
+  }
+
+  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+    const now = performance.now();
+    if (!this.#isWindowOpen) this.#beginWindow(now);
+    this.#askedInWindow += 1;
+    const sender = this.#findSender(this.#options.senderOf(request));
+    const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
+    const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
+    if (mayBegin && sender.queue.length === 0) {
+      this.#accept(entry);
+      this.#begin(entry, now);
+    } else if (this.#hasRoomToWait(sender, now)) {
+      this.#accept(entry);
+      this.#enqueue(entry);
+    } else {
+      this.#refuse(entry, now);
+      this.#forgetIfIdle(sender);
+    }
   }
 
   /**
@@ -274,6 +276,16 @@ export class Admission {
     if (leftOut === null) return;
     this.#options.logger.warn({ refused: leftOut + 1 }, 'overloaded: requests that cannot be answered in time get 503');
   }
+}
+
+/** A request takes no place while its client sends the body, which may be slow. A body beyond the stream's buffer is too large anyway. */
+function afterBody(request: IncomingMessage, admit: () => void): void {
+  const check = () => {
+    if (!request.complete && request.readableLength < request.readableHighWaterMark) return;
+    request.off('readable', check);
+    admit();
+  };
+  request.on('readable', check);
 }
 
 function isHealth(target: string | undefined): boolean {

@@ -97,10 +97,11 @@ function meant(name: string, names: readonly string[]): string | null {
 }
 
 function unknown(name: string, names: readonly string[]): string {
-  const shown = name.length > SHOWN_NAME_LENGTH ? `${name.slice(0, SHOWN_NAME_LENGTH)}…` : name;
+  const start = [...name].slice(0, SHOWN_NAME_LENGTH).join('');
+  const shown = start === name ? name : `${start}…`;
   const why = FROM_THE_TOKEN.has(name.toLowerCase()) ? ', since store and environment are those of the token' : '';
   if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
-  const nearest = meant(name.slice(0, SHOWN_NAME_LENGTH), names);
+  const nearest = meant(start, names);
   const hint = nearest === null ? '' : `the nearest is ${nearest}, `;
   return `there is no parameter ${shown} here${why}; ${hint}allowed are ${names.join(', ')}`;
 }

@@ -67,6 +67,7 @@ function compressOnce(body: Buffer, encoding: Compression): Promise<Buffer> | Bu
   if (known !== undefined) return known;
   const made = compress(body, encoding);
   kept?.set(encoding, made);
+  if (made instanceof Promise) made.catch(() => kept?.delete(encoding));
   return made;
 }
 

@@ -28,6 +28,8 @@ export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusa
   if (request.server.services.config.query.docs) {
     reply.header('link', `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`);
   }
+  // An answer may fail after these were set.
+  reply.removeHeader('content-encoding').removeHeader('etag');
   request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
   return reply
     .code(status)

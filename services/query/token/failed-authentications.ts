@@ -121,7 +121,7 @@ export type ClientAddress = (
 export function clientAddresses(trusted: readonly string[], unreadable: (proxy: string) => void): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
   const networks = { trusted: trusted.map((text) => networkOf(text)) };
-  const isTrusted = (address: string) => ipaddr.subnetMatch(ipaddr.process(address), networks, 'other') === 'trusted';
+  const isTrusted = (address: string) => ipaddr.subnetMatch(parseAddress(address), networks, 'other') === 'trusted';
   let isReported = false;
   return (peer, forwardedFor) => {
     if (peer === undefined || isIP(peer) === 0) return peer;
@@ -152,6 +152,11 @@ function readAddress(entry: string): string | null {
   return isIP(address) === 0 ? null : address;
 }
 
+/** The zone of a link-local address (`%eth0`) is left out: ipaddr.js throws at some that Node accepts. */
+function parseAddress(address: string) {
+  return ipaddr.process(address.split('%', 1)[0] ?? '');
+}
+
 function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   if (text.includes('/')) return ipaddr.parseCIDR(text);
   const parsed = ipaddr.process(text);
@@ -161,7 +166,7 @@ function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
 /** The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the same address. */
 export function addressGroup(address: string | undefined): string {
   if (address === undefined || isIP(address) === 0) return 'unknown';
-  const parsed = ipaddr.process(address);
+  const parsed = parseAddress(address);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;
