@@ -97,7 +97,7 @@ function meant(name: string, names: readonly string[]): string | null {
 }
 
 function unknown(name: string, names: readonly string[]): string {
-  const start = [...name].slice(0, SHOWN_NAME_LENGTH).join('');
+  const start = Array.from(name).slice(0, SHOWN_NAME_LENGTH).join('');
   const shown = start === name ? name : `${start}…`;
   const why = FROM_THE_TOKEN.has(name.toLowerCase()) ? ', since store and environment are those of the token' : '';
   if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
