@@ -48,14 +48,9 @@ describe('the variables of the C library', () => {
 
 describe('the image', () => {
   const [, base] = /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile) ?? [];
-  const [, version] = /^ARG VERSION=(\S+)$/m.exec(dockerfile) ?? [];
 
   it('is built on the base image in the list of images', () => {
     expect(base).toBe(imageOf('NODE_IMAGE', {}));
-  });
-
-  it('is labelled with the version of the package', async () => {
-    expect(JSON.parse(await read('package.json'))).toMatchObject({ version });
   });
 });
 

@@ -20,7 +20,8 @@ import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, exampleEvent } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
-import { projectDocument } from '#shared/projection/projections/projections.ts';
+import { words } from '#test/words.ts';
+import { project } from '../shared/projection/projections/project.ts';
 import { projectFiles } from './project-files.ts';
 
 interface Example {
@@ -146,51 +147,6 @@ describe('docs/events.md', () => {
     });
   });
 
-  it.each(['access_key', 'store_access'] as const)('has a valid example of %s with every field', (kind) => {
-    const event = exampleEvent(kind);
-    expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
-    expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(Object.keys(event.data));
-  });
-});
-
-type Json = Record<string, unknown>;
-
-const TIME = '2026-11-20T21:52:40.120Z';
-const LOCAL_TIME = '2026-11-20T18:52:40';
-
-/** The value without the field at a path such as `items[].options[].name`, removed from every list entry. */
-function without(value: unknown, [step = '', ...rest]: string[]): unknown {
-  if (Array.isArray(value)) return value.map((entry) => without(entry, [step, ...rest]));
-  if (typeof value !== 'object' || value === null) return value;
-  const { [step]: inner, ...others } = value as Json;
-  return rest.length === 0 || inner === undefined ? others : { ...others, [step]: without(inner, rest) };
-}
-
-/** Every field of a state that answers show. */
-function shown(entity: EntityName, data: Json): Json {
-  const event = { ...exampleEvent(entity), time: TIME, data };
-  const change = readChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
-  const document = projectDocument(change, { offset: '-03:00', customerErased: false }) as object as Json;
-  const bodies = ['summary', 'whole', 'dates', 'before_groups', 'after_groups'].map((name) => {
-    const body = document[name];
-    if (typeof body !== 'string') return {};
-    return JSON.parse(body.startsWith('{') ? body : `{${body}}`) as Json;
-  });
-  return Object.assign({}, ...bodies) as Json;
-}
-
-/** The field at `items[].options[].name` in the first list entries of a record; `undefined` if absent. */
-function valueAt(record: unknown, name: string): unknown {
-  let value = record;
-  for (const step of name.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Json)[step.replace('[]', '')];
-    if (step.endsWith('[]')) value = (value as unknown[] | undefined)?.[0];
-  }
-  return value;
-}
-
-describe('docs/events.md', () => {
   it.each(ENTITY_NAMES)('gives the value that answers show for each absent field of %s', (entity) => {
     const compared = describeFields(entitySchemas[entity]).filter(({ name, whenAbsent }) => {
       // The query service joins a product's groups on reading.
@@ -204,7 +160,46 @@ describe('docs/events.md', () => {
     });
     expect(compared.length).toBeGreaterThan(3);
   });
+
+  it.each(['access_key', 'store_access'] as const)('has a valid example of %s with every field', (kind) => {
+    const event = exampleEvent(kind);
+    expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
+    expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(Object.keys(event.data));
+  });
 });
+
+type Json = Record<string, unknown>;
+
+/** When the projected event happened. */
+const LOCAL_TIME = '2026-02-02T09:00:00';
+
+/** The value without the field at a path such as `items[].options[].name`, removed from every list entry. */
+function without(value: unknown, [step = '', ...rest]: string[]): unknown {
+  if (Array.isArray(value)) return value.map((entry) => without(entry, [step, ...rest]));
+  if (typeof value !== 'object' || value === null) return value;
+  const { [step]: inner, ...others } = value as Json;
+  return rest.length === 0 || inner === undefined ? others : { ...others, [step]: without(inner, rest) };
+}
+
+/** Every field of a state that answers show. */
+function shown(entity: EntityName, data: Json): Json {
+  const document = project(entity, data);
+  return Object.assign(
+    {},
+    ...words('summary whole dates before_groups after_groups').map((name) => document[name]),
+  ) as Json;
+}
+
+/** The field at `items[].options[].name` in the first list entries of a record; `undefined` if absent. */
+function valueAt(record: unknown, name: string): unknown {
+  let value = record;
+  for (const step of name.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Json)[step.replace('[]', '')];
+    if (step.endsWith('[]')) value = (value as unknown[] | undefined)?.[0];
+  }
+  return value;
+}
 
 /** A line for each metric of the product. Node's metrics are documented elsewhere. */
 async function linesOf(registry: Registry): Promise<string[]> {

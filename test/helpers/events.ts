@@ -1,6 +1,7 @@
 /** Valid events; a test sets only the fields that it is about. */
 import type { KafkaMessage } from 'kafkajs';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { EventRejected } from '#shared/events/rejection.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 
 export type TestEvent = Omit<EventToEncode, 'source'>;
@@ -40,6 +41,17 @@ export function storeAccessEvent(storeId: string, sequence: number, status: 'act
 export function received(event: TestEvent): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   return { key: Buffer.from(key), value: Buffer.from(value), headers };
+}
+
+/** The rejection of an event that a function reads; `null` if it accepts the event. */
+export function rejectionOf(read: () => unknown): EventRejected | null {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    if (error instanceof EventRejected) return error;
+    throw error;
+  }
 }
 
 /** A message as a consumer gets it, of an event or any text. */

@@ -86,13 +86,10 @@ const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
 /** The shown values of absent fields; other fields are `null`. */
 const DEFAULTS: Fields = {
   accepts_marketing: false,
-  addresses: [],
   currency: 'BRL',
   delivery_fee: '0.00',
   discount: '0.00',
-  opening_hours: [],
   order_types: [],
-  payments: [],
   position: 0,
   service_fee: '0.00',
 };
@@ -192,10 +189,12 @@ export class Model {
   }
 
   /** The fields of a list entry, or those that only details show. */
-  #shown(kind: string, storeId: string, id: string, part: 'summary' | 'details' = 'summary'): Fields {
+  #shown(kind: string, storeId: string, id: string, of: 'summary' | 'details' = 'summary'): Fields {
     const state = this.#live(kind, storeId, id) ?? {};
     const isErased = this.#erased.has(`${kind}/${storeId}/${id}`);
     const lists = (name: string) => (state[name] as Fields[] | null | undefined) ?? [];
+    const part = (name: string, show: (value: Fields) => Fields) =>
+      state[name] === null || state[name] === undefined ? null : show(state[name] as Fields);
     const made: Record<string, () => unknown> = {
       updated_at: () => this.#updatedAt(kind, storeId, id),
       item_count: () => lists('items').reduce((sum, { quantity }) => sum + number(quantity), 0),
@@ -204,9 +203,25 @@ export class Model {
       items: () =>
         lists('items').map((item) => ({
           ...picked(item, words('id product_id external_code name quantity unit_price notes total')),
-          options: [],
+          options: pickedAll(
+            item['options'],
+            words('option_group_id option_id external_code name quantity unit_price'),
+          ),
         })),
-      status_history: () => lists('status_history').map(({ status, at }) => ({ status, at: this.#local(storeId, at) })),
+      address: () => addressOf(state),
+      addresses: () => lists('addresses').map((address) => addressOf({ address })),
+      opening_hours: () => pickedAll(state['opening_hours'], words('weekday opens closes')),
+      delivery: () =>
+        part('delivery', (delivery) => ({
+          address: addressOf(delivery),
+          fee: delivery['fee'] ?? null,
+          estimated_at: this.#local(storeId, delivery['estimated_at']),
+        })),
+      payments: () => pickedAll(state['payments'], words('method type amount change_for')),
+      coupon: () => part('coupon', (coupon) => picked(coupon, words('id code'))),
+      cancellation: () => part('cancellation', ({ reason = null, at }) => ({ reason, at: this.#local(storeId, at) })),
+      status_history: () =>
+        lists('status_history').map(({ status = null, at }) => ({ status, at: this.#local(storeId, at) })),
       product_count: () =>
         this.#of('product', storeId).filter(([, { category_id: category }]) => category === id).length,
       option_groups: () => this.#optionGroupsOf(storeId, state, () => true),
@@ -220,8 +235,8 @@ export class Model {
           ? this.#local(storeId, state[name])
           : (state[name] ?? DEFAULTS[name] ?? null);
     const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
-    const shown = Object.fromEntries((part === 'summary' ? summary : details).map((name) => [name, valueOf(name)]));
-    if (part === 'summary') return { id, ...shown };
+    const shown = Object.fromEntries((of === 'summary' ? summary : details).map((name) => [name, valueOf(name)]));
+    if (of === 'summary') return { id, ...shown };
     if (kind !== 'order') return shown;
     return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };
   }
@@ -311,6 +326,15 @@ function customerId(named: Fields): string | null {
 
 function picked(state: Fields, names: string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, state[name] ?? null]));
+}
+
+function pickedAll(list: unknown, names: string[]): Fields[] {
+  return ((list ?? []) as Fields[]).map((entry) => picked(entry, names));
+}
+
+function addressOf({ address }: Fields): Fields | null {
+  const names = 'street number complement district city state postal_code reference latitude longitude';
+  return address === null || address === undefined ? null : picked(address as Fields, words(names));
 }
 
 function number(value: unknown): number {

@@ -29,13 +29,14 @@ const instant = fc
   .map(({ day, second, fraction }) => `2026-03-0${day}T02:59:5${second + 6}${fraction}Z`);
 const money = fc.integer({ min: 0, max: 99_999 }).map((cents) => (cents / 100).toFixed(2));
 const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 4 });
+const times = { created_at: instant, updated_at: nullable(instant) };
+const perhapsTimes = { ...times, created_at: nullable(instant) };
 
 const storeState = fc.record({
   name: fc.constantFrom('Pizzaria Bela', 'Açaí da Praça'),
   timezone_offset: fc.constantFrom('-03:00', '-04:00', '-02:00', '+05:30'),
   status: fc.constantFrom('active', null),
-  created_at: instant,
-  updated_at: nullable(instant),
+  ...times,
 });
 
 const customerState = fc.record({
@@ -43,8 +44,7 @@ const customerState = fc.record({
   document: nullable(fc.constantFrom(...DOCUMENTS)),
   phone: nullable(fc.constantFrom(...PHONES)),
   accepts_marketing: nullable(fc.boolean()),
-  created_at: instant,
-  updated_at: nullable(instant),
+  ...times,
 });
 
 const orderState = fc.record({
@@ -79,8 +79,7 @@ const orderState = fc.record({
   status_history: nullable(
     fc.array(fc.record({ status: fc.constantFrom(...ORDER_STATUSES), at: instant }), { maxLength: 2 }),
   ),
-  created_at: instant,
-  updated_at: nullable(instant),
+  ...times,
 });
 
 const couponState = fc.record({
@@ -90,8 +89,7 @@ const couponState = fc.record({
   active: fc.boolean(),
   starts_at: nullable(instant),
   usage_limit: nullable(fc.nat({ max: 100 })),
-  created_at: instant,
-  updated_at: nullable(instant),
+  ...times,
 });
 
 const reviewState = fc.record({
@@ -109,8 +107,7 @@ const campaignState = fc.record({
   channel: fc.constantFrom('whatsapp', 'sms', 'email', 'push'),
   status: fc.constantFrom('draft', 'scheduled', 'running', 'finished', 'cancelled'),
   sent_count: nullable(fc.nat({ max: 100 })),
-  created_at: instant,
-  updated_at: nullable(instant),
+  ...times,
 });
 
 const CATEGORIES = ['k1', 'k2', 'k3', 'k4'];
@@ -122,8 +119,7 @@ const categoryState = fc.record({
   name: fc.constantFrom('Pizzas', 'Ápices', 'bebidas', 'Bebidas'),
   position,
   active: fc.nat({ max: 3 }).map((n) => n > 0),
-  created_at: nullable(instant),
-  updated_at: nullable(instant),
+  ...perhapsTimes,
 });
 
 const productState = fc.record({
@@ -136,8 +132,7 @@ const productState = fc.record({
   ean: nullable(fc.constantFrom('789')),
   serves: nullable(fc.integer({ min: 1, max: 4 })),
   option_group_ids: nullable(fc.uniqueArray(fc.constantFrom(...GROUPS, 'missing'), { maxLength: 3 })),
-  created_at: nullable(instant),
-  updated_at: nullable(instant),
+  ...perhapsTimes,
 });
 
 const optionGroupState = fc.record({

@@ -11,6 +11,8 @@ export interface TcpProxy extends AsyncDisposable {
   restore: () => Promise<void>;
   /** Delays answers by so many milliseconds: like an overloaded server. */
   slowDown: (milliseconds: number) => void;
+  /** Answers after one that contains the text are held back: like a network that fails after the handshake. */
+  fallSilentAfter: (text: string) => void;
   /** Existing connections stay open and silent forever, new ones work: like a NAT that dropped its state. */
   strand: () => void;
   /** New connections go to another server: like an address after a failover. */
@@ -26,6 +28,7 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
   let target = first;
   let frozen = false;
   let delayMs = 0;
+  let lastAnswer: string | null = null;
   const server = createServer((client) => {
     const upstream = connect(target);
     const pair: [Socket, Socket] = [client, upstream];
@@ -40,6 +43,7 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
       const delay = delayOf();
       if (delay === 0) to.write(chunk);
       else setTimeout(() => to.writable && to.write(chunk), delay);
+      if (lastAnswer !== null && chunk.includes(lastAnswer)) from.pause();
     });
     from.on('error', () => to.destroy());
     from.on('close', () => {
@@ -82,6 +86,9 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
         upstream.destroy();
       }
     },
+    fallSilentAfter(text) {
+      lastAnswer = text;
+    },
     slowDown(milliseconds) {
       delayMs = milliseconds;
     },
@@ -91,6 +98,7 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
     async restore() {
       frozen = false;
       delayMs = 0;
+      lastAnswer = null;
       for (const pair of pairs) for (const socket of pair) socket.resume();
       if (!server.listening) await listen(port);
     },

@@ -91,11 +91,8 @@ describe('readConfig', () => {
     expect(readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies).toEqual(named);
   });
 
-  it('accepts signing keys from only one source', () => {
-    expect(mistakes({ ...servers, SIGNING_KEYS: '{}', SIGNING_KEYS_FILE: 'keys.json' })).toHaveLength(1);
-  });
-
   it.each<[Record<string, string>, string]>([
+    [{ SIGNING_KEYS: '{}', SIGNING_KEYS_FILE: 'keys.json' }, 'SIGNING_KEYS and'],
     [{ KAFKA_SASL_PASSWORD: 'a', KAFKA_SASL_PASSWORD_FILE: 'b' }, 'KAFKA_SASL_PASSWORD and'],
     [{ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_PASSWORD: 'a' }, 'needs KAFKA_SASL_USERNAME'],
     [{ KAFKA_SASL_USERNAME: 'a' }, 'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM'],
@@ -179,37 +176,27 @@ describe('the own servers of an environment', () => {
     ]);
   });
 
-  it('have warnings for similar names, and for names of unknown environments', () => {
+  it('have warnings for similar names, as other settings, and for names of unknown environments', () => {
     const env = {
       ...servers,
       ...sandbox,
+      QUOTA_REQUEST: '1',
+      MONGODB_URL: 'x',
+      PATH: '/bin',
+      HOME: '/',
+      QUERY_PORT: '1',
       SANDBX_KAFKA_BROKERS: 'x',
       SANDBOX_MONGODB_URL: 'x',
       STAGING_MONGODB_URI: 'x',
       KAFKA_BROKERS_SANDBOX: 'x',
     };
     expect(nearMisses(env)).toEqual([
+      'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS',
+      'MONGODB_URL is no setting; the nearest is MONGODB_URI',
       'SANDBX_KAFKA_BROKERS is no setting; the nearest is SANDBOX_KAFKA_BROKERS',
       'SANDBOX_MONGODB_URL is no setting; the nearest is SANDBOX_MONGODB_URI',
       'STAGING_MONGODB_URI is of no environment; such a setting is PRODUCTION_MONGODB_URI',
       'KAFKA_BROKERS_SANDBOX is of no environment; such a setting is PRODUCTION_KAFKA_BROKERS',
-    ]);
-  });
-});
-
-describe('nearMisses', () => {
-  it('names exactly the variables that are similar to settings', () => {
-    const env = {
-      ...servers,
-      QUOTA_REQUEST: '1',
-      MONGODB_URL: 'x',
-      PATH: '/bin',
-      HOME: '/',
-      QUERY_PORT: '1',
-    };
-    expect(nearMisses(env)).toEqual([
-      'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS',
-      'MONGODB_URL is no setting; the nearest is MONGODB_URI',
     ]);
   });
 });

@@ -42,13 +42,14 @@ describe('the pages', () => {
     }
   });
 
-  it('answer HEAD, 304 for a known ETag, and 405 for other methods', async () => {
-    for (const path of paths()) {
+  it('and the OpenAPI document answer HEAD, 304 for a known ETag, and 405 for other methods', async () => {
+    for (const path of [...paths(), '/openapi.json']) {
       const head = await get(path, { method: 'HEAD' });
       const etag = head.headers.get('etag') ?? '';
       expect([path, head.status, await head.text()]).toEqual([path, 200, '']);
-      const again = await get(path, { headers: { 'if-none-match': etag } });
-      expect([path, again.status]).toEqual([path, 304]);
+      const statusIf = async (tag: string) => (await get(path, { headers: { 'if-none-match': tag } })).status;
+      const conditions = [etag, '*', `"x", ${etag}`, '"x"'];
+      expect([path, ...(await Promise.all(conditions.map(statusIf)))]).toEqual([path, 304, 304, 304, 200]);
       const { status, headers } = await running.api.call(path, { method: 'POST' });
       expect([path, status, headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
     }

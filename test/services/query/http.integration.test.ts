@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { createLogger } from '#shared/logging.ts';
 import { sendRaw, TOKEN_PATH } from '#test/api-client.ts';
-import { openApi } from '#test/documented.ts';
 import { startApp } from '#test/query-service.ts';
 
 let log = '';
@@ -71,10 +70,6 @@ describe('an unknown path', () => {
   });
 });
 
-interface ErrorSchema {
-  properties?: { code?: { enum?: string[] }; error?: object };
-}
-
 describe('the link of an error', () => {
   const linkOf = async (path: string, headers: Record<string, string>, api = service.api) =>
     (await api.call(path, { headers })).headers.get('link');
@@ -92,12 +87,6 @@ describe('the link of an error', () => {
       expect(await linkOf(path, headers)).toBe(`</docs/guides/errors#${anchor}>; rel="help"`);
       expect(guide).toContain(` id="${anchor}"`);
     }
-    const { schemas = {} } = openApi.components as Record<string, Record<string, ErrorSchema>>;
-    const codes = Object.values(schemas).flatMap(({ properties: { code, error } = {} }) =>
-      error === undefined ? (code?.enum ?? []) : [],
-    );
-    expect(codes).toContain('environment_unavailable');
-    for (const code of codes) expect(guide).toContain(` id="${code}"`);
     expect(await linkOf('/health', {})).toBeNull();
   });
 

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
@@ -80,10 +78,12 @@ describe('the process', () => {
   );
 
   it('starts while connections to Redis fall silent after the handshake, and answers once they work', async () => {
-    await using redis = await startFallingSilent(new URL(installation.env['REDIS_URL'] ?? ''));
-    const { api } = await started({ ...DEFAULT_TIMEOUTS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
+    await using redis = await startRedisProxy(installation.config.redis.url);
+    // The handshake ends with the answer to INFO.
+    redis.fallSilentAfter('redis_version');
+    const { api } = await started({ ...DEFAULT_TIMEOUTS, REDIS_URL: redis.url });
     expect((await api.call('/health')).status).toBe(503);
-    redis.restore();
+    await redis.restore();
     await eventually('it answers', async () => (await api.call('/health')).status === 200);
   });
 
@@ -104,38 +104,3 @@ describe('the process', () => {
     expect(lines).toContain('QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS');
   });
 });
-
-/** A proxy of Redis that passes the handshake and nothing after it. */
-async function startFallingSilent({ hostname, port }: URL) {
-  const sockets = new Set<Socket>();
-  let restored = false;
-  const server = createServer((client) => {
-    const upstream = connect({ host: hostname, port: Number(port) });
-    client.on('data', (chunk) => upstream.write(chunk));
-    upstream.on('data', (chunk) => {
-      client.write(chunk);
-      if (chunk.includes('redis_version') && !restored) upstream.pause();
-    });
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => other.destroy());
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as { port: number }).port,
-    restore: () => {
-      restored = true;
-      for (const socket of sockets) socket.resume();
-    },
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}

@@ -1,8 +1,8 @@
 /** Valid and invalid events of the access topic (rules R14.2 to R14.8). */
 import { describe, expect, it } from 'vitest';
 import { type AccessKeyChange, readAccessChange } from '#shared/events/access-event.ts';
-import { EventRejected } from '#shared/events/rejection.ts';
 import { timestampText } from '#shared/kafka/record-batch.ts';
+import { rejectionOf } from '#test/events.ts';
 
 const ONE = 'a1'.repeat(32);
 const TWO = 'b2'.repeat(32);
@@ -26,15 +26,7 @@ function read(data: unknown, attributes: object = {}) {
   return readAccessChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 }
 
-function reasonOf(data: unknown, attributes: object = {}): string {
-  try {
-    read(data, attributes);
-  } catch (error) {
-    if (error instanceof EventRejected) return error.reason;
-    throw error;
-  }
-  return 'taken in';
-}
+const reasonOf = (data: unknown, attributes: object = {}) => rejectionOf(() => read(data, attributes))?.reason;
 
 const REVOCATION: AccessKeyChange = {
   kind: 'access_key',

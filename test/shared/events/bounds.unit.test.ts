@@ -2,8 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { readChange } from '#shared/events/change.ts';
 import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
-import { EventRejected } from '#shared/events/rejection.ts';
-import { received } from '#test/events.ts';
+import { received, rejectionOf } from '#test/events.ts';
 import { GROUP_BYTES, LISTS, textBound } from '#test/contract-bounds.ts';
 import { TEXT, COMPLETE_STATES } from '#test/complete-states.ts';
 
@@ -37,13 +36,10 @@ function changed(value: unknown, [step, ...rest]: Path, to: unknown): unknown {
 function read(entity: EntityName, data: unknown, dataschema?: string): string {
   const subject = entity === 'store' ? 's1' : 'x1';
   const schema = dataschema === undefined ? {} : { dataschema };
-  try {
-    readChange(received({ entity, storeId: 's1', subject, sequence: 1, data, ...schema }));
-    return 'accepted';
-  } catch (error) {
-    if (error instanceof EventRejected) return `${error.reason}: ${error.detail}`;
-    throw error;
-  }
+  const rejection = rejectionOf(() =>
+    readChange(received({ entity, storeId: 's1', subject, sequence: 1, data, ...schema })),
+  );
+  return rejection === null ? 'accepted' : `${rejection.reason}: ${rejection.detail}`;
 }
 
 /** A path as in reasons: `data.items[0].name`. */

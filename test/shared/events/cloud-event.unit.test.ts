@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type EventMessage, MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { readChange } from '#shared/events/change.ts';
-import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
+import type { RejectionReason } from '#shared/events/rejection.ts';
+import { rejectionOf } from '#test/events.ts';
 
 const data = {
   status: 'pending',
@@ -42,13 +43,8 @@ function binary(change: Record<string, string | undefined> = {}, value: unknown 
 }
 
 function reasonOf(message: EventMessage): [RejectionReason, string] | 'accepted' {
-  try {
-    readChange(message);
-    return 'accepted';
-  } catch (error) {
-    if (error instanceof EventRejected) return [error.reason, error.detail];
-    throw error;
-  }
+  const rejection = rejectionOf(() => readChange(message));
+  return rejection === null ? 'accepted' : [rejection.reason, rejection.detail];
 }
 
 describe('readChange', () => {

@@ -73,26 +73,16 @@ async function ended(socket: Socket): Promise<{ after: number; message: string }
 
 // Concurrent, since the tests mostly wait.
 describe.concurrent('a connection to Kafka', () => {
-  it('ends when a broker does not answer a request that it can answer alone', async () => {
+  it.each([
+    ['ends when a broker does not answer a request that it can answer alone', [FETCH], 500],
+    ['waits longer for requests that depend on others, and for requests after them', [JOIN_GROUP, FETCH], 2_500],
+    ['does not wait longer because of a request after the unanswered one', [FETCH, JOIN_GROUP], 500],
+  ])('%s', async (_what, requests, limit) => {
     const socket = await connectTo(() => undefined);
-    socket.write(frame(FETCH));
-    expect((await ended(socket)).message).toMatch(/^no answer from 127\.0\.0\.1:\d+ for 500 ms$/);
-  });
-
-  it('waits longer for requests that depend on others, and for requests after them', async () => {
-    const socket = await connectTo(() => undefined);
-    socket.write(frame(JOIN_GROUP));
-    socket.write(frame(FETCH));
+    for (const request of requests) socket.write(frame(request));
     const { after, message } = await ended(socket);
-    expect(message).toMatch(/for 2500 ms$/);
-    expect(after).toBeGreaterThan(2_400);
-  });
-
-  it('does not wait longer because of a request after the unanswered one', async () => {
-    const socket = await connectTo(() => undefined);
-    socket.write(frame(FETCH));
-    socket.write(frame(JOIN_GROUP));
-    expect((await ended(socket)).message).toMatch(/for 500 ms$/);
+    expect(message).toMatch(new RegExp(`^no answer from 127\\.0\\.0\\.1:\\d+ for ${limit} ms$`));
+    expect(after).toBeGreaterThan(limit - 100);
   });
 
   it('ends when only the first of two is answered', async () => {

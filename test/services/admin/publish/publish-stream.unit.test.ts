@@ -10,6 +10,7 @@ import {
   readEventLine,
 } from '#admin/publish/publish-stream.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { rejectionOf } from '#test/events.ts';
 import { runCommand } from '../run-command.ts';
 import { orderEvent, orderLine } from './events.ts';
 
@@ -81,16 +82,6 @@ function read(text: string | Buffer, number = 1): EventLine | null {
   return readEventLine({ number, bytes, length: bytes.length });
 }
 
-function reasonOf(text: string | Buffer): string {
-  try {
-    read(text);
-    return 'none';
-  } catch (error) {
-    if (error instanceof EventRejected) return error.reason;
-    throw error;
-  }
-}
-
 describe('a line of NDJSON', () => {
   it('yields its store wherever and however the attribute is written', () => {
     const { data, ...attributes } = orderEvent('s1', 'o1') as { data: object };
@@ -123,7 +114,7 @@ describe('a line of NDJSON', () => {
     ['invalid_data', orderLine('s1', 'o1', { data: { status: 'pending' } })],
     ['invalid_data', orderLine('s1', 'o1', { type: 'store-data.store_access.changed', subject: 's1' })],
   ])('is %s: %s', (reason, text) => {
-    expect(reasonOf(text)).toBe(reason);
+    expect(rejectionOf(() => read(text))?.reason).toBe(reason);
   });
 
   it('names the types that are known if its own is not', () => {

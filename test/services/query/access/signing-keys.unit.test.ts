@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
 import { loadSigningKeys, type WatchedKeys, watchSigningKeys } from '#query/access/tokens.ts';
 import { createMetrics } from '#query/metrics.ts';
@@ -59,22 +59,16 @@ describe('loadSigningKeys', () => {
   });
 });
 
-const SETTINGS = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null };
-
 let watched: WatchedKeys | null = null;
 let logged: string[] = [];
 const logger = createLogger('test', 'info', { write: (line: string) => logged.push(line) });
-beforeEach(async () => {
-  logged = [];
-});
 afterEach(async () => {
   await watched?.stop();
+  logged = [];
 });
 
-const watch = async (file: string): Promise<WatchedKeys> => {
-  watched = await watchSigningKeys({ ...SETTINGS, signingKeysFile: file }, logger, 20);
-  return watched;
-};
+const watch = async (signingKeysFile: string): Promise<WatchedKeys> =>
+  (watched = await watchSigningKeys({ ...settings, signingKeysFile }, logger, 20));
 const kidsOf = (keys: WatchedKeys) => [...keys.verifying.keys()];
 
 describe('the keys of a file', () => {

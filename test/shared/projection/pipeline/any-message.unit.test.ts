@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { describeLetter, toMessage, withMessage } from '#admin/dead-letters/messages.ts';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
-import { EventRejected } from '#shared/events/rejection.ts';
+import type { EventRejected } from '#shared/events/rejection.ts';
 import type { LogMessage, MessageHeaders } from '#shared/kafka/message.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { timestampText } from '#shared/kafka/record-batch.ts';
@@ -13,6 +13,7 @@ import { decode, fold } from '#shared/projection/pipeline/decode.ts';
 import { plan } from '#shared/projection/pipeline/plan.ts';
 import { customersIn, storesNamedBy, toBareLetter, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
+import { rejectionOf } from '#test/events.ts';
 import { words } from '#test/words.ts';
 
 const MIB = 1_048_576;
@@ -192,15 +193,7 @@ function applies(given: LogMessage): boolean {
 }
 
 function appliesToAccess(given: LogMessage): boolean {
-  const read = (one: LogMessage): EventRejected | null => {
-    try {
-      readAccessChange(one);
-      return null;
-    } catch (error) {
-      if (error instanceof EventRejected) return error;
-      throw error;
-    }
-  };
+  const read = (one: LogMessage) => rejectionOf(() => readAccessChange(one));
   const rejection = read(given);
   if (rejection !== null) checkLetter(given, rejection, (again) => read(again)?.detail);
   return rejection === null;
