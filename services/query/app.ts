@@ -12,7 +12,7 @@ import { routePlugin } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
-import { Admission } from './overload/admission.ts';
+import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
 import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
 import { type StaticContent, staticContent } from './responses/compress.ts';
@@ -20,9 +20,6 @@ import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses, senders } from './token/failed-authentications.ts';
-
-/** A token request, the only one with a body, is a few hundred bytes. */
-const BODY_LIMIT = 16_384;
 
 export interface AppOptions {
   config: Config;
@@ -80,7 +77,7 @@ export async function buildApp({
     return503OnClosing: false,
     // Our routes declare HEAD: the framework's would drop the body before it is compressed.
     exposeHeadRoutes: false,
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: MAX_BODY_BYTES,
     routerOptions: { querystringParser: keepQuery },
     clientErrorHandler: clientErrorHandler(logger),
     // No hook runs for a target that cannot be decoded.

@@ -93,7 +93,7 @@ export async function listenOnPort(
 
 function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
   let material = readTlsFiles(files);
-  const server = createTlsServer({ ...OPTIONS, ...material }, handler);
+  const server = createTlsServer({ ...OPTIONS, ...material, handshakeTimeout: REQUEST_TIMEOUT_MS }, handler);
   const polling = new PeriodicTask(
     {
       run: async () => {

@@ -150,6 +150,8 @@ function blockSize(block: Buffer, start: number, end: number, most: number): num
  */
 const SNAPPY_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);
 const SNAPPY_HEADER_BYTES = 16;
+/** Publishers write blocks of 32 KiB; each costs a call. */
+const MAX_SNAPPY_BLOCKS = 4_096;
 
 /** The size unpacked, as each block declares it. @throws {RangeError} if it is cut. */
 function snappySize(packed: Buffer): number {
@@ -178,6 +180,7 @@ function blocksOf(packed: Buffer): Buffer[] {
     at += 4;
     if (length < 0 || at + length > packed.length) throw new RangeError('a snappy block that is cut');
     blocks.push(packed.subarray(at, at + length));
+    if (blocks.length > MAX_SNAPPY_BLOCKS) throw new RangeError('too many snappy blocks');
     at += length;
   }
   return blocks;

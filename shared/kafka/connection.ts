@@ -112,7 +112,8 @@ function countFrames(): (chunk: Buffer) => number {
         headBytes += copied;
         at += copied;
         if (headBytes < LENGTH_BYTES) break;
-        missing = head.readInt32BE();
+        // A negative size would be read for ever.
+        missing = Math.max(head.readInt32BE(), 0);
       } else {
         const taken = Math.min(missing, chunk.length - at);
         missing -= taken;

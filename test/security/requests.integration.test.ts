@@ -38,6 +38,29 @@ async function statusesOf(bytes: string): Promise<number[]> {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 }
 
+describe('the body of a request', () => {
+  const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+  const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n';
+  const LAST = 'GET /api/order/list HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+
+  it.each([
+    ['without a length', ''],
+    ['of no bytes', 'Content-Length: 0\r\n'],
+    ['of no chunks', 'Transfer-Encoding: chunked\r\n'],
+  ])('%s is refused, also if there are many', async (_, length) => {
+    const body = length.startsWith('T') ? '0\r\n\r\n' : '';
+    const asked = head('/api/auth/token/', FORM + length) + body;
+    const answered = await Promise.all(Array.from({ length: 40 }, async () => statusesOf(asked + LAST)));
+    expect(answered).toEqual(answered.map(() => [400, 401]));
+  });
+
+  it('of 300 KiB, where none is read, leaves its connection to the next request', async () => {
+    const length = 300 * 1_024;
+    const asked = head('/api/order/list', `${FORM}Content-Length: ${length}\r\n`) + 'x'.repeat(length);
+    expect(await statusesOf(asked + LAST)).toEqual([405, 401]);
+  });
+});
+
 describe('the framing of a request', () => {
   it.each([
     ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],

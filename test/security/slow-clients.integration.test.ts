@@ -24,9 +24,12 @@ async function drip(socket: Socket, text: string): Promise<void> {
 const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
 const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
 
-it('bodies that do not arrive, from several addresses, take no place from others', async () => {
+it.each([
+  ['bodies', FORM],
+  ['chunks', 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
+])('%s that do not arrive, from several addresses, take no place from others', async (_, begun) => {
   for (let host = 2; host < 32; host += 1) {
-    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`)) socket.write(POST + FORM);
+    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`)) socket.write(POST + begun);
   }
   // Held until those bodies are given up, it would take ten seconds.
   const { status } = await fetch(`${target.url}/api/order/list`, { signal: AbortSignal.timeout(5_000) });

@@ -12,7 +12,7 @@ import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
-import { chown, link, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second, a slow one a little later. */
@@ -221,17 +221,12 @@ export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: n
 /** Makes the file with one new key, for its owner alone, unless it exists. @returns whether it was made. */
 export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
-  const draft = join(dirname(file), `.${basename(file)}.${process.pid}`);
   try {
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(draft, text, { mode: OWNER_ONLY, flush: true });
-    // Unlike a rename it fails where the file exists; a kill leaves no half of it.
-    await link(draft, file);
+    await writeFile(file, text, { mode: OWNER_ONLY, flag: 'wx' });
     return true;
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;
     throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
-  } finally {
-    await rm(draft, { force: true });
   }
 }

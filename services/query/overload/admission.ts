@@ -9,6 +9,8 @@ import { refuseOverloaded } from '../responses/send.ts';
 
 /** Requests in flight at a time: as many as MongoDB connections. While no more are in flight or waiting, none is refused. */
 export const MAX_IN_FLIGHT = 64;
+/** A token request, the only one with a body, is a few hundred bytes. */
+export const MAX_BODY_BYTES = 16_384;
 /** Requests begun in one turn of the event loop also finish in one turn, which delays `/health` and refusals. */
 const MAX_BEGUN_PER_TURN = 16;
 /** A request of a burst may wait three times the latency that an overload allows on average. */
@@ -76,16 +78,33 @@ export class Admission {
   before(handler: RequestListener): RequestListener {
     return (request, response) => {
       if (isHealth(request.url)) handler(request, response);
-      else if (request.method === 'POST') afterBody(request, () => this.#admit(request, response, handler));
+      else if (request.method === 'POST') this.#admitAfterBody(request, response, handler);
       else this.#admit(request, response, handler);
     };
+  }
+
+  /** A request takes no place while its client sends the body, which may be slow. */
+  #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (length === 0 || length > MAX_BODY_BYTES) {
+      this.#admit(request, response, handler);
+      return;
+    }
+    const check = () => {
+      if (!request.complete) return;
+      request.off('readable', check);
+      this.#admit(request, response, handler);
+    };
+    request.on('readable', check);
   }
 
   #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
     const now = performance.now();
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
-    const sender = this.#findSender(this.#options.senderOf(request));
+    // Together they get the share of one: it is unknown when their bodies end.
+    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    const sender = this.#findSender(isChunked ? 'chunked' : this.#options.senderOf(request));
     const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
     const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
     if (mayBegin && sender.queue.length === 0) {
@@ -276,16 +295,6 @@ export class Admission {
     if (leftOut === null) return;
     this.#options.logger.warn({ refused: leftOut + 1 }, 'overloaded: requests that cannot be answered in time get 503');
   }
-}
-
-/** A request takes no place while its client sends the body, which may be slow. A body beyond the stream's buffer is too large anyway. */
-function afterBody(request: IncomingMessage, admit: () => void): void {
-  const check = () => {
-    if (!request.complete && request.readableLength < request.readableHighWaterMark) return;
-    request.off('readable', check);
-    admit();
-  };
-  request.on('readable', check);
 }
 
 function isHealth(target: string | undefined): boolean {

@@ -77,7 +77,7 @@ export async function readSnapshot<T extends Document>(
       const { cursor } = await db.command(command, session === undefined ? sent : { ...sent, session });
       const { rows, open } = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
       if (open === null) return rows as T[];
-      // Not awaited. MongoDB would keep it for half an hour.
+      // Not awaited. MongoDB would keep it for half an hour; behind several routers another one may be asked, which ignores it.
       void db.command({ killCursors: collection, cursors: [open] }, sent).catch(() => undefined);
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;

@@ -115,17 +115,23 @@ export function clientErrorHandler(logger: Logger): (error: Error & { code?: str
     const refusal = parserRefusal(error.code);
     const requestId = requestIdOf(undefined);
     logger.info({ request_id: requestId, status: refusal.status, reason: error.code }, 'malformed request');
-    socket.end(rawAnswer(refusal, requestId));
-    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-    socket.once('close', () => clearTimeout(timer));
+    endWith(socket, rawAnswer(refusal, requestId));
   };
+}
+
+function endWith(socket: Duplex, answer: string): void {
+  socket.end(answer);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
 }
 
 /** Refuses CONNECT: Node would close the connection without an answer. */
 export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
   const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
   socket.on('error', () => socket.destroy());
-  socket.end(rawAnswer(invalidRequest('CONNECT is not served here'), requestId));
+  // Node no longer reads it or limits its time.
+  socket.resume();
+  endWith(socket, rawAnswer(invalidRequest('CONNECT is not served here'), requestId));
 }
 
 /** A whole HTTP response, after which the connection ends. */

@@ -32,7 +32,8 @@ export function createFailedAuthentications(
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
   const counters = new WeakMap<Redis, RateLimiterRedis>();
-  const count = (key: string) => {
+  // Asynchronous, so that it never throws while others are under way.
+  const count = async (key: string) => {
     const storeClient = nodeFor(redis, key);
     let failures = counters.get(storeClient);
     if (failures === undefined) {

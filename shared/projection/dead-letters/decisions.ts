@@ -102,7 +102,8 @@ export async function forgetDropped(control: Db, { db, since }: { db: Db; since:
   const letterOf = ({ partition, from, reason, digest }: Decision): Filter<DeadLetter> => ({
     _id: `${topic}/${partition}/${from}`,
     gathered: { $exists: reason !== null },
-    ...(digest === undefined ? {} : { digest }),
+    // Letters of an earlier release have none.
+    ...(digest === undefined ? {} : { $or: [{ digest }, { digest: { $exists: false } }] }),
   });
   for await (const batch of inBatches(decisions, AT_ONCE)) {
     await letters.bulkWrite(batch.map((decision) => ({ deleteOne: { filter: letterOf(decision) } })));

@@ -108,40 +108,53 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
 /** Larger messages are not parsed: their personal data goes when the letter expires. */
 const MAX_PARSED_BYTES = 4_194_304;
 
-/** The readable parts of an event in either content mode. */
-export function readLoosely({ value: bytes, headers: all }: EventMessage) {
+type Reading = { attributes: Record<string, unknown>; data: unknown; value: unknown };
+
+/** The readable parts of an event in its content mode. */
+export function readLoosely(message: EventMessage): Reading {
+  const { structured, binary } = readInBothModes(message);
+  const isBinary = !isStructured(eventHeaders(message.headers)) && Object.keys(binary.attributes).length > 0;
+  return isBinary ? binary : structured;
+}
+
+function readInBothModes({ value: bytes, headers }: EventMessage): Record<'structured' | 'binary', Reading> {
   const value = parse(bytes);
-  const headers = eventHeaders(all);
-  const named = isStructured(headers)
-    ? []
-    : [...headers].flatMap(([name, text]) => (name.startsWith('ce_') ? [[name.slice(3), text.toString()]] : []));
-  if (named.length > 0) return { attributes: Object.fromEntries(named) as Record<string, unknown>, data: value, value };
   const attributes = asObject(value);
-  return { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value };
+  const named = [...eventHeaders(headers)].filter(([name]) => name.startsWith('ce_'));
+  return {
+    structured: { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value },
+    binary: {
+      attributes: Object.fromEntries(named.map(([name, text]) => [name.slice(3), text.toString()])),
+      data: value,
+      value,
+    },
+  };
 }
 
 function decoded(base64: unknown): unknown {
   return typeof base64 === 'string' ? parse(Buffer.from(base64, 'base64')) : undefined;
 }
 
-/** The customers that a message is about or names, as `<store id>/<customer id>`; none if it cannot be read. */
+/**
+ * The customers that a message is about or names, as `<store id>/<customer id>`; none if it cannot be read. It is read in both modes: the
+ * error may be a header.
+ */
 export function customersIn(message: EventMessage): string[] {
-  const { attributes, data: given } = readLoosely(message);
-  const data = asObject(given);
-  const { type, subject } = attributes;
-  const named = [asObject(data['customer'])['id'], data['customer_id']];
-  if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
-  const stores = storesIn(attributes, message);
-  const found = named.filter(isIdText).flatMap((id) => stores.map((store) => documentId(store, id)));
-  return [...new Set(found)];
+  const found = Object.values(readInBothModes(message)).flatMap(({ attributes, data: given }) => {
+    const data = asObject(given);
+    const { type, subject } = attributes;
+    const named = [asObject(data['customer'])['id'], data['customer_id']];
+    if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
+    return named.filter(isIdText);
+  });
+  const stores = storesNamedBy(message);
+  return [...new Set(found.flatMap((id) => stores.map((store) => documentId(store, id))))];
 }
 
 export function storesNamedBy(message: EventMessage): string[] {
-  return [...new Set(storesIn(readLoosely(message).attributes, message))];
-}
-
-function storesIn({ storeid }: Readonly<Record<string, unknown>>, { key }: EventMessage): string[] {
-  return [storeid, key?.toString('utf8')].filter(isIdText);
+  const { structured, binary } = readInBothModes(message);
+  const named = [structured.attributes['storeid'], binary.attributes['storeid'], message.key?.toString('utf8')];
+  return [...new Set(named.filter(isIdText))];
 }
 
 function parse(value: Buffer | null): unknown {

@@ -42,6 +42,16 @@ describe('customersIn', () => {
     expect(customersIn(message(event, { 'content-type': 'text/plain' }))).toEqual(['s2/c2', 's1/c2']);
   });
 
+  it('reads binary mode too where the content type is wrong', () => {
+    const headers = {
+      ce_type: 'store-data.customer.changed',
+      ce_subject: 'c1',
+      'content-type': 'application/cloudevents+json',
+    };
+    expect(customersIn(message({ name: 'Ana' }, headers))).toEqual(['s1/c1']);
+    expect(customersIn(message({ customer: { id: 'c2' } }, headers))).toEqual(['s1/c2', 's1/c1']);
+  });
+
   it('finds no customer in unreadable messages', () => {
     for (const value of ['', '[]', 'null', '{', '{"data":[]}', '{"data":{"customer":{"id":"a/b"}}}']) {
       expect(customersIn(message(value))).toEqual([]);
