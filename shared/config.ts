@@ -42,9 +42,7 @@ const userOf = (server: string, meaning: string, password = 'Password of that us
 
 const certificateOf = (side: string, meaning: string) => ({
   certFile: optional(`${side}_CERT_FILE`, anyText, { meaning }),
-  keyFile: optional(`${side}_KEY_FILE`, anyText, {
-    meaning: 'File with the private key of that certificate.',
-  }),
+  keyFile: optional(`${side}_KEY_FILE`, anyText, { meaning: 'File with the private key of that certificate.' }),
 });
 
 const kafkaServers = {
@@ -52,9 +50,7 @@ const kafkaServers = {
     meaning: 'Kafka bootstrap addresses, `host:port`, separated by commas.',
   }),
   tls: Type.Object({
-    enabled: setting('KAFKA_TLS', flag, 'false', {
-      meaning: 'Whether connections to brokers use TLS.',
-    }),
+    enabled: setting('KAFKA_TLS', flag, 'false', { meaning: 'Whether connections to brokers use TLS.' }),
     caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
       meaning: 'File with the certificates (PEM) of the brokers’ authorities; the system’s when empty.',
     }),
@@ -72,16 +68,12 @@ const kafkaServers = {
     tokenUrl: optional('KAFKA_SASL_TOKEN_URL', webAddress, {
       meaning: 'Token endpoint of `oauthbearer`, for the client credentials grant.',
     }),
-    scope: optional('KAFKA_SASL_SCOPE', anyText, {
-      meaning: 'Scope that is requested there.',
-    }),
+    scope: optional('KAFKA_SASL_SCOPE', anyText, { meaning: 'Scope that is requested there.' }),
   }),
 };
 
 const mongodbServers = {
-  uri: setting('MONGODB_URI', mongodbAddress, null, {
-    meaning: 'Connection string of the MongoDB replica set.',
-  }),
+  uri: setting('MONGODB_URI', mongodbAddress, null, { meaning: 'Connection string of the MongoDB replica set.' }),
   ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
   tls: Type.Object({
     caFile: optional('MONGODB_TLS_CA_FILE', anyText, {
@@ -212,12 +204,8 @@ const settings = Type.Object({
     }),
   }),
   query: Type.Object({
-    host: setting('QUERY_HOST', anyText, '127.0.0.1', {
-      meaning: 'Address on which the query service listens.',
-    }),
-    port: setting('QUERY_PORT', port, '8080', {
-      meaning: 'Port of the query service; 0 takes a free one.',
-    }),
+    host: setting('QUERY_HOST', anyText, '127.0.0.1', { meaning: 'Address on which the query service listens.' }),
+    port: setting('QUERY_PORT', port, '8080', { meaning: 'Port of the query service; 0 takes a free one.' }),
     tls: Type.Object(
       certificateOf(
         'QUERY_TLS',
@@ -281,12 +269,8 @@ const settings = Type.Object({
     }),
   }),
   tokens: Type.Object({
-    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', {
-      meaning: '`iss` of the tokens.',
-    }),
-    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', {
-      meaning: '`aud` of the tokens.',
-    }),
+    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', { meaning: '`iss` of the tokens.' }),
+    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', { meaning: '`aud` of the tokens.' }),
     lifetimeSeconds: setting('TOKEN_LIFETIME_SECONDS', wholeNumber(1, 86_400), '900', {
       meaning: 'How many seconds a token is valid.',
     }),

@@ -40,11 +40,7 @@ export function createLogger(
 /** Without the properties of an error: those of a driver may hold an address, or a command with its password. */
 function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: describeError(error) };
-  return {
-    type: error.name,
-    message: describeError(error),
-    stack: framesOf(error),
-  };
+  return { type: error.name, message: describeError(error), stack: framesOf(error) };
 }
 
 const SAID_EVERY_MS = 60_000;

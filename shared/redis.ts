@@ -163,10 +163,7 @@ function traceCommand({ name, promise }: Command): void {
   const parent = activeSpan();
   if (parent === undefined) return;
   const operation = name.toUpperCase();
-  const span = parent.child(operation, 'client', {
-    'db.system.name': 'redis',
-    'db.operation.name': operation,
-  });
+  const span = parent.child(operation, 'client', { 'db.system.name': 'redis', 'db.operation.name': operation });
   promise.then(
     () => span.end(),
     (error: unknown) => span.end(errorType(error)),

@@ -149,13 +149,7 @@ export class AdversarialStream {
       }),
       review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
       campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
-      coupon: () => ({
-        code: 'OLA',
-        description: name,
-        discount_type: 'fixed',
-        discount_value: '5.00',
-        active,
-      }),
+      coupon: () => ({ code: 'OLA', description: name, discount_type: 'fixed', discount_value: '5.00', active }),
       category: () => ({ name, position: this.#random.below(3), active }),
       product: () => ({
         name,

@@ -68,10 +68,7 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
     await api.publish(fixtures);
-    return {
-      api: { ...api, stop: () => cleanup.disposeAsync() },
-      crash: (service) => services[service].crash(),
-    };
+    return { api: { ...api, stop: () => cleanup.disposeAsync() }, crash: (service) => services[service].crash() };
   } catch (error) {
     await cleanup.disposeAsync().catch((left: unknown) => log(`the cleanup failed: ${describeError(left)}`));
     throw error;

@@ -316,10 +316,7 @@ function secretsAfter(
   const hashes = [...given.filter((hash) => !before.includes(hash)), ...before.filter((hash) => given.includes(hash))];
   const expiry = { ...stored?.secret_expires_at, ...change?.secretExpiry };
   const kept = Object.entries(expiry).filter(([hash]) => hashes.includes(hash));
-  return {
-    secret_hashes: hashes,
-    ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}),
-  };
+  return { secret_hashes: hashes, ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}) };
 }
 
 export function validSecrets({

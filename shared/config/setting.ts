@@ -83,10 +83,7 @@ export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 
 }
 
 Format.Set('network', isNetwork);
-export const network = Type.String({
-  format: 'network',
-  words: 'must be an address or a network such as 10.0.0.0/8',
-});
+export const network = Type.String({ format: 'network', words: 'must be an address or a network such as 10.0.0.0/8' });
 
 /** An address or a network. A network of all addresses is refused: every caller could forge its address. */
 function isNetwork(text: string): boolean {

@@ -14,9 +14,7 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 const HASH = /^[0-9a-fA-F]{64}$/;
 const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: HASH.source });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
-const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
-  title: 'date-times by hash',
-});
+const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), { title: 'date-times by hash' });
 
 export const ACCESS_SCHEMAS = {
   access_key: Type.Object({

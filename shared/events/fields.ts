@@ -41,15 +41,9 @@ export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
 const Coordinate = Type.Number();
-export const TimezoneOffset = Type.String({
-  title: 'offset',
-  pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$',
-});
+export const TimezoneOffset = Type.String({ title: 'offset', pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$' });
 /** `HH:MM`; a store may close at `24:00`. */
-export const ClockTime = Type.String({
-  title: 'time of day',
-  pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$',
-});
+export const ClockTime = Type.String({ title: 'time of day', pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
 
 export function listOf<T extends TSchema>(entry: T, maxItems: number) {
   return Type.Array(entry, { maxItems });

@@ -132,11 +132,7 @@ export class PerKafka<T> {
 const TOPICS_MADE_MS = 20_000;
 
 /** Settings of a topic that keeps everything; compaction by store id would destroy events. */
-export const TOPIC_CONFIG = {
-  'cleanup.policy': 'delete',
-  'retention.ms': '-1',
-  'retention.bytes': '-1',
-} as const;
+export const TOPIC_CONFIG = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
 
 const KEEPING_ALL = Object.entries(TOPIC_CONFIG)
   .map(([name, value]) => `${name}=${value}`)
@@ -155,10 +151,7 @@ export async function createTopics(
     topics: missing.map((topic) => ({
       topic,
       numPartitions: options.partitions,
-      configEntries: Object.entries({ ...TOPIC_CONFIG, ...options.config }).map(([name, value]) => ({
-        name,
-        value,
-      })),
+      configEntries: Object.entries({ ...TOPIC_CONFIG, ...options.config }).map(([name, value]) => ({ name, value })),
     })),
   });
   await waitForTopics(admin, missing);

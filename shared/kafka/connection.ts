@@ -191,10 +191,7 @@ function saslOf(mechanism: NonNullable<Sasl['mechanism']>, sasl: Sasl): SASLOpti
 
 /** A token by the client credentials grant (RFC 6749 section 4.4); kafkajs asks for one with each connection. */
 async function fetchToken({ tokenUrl, scope }: Sasl, { username, password }: { username: string; password: string }) {
-  const form = new URLSearchParams({
-    grant_type: 'client_credentials',
-    ...(scope === null ? {} : { scope }),
-  });
+  const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope === null ? {} : { scope }) });
   const failed = (why: string, cause?: unknown) => unavailable(`no token for Kafka: ${why}`, cause);
   const response = await fetch(tokenUrl ?? '', {
     method: 'POST',

@@ -327,12 +327,7 @@ class RecordReader {
       const kept = before === undefined ? value : [before, value];
       // An assignment to `__proto__` would set the prototype. For other names it takes a quarter of the time.
       if (name === '__proto__') {
-        Object.defineProperty(headers, name, {
-          value: kept,
-          enumerable: true,
-          configurable: true,
-          writable: true,
-        });
+        Object.defineProperty(headers, name, { value: kept, enumerable: true, configurable: true, writable: true });
       } else headers[name] = kept;
     }
     if (given > count) this.#moveTo(end);

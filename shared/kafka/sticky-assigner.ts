@@ -14,11 +14,7 @@ export function assigners(owned: () => Owned): PartitionAssigner[] {
     version: 0,
     protocol: ({ topics }) => ({
       name: 'StoreDataSticky',
-      metadata: MemberMetadata.encode({
-        version: 0,
-        topics,
-        userData: Buffer.from(JSON.stringify([...owned()])),
-      }),
+      metadata: MemberMetadata.encode({ version: 0, topics, userData: Buffer.from(JSON.stringify([...owned()])) }),
     }),
     assign({ members, topics: [topic = ''] }) {
       const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId);

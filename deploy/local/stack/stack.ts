@@ -226,10 +226,5 @@ async function useAddress(part: PartDefinition, address: string, context: StartC
       cause: error,
     });
   }
-  return {
-    source: 'address',
-    address,
-    exited: new Promise(() => undefined),
-    stop: () => Promise.resolve(),
-  };
+  return { source: 'address', address, exited: new Promise(() => undefined), stop: () => Promise.resolve() };
 }

@@ -83,11 +83,7 @@ class Service {
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
     const { name, guard } = this.#options;
     const offset = statSync(this.#logFile).size;
-    const command = {
-      file: process.execPath,
-      args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)],
-      env: this.#env,
-    };
+    const command = { file: process.execPath, args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)], env: this.#env };
     this.#current = startGuarded(guard, command, this.#logFile);
     const held = await this.#current;
     const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(READY_LIMIT_MS)]);

@@ -198,10 +198,7 @@ export function keySubject({ keys }: ControlCollections, clientId: string): Subj
   return {
     name: `key ${clientId}`,
     read: () => keys.findOne({ _id: clientId }),
-    stateOf: (key) => ({
-      sequence: Math.max(0, key?.sequence ?? 0),
-      state: key,
-    }),
+    stateOf: (key) => ({ sequence: Math.max(0, key?.sequence ?? 0), state: key }),
     givesRights: (from, to) =>
       to.status !== 'revoked' &&
       ((to.status === 'active' && from?.status !== 'active') ||

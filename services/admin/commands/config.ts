@@ -10,10 +10,7 @@ export const configCommand = () =>
     const { env, origin } = await connectionEnvironment(process.env);
     const isSet = ({ name }: { name: string }) => Boolean(env[name]);
     const own = describeOwnSettings(env).filter(isSet);
-    const settings = [...describeSettings(), ...own].map((setting) => ({
-      ...setting,
-      set: isSet(setting),
-    }));
+    const settings = [...describeSettings(), ...own].map((setting) => ({ ...setting, set: isSet(setting) }));
     const mistakes = findMistakes(env);
     const table = tableOf(settings, [
       ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],

@@ -54,9 +54,9 @@ async function dropLetters(source: DeadLetterSource, selection: LetterSelection)
   let dropped = 0;
   for await (const batch of inBatches(findSummaries(source, selection), DROP_BATCH)) {
     if (source.kind === 'changes') {
-      const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
-        replaceOne: { filter: { _id }, replacement, upsert: true },
-      }));
+      const decisions = batch
+        .map(decisionToDrop)
+        .map(({ _id, ...replacement }) => ({ replaceOne: { filter: { _id }, replacement, upsert: true } }));
       await decisionsIn(await source.environment.servers.control()).bulkWrite(decisions, { ordered: false });
     }
     const filter = { _id: { $in: batch.map(({ _id }) => _id) } };
@@ -126,13 +126,7 @@ async function findSkippable(environment: Environment, reader: LogReader, place:
   const message = messages.find(({ offset }) => Number(offset) === place.offset);
   if (message === undefined || !(await isWaitedFor(environment, reader, place))) throw isIntact(place);
   const { offset, digest } = identityOf(message);
-  return {
-    from: offset,
-    to: offset,
-    digest,
-    reason: 'projection_failed',
-    detail: 'a partition waits at this message',
-  };
+  return { from: offset, to: offset, digest, reason: 'projection_failed', detail: 'a partition waits at this message' };
 }
 
 /** A partition waits at most so far before its message: only transaction markers are between. */

@@ -85,11 +85,7 @@ function table(fields: readonly FieldDescription[]): string {
 
 type Json = Record<string, unknown>;
 
-const STORE_ID = {
-  type: 'string',
-  pattern: ID_PATTERN.source,
-  description: 'The store; equal to the message key.',
-};
+const STORE_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The store; equal to the message key.' };
 const CLIENT_ID = { type: 'string', pattern: CLIENT_ID_PATTERN.source, description: 'The client_id.' };
 const ENTITY_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The entity’s id.' };
 
@@ -148,10 +144,7 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
   const attributes = isDeleted ? { ...present, type, sequence: '18' } : present;
   const example = isDeleted ? attributes : { ...exampleEvent(entity) };
   const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
-  const binary = {
-    ...Object.fromEntries(headers),
-    ...(isDeleted ? {} : { 'content-type': datacontenttype }),
-  };
+  const binary = { ...Object.fromEntries(headers), ...(isDeleted ? {} : { 'content-type': datacontenttype }) };
   return [
     message(type, {
       title: type,

@@ -120,9 +120,7 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
 }
 
 /** By the clock of MongoDB, like the waiting slices. */
-const IS_CLOSING_IN_TIME = {
-  $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] },
-};
+const IS_CLOSING_IN_TIME = { $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] } };
 
 /** The end of each partition's log, and its last message; by `<topic>/<partition>`. */
 async function readLastMessages(servers: Servers, topics: readonly string[]) {

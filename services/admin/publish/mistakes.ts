@@ -22,11 +22,7 @@ export function allMistakes(message: Buffer, first: EventRejected): EventRejecte
   const { data: exampleData, ...example } = exampleEvent(entity ?? 'order');
   const { storeid: named } = given;
   const storeid = typeof named === 'string' && isId(named) ? named : example.storeid;
-  const right = {
-    ...example,
-    storeid,
-    subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject,
-  };
+  const right = { ...example, storeid, subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject };
   const found = ATTRIBUTES.flatMap((name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? []);
   if (entity !== null && String(given['type']).endsWith('.changed')) {
     const { data, data_base64 } = given;

@@ -112,8 +112,5 @@ export function startAt(after: After, generation: string, stamp?: Stamp | null):
   if (at === -1) return EVERYTHING;
   const following = epochs[at + 1];
   const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;
-  return {
-    lastDelivered: Math.min(lastDelivered, end),
-    skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),
-  };
+  return { lastDelivered: Math.min(lastDelivered, end), skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end) };
 }

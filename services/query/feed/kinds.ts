@@ -45,10 +45,7 @@ export const FEED_KINDS: Readonly<Record<EntityName, FeedKind>> = {
   order: {
     ...KINDS.order,
     whole: Order,
-    parts: {
-      fields: ['summary', 'whole'],
-      json: (row) => SHAPES.order.bodyOf(row) ?? '',
-    },
+    parts: { fields: ['summary', 'whole'], json: (row) => SHAPES.order.bodyOf(row) ?? '' },
   },
   customer: { ...KINDS.customer, whole: KINDS.customer.summary },
   review: { ...KINDS.review, whole: Review, parts: STORED_WHOLE },

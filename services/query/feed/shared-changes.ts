@@ -165,12 +165,7 @@ function lookup(from: string, pipeline: Document[], name: string): Document {
 function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
   const { parts } = FEED_KINDS[kind];
   const fields = feed.records === 'whole' && parts !== undefined ? parts.fields : ['summary'];
-  const shown = {
-    _id: 0,
-    feed_position: 1,
-    offset: 1,
-    ...Object.fromEntries(fields.map((field) => [field, 1])),
-  };
+  const shown = { _id: 0, feed_position: 1, offset: 1, ...Object.fromEntries(fields.map((field) => [field, 1])) };
   return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
 }
 

@@ -124,10 +124,7 @@ export class Watch {
     const isTurn = began - this.#turnAt >= POLL_MS;
     const isFirst = this.#ends.size === 0;
     if (isTurn && this.#round === null) await this.#readCheckpoints();
-    const slices = [...this.#ends].map(([slice_partition, end]) => ({
-      slice_partition,
-      slice_end: { $gt: end },
-    }));
+    const slices = [...this.#ends].map(([slice_partition, end]) => ({ slice_partition, slice_end: { $gt: end } }));
     const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
     const inTurn = isTurn ? this.#inTurn(most) : [];
     if (isTurn) this.#turnAt = began;

@@ -157,10 +157,7 @@ function* partsOf(products: readonly ShownProduct[]): Generator<ShownProduct[]> 
 /** Makes the read of the option groups that products name: the JSON by id, of those that exist. */
 function groupReader(reads: SnapshotReads, storeId: string) {
   /** An empty text for a group that does not exist. */
-  const kept = new LRUCache<string, string>({
-    maxSize: KEPT_CHARACTERS,
-    sizeCalculation: (body) => body.length + 100,
-  });
+  const kept = new LRUCache<string, string>({ maxSize: KEPT_CHARACTERS, sizeCalculation: (body) => body.length + 100 });
   return async (products: readonly ShownProduct[]): Promise<ReadonlyMap<string, string>> => {
     const bodies = new Map<string, string>();
     const missing: string[] = [];

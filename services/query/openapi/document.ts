@@ -37,11 +37,7 @@ export function openApiDocument(routes: readonly DescribedRoute[]): object {
     servers: [{ url: '/', description: 'Where this document comes from.' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
-    components: {
-      schemas: Object.fromEntries(schemas),
-      ...components,
-      securitySchemes: SECURITY_SCHEMES,
-    },
+    components: { schemas: Object.fromEntries(schemas), ...components, securitySchemes: SECURITY_SCHEMES },
   };
 }
 

@@ -129,11 +129,7 @@ const TokenRequest = component('TokenRequest', {
   type: 'object',
   required: ['grant_type'],
   properties: {
-    grant_type: {
-      type: 'string',
-      const: 'client_credentials',
-      description: 'The only grant type.',
-    },
+    grant_type: { type: 'string', const: 'client_credentials', description: 'The only grant type.' },
     // An empty field counts as absent.
     scope: {
       ...ScopeWords,
@@ -179,10 +175,7 @@ export const tokenOperation: OperationObject = {
         schema: TokenRequest,
         examples: {
           everything: { summary: 'All scopes of the key', value: { grant_type: 'client_credentials' } },
-          some: {
-            summary: 'Two scopes',
-            value: { grant_type: 'client_credentials', scope: 'crm order' },
-          },
+          some: { summary: 'Two scopes', value: { grant_type: 'client_credentials', scope: 'crm order' } },
         },
       },
     },
@@ -257,11 +250,7 @@ export const documentOperation: OperationObject = {
       content: {
         'application/json': {
           schema: component('OpenApiDocument', {
-            ...objectOf({
-              openapi: { type: 'string', pattern: '^3[.]1[.]' },
-              info: objectOf({}),
-              paths: objectOf({}),
-            }),
+            ...objectOf({ openapi: { type: 'string', pattern: '^3[.]1[.]' }, info: objectOf({}), paths: objectOf({}) }),
             description: 'An OpenAPI 3.1 document.',
           }),
         },

@@ -26,9 +26,7 @@ export interface Parameter<T> extends Meaning, Kind<unknown> {
 
 export type Parameters = Record<string, Parameter<unknown>>;
 
-export type Values<P extends Parameters> = {
-  [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
-};
+export type Values<P extends Parameters> = { [N in keyof P]: P[N] extends Parameter<infer T> ? T : never };
 
 /** A parameter that is `null` if it is absent. */
 export function optional<T>(kind: Kind<T>, meaning: Meaning): Parameter<T | null> {
@@ -93,11 +91,7 @@ export const localDateTime: Kind<number> = {
 
 /** One of a closed list of words. `schema` is for clients: it may call them booleans. */
 export function oneOf<const T extends string>(words: readonly T[], schema: Schema): Kind<T> {
-  return {
-    allowed: `one of ${words.join(', ')}`,
-    schema,
-    read: (text) => words.find((word) => word === text) ?? null,
-  };
+  return { allowed: `one of ${words.join(', ')}`, schema, read: (text) => words.find((word) => word === text) ?? null };
 }
 
 export const id: Kind<string> = {
@@ -111,10 +105,7 @@ const SEARCH_CHARACTERS = 100;
 export const searchText: Kind<string> = {
   allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
   // A pattern, because lengths would count the blanks at both ends.
-  schema: {
-    type: 'string',
-    pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$`,
-  },
+  schema: { type: 'string', pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$` },
   read: (text) => {
     const cut = text.trim();
     // Characters are code points: an emoji is one.

@@ -34,10 +34,7 @@ export type Caches = ReturnType<typeof createCaches>;
 export function createCaches() {
   return {
     /** The last stamps, alone or with first pages. Decoded rows take about as much again, and so do the answers. */
-    rows: new LRUCache<string, KnownRow>({
-      maxSize: 16_000_000,
-      sizeCalculation: ({ bytes }) => bytes.length * 3,
-    }),
+    rows: new LRUCache<string, KnownRow>({ maxSize: 16_000_000, sizeCalculation: ({ bytes }) => bytes.length * 3 }),
     feeds: new LRUCache<string, FeedHint>({ max: 20_000 }),
     /** Nodes of rank trees, with the version of their tree; bounded in bytes. Boundaries may hold the beginnings of names. */
     nodes: new LRUCache<string, Packed & { version: string | undefined }>({

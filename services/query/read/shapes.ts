@@ -77,8 +77,5 @@ type ProductRow = Pick<ProductDocument, 'summary' | 'before_groups' | 'after_gro
 };
 
 function asStored(field: 'summary' | 'whole'): ShapeReading {
-  return {
-    stages: [{ $project: { [field]: 1, offset: 1 } }],
-    bodyOf: (row) => row[field] as string | undefined,
-  };
+  return { stages: [{ $project: { [field]: 1, offset: 1 } }], bodyOf: (row) => row[field] as string | undefined };
 }

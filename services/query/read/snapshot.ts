@@ -93,10 +93,7 @@ export function lastStamp(source: Source, storeId: string): Stamp | null {
 
 function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRows {
   const prefix = `${marker.id}/${kind}/`;
-  return {
-    get: (id) => rows.get(prefix + id),
-    set: (id, row) => rows.set(prefix + id, row),
-  };
+  return { get: (id) => rows.get(prefix + id), set: (id, row) => rows.set(prefix + id, row) };
 }
 
 async function readByCursor<T>(

@@ -38,16 +38,8 @@ export function listOf(type: Reference): Reference {
         'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
       ),
       page: { type: 'integer', minimum: 1, description: 'The number of this page.' },
-      page_size: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 100,
-        description: 'The applied page size, at most 100.',
-      },
-      results: {
-        ...arrayOf(type, 'The records of the page; empty beyond the last page.'),
-        maxItems: 100,
-      },
+      page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'The applied page size, at most 100.' },
+      results: { ...arrayOf(type, 'The records of the page; empty beyond the last page.'), maxItems: 100 },
     },
     { count: 1, page: 1, page_size: 20, results: [example] },
   );

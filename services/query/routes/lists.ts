@@ -112,10 +112,7 @@ export default routePlugin([
       }),
     },
     links: { getCoupon: 'coupon_id' },
-    ask: ({ active }) => ({
-      where: active === null ? {} : { active: active === 'true' },
-      sort: NEWEST_FIRST,
-    }),
+    ask: ({ active }) => ({ where: active === null ? {} : { active: active === 'true' }, sort: NEWEST_FIRST }),
   }),
   listEndpoint('customer', {
     description: 'The customers of the store by name: compared without accents and letter case.',

@@ -25,9 +25,7 @@ function detailsOf(kind: KindName, { schema, shape, named, example, description,
   return dataEndpoint({
     path: `${pathOfKind(kind)}/details/`,
     scopes: [KINDS[kind].scope],
-    parameters: {
-      [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }),
-    },
+    parameters: { [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }) },
     operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
     tag: KINDS[kind].tag,
     summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,

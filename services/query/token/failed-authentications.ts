@@ -106,11 +106,7 @@ export function createFailedAuthentications(
 function keysOf(prefix: string, clientId: string, address: string | undefined) {
   const client = hash('sha256', clientId).slice(0, 4);
   const tag = `${prefix}:{failed:${hash('sha256', addressGroup(address)).slice(0, 16)}}`;
-  return {
-    pair: `${tag}:client:${client}`,
-    address: `${tag}:address`,
-    client: `${prefix}:{failed:client:${client}}`,
-  };
+  return { pair: `${tag}:client:${client}`, address: `${tag}:address`, client: `${prefix}:{failed:client:${client}}` };
 }
 
 export type ClientAddress = (

@@ -78,11 +78,7 @@ async function begin(db: Db, session: ClientSession, erasures: readonly Erasure[
     erasures.map(({ _id, store_id, position, partition, began_at }) => ({
       updateOne: {
         filter: { _id },
-        update: {
-          $set: { position, partition },
-          $setOnInsert: { store_id, began_at },
-          $unset: { done: '' as const },
-        },
+        update: { $set: { position, partition }, $setOnInsert: { store_id, began_at }, $unset: { done: '' as const } },
         upsert: true,
       },
     })),

@@ -54,11 +54,7 @@ export async function writeLayouts(
   );
   if (moved.length > 0) {
     const operations = moved.map(({ _id, store_id, by }) => ({
-      updateOne: {
-        filter: { _id },
-        update: { $inc: { products: by }, $setOnInsert: { store_id } },
-        upsert: true,
-      },
+      updateOne: { filter: { _id }, update: { $inc: { products: by }, $setOnInsert: { store_id } }, upsert: true },
     }));
     await collection.bulkWrite(operations, { session, ordered: false });
   }

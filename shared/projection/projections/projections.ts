@@ -207,11 +207,7 @@ const reviewProjection: Projection<'review'> = {
       facet: reviewFacet(state.rating),
       customer_id: summary.customer_id,
       summary: JSON.stringify(summary),
-      whole: JSON.stringify({
-        ...summary,
-        reply: state.reply ?? null,
-        replied_at: local(state.replied_at, offset),
-      }),
+      whole: JSON.stringify({ ...summary, reply: state.reply ?? null, replied_at: local(state.replied_at, offset) }),
     };
   },
 
@@ -273,14 +269,8 @@ const categoryProjection: Projection<'category'> = {
       position: state.position,
       active: state.active,
       updated_at: new Date(updated),
-      summary: JSON.stringify({
-        id,
-        ...shown(state, ['name', 'description', 'position', 'active', 'image_url']),
-      }),
-      dates: members({
-        created_at: local(state.created_at, offset),
-        updated_at: toLocalDateTime(updated, offset),
-      }),
+      summary: JSON.stringify({ id, ...shown(state, ['name', 'description', 'position', 'active', 'image_url']) }),
+      dates: members({ created_at: local(state.created_at, offset), updated_at: toLocalDateTime(updated, offset) }),
     };
   },
 };

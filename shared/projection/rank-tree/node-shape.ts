@@ -7,10 +7,7 @@ import { type RankNode, packCounts, unpackCounts } from '../../read-models/rank-
 
 export const CLOSED = { additionalProperties: false } as const;
 
-const WholeNumber = Type.Integer({
-  minimum: Number.MIN_SAFE_INTEGER,
-  maximum: Number.MAX_SAFE_INTEGER,
-});
+const WholeNumber = Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 
 /** No tree has more levels: a level of nodes multiplies by dozens what the one below it holds. */
 const MAX_LEVELS = 20;

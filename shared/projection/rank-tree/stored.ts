@@ -122,9 +122,7 @@ export function replaceTexts(
 ): TextOperations[number] | [] {
   if (texts === undefined) return [];
   const _id = nodeId(tree.name, storeId, 'leaf', boundary);
-  return {
-    replaceOne: { filter: { _id }, replacement: { store_id: storeId, total, texts }, upsert: true },
-  };
+  return { replaceOne: { filter: { _id }, replacement: { store_id: storeId, total, texts }, upsert: true } };
 }
 
 export function removeTexts({ tree, storeId }: TreePlace, boundary: string): TextOperations[number] {

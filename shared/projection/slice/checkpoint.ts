@@ -82,11 +82,7 @@ export function identityOf(message: LogMessage): Required<LastMessage> {
   const { offset, timestamp } = message;
   const isWhole = message.unreadable === undefined && message.valueBytes === undefined;
   const digest = isWhole ? undefined : batchDigest(message);
-  return {
-    offset: Number(offset),
-    timestamp: Number(timestamp),
-    digest: digest ?? contentDigest(message),
-  };
+  return { offset: Number(offset), timestamp: Number(timestamp), digest: digest ?? contentDigest(message) };
 }
 
 function contentDigest({ key, value }: LogMessage): string {
