@@ -198,7 +198,7 @@ describe('while Kafka or Redis is away', () => {
     const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
     await expectRefused(
       runCommand(noKafka, `keys revoke ${key}`),
-      /^store-data: the change of key \w+ is in MongoDB and stays, but: Kafka cannot be reached at 127\.0\.0\.1:1 .*run the command again[^\n]*\n$/,
+      /^store-data: the change of key \w+ is in MongoDB and stays, but: Kafka cannot be reached at 127\.0\.0\.1:1 .*until the next change of access[^\n]*\n$/,
     );
     expect(await grantOf(key)).toEqual(['revoked crm order']);
     expect(await storedKey(key)).toMatchObject({ event_pending: true });
