@@ -46,8 +46,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'deletions that a restored database repeats are not delivered',
     file: 'services/query/feed/cursor.ts',
-    replace: 'skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),',
-    by: 'skipDeletionsUpTo: after.snapshotPosition,',
+    replace: 'skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end)',
+    by: 'skipDeletionsUpTo: after.snapshotPosition',
     tests: ['test/services/query/feed/cursor.unit.test.ts'],
   },
   {
