@@ -35,7 +35,7 @@ export interface KnownRows {
   set: (id: string, row: KnownRow) => unknown;
 }
 
-/** The rows of the first batch in a raw reply, and the server's cursor if more follow. @param known rows to reuse if their bytes are the same. */
+/** The rows of the first batch in a raw reply, and the server's cursor if more follow. @param known rows to reuse while equal in bytes. */
 export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null) {
   const { id, firstBatch } = new Decoder(cursor, known).document() as { id: Long; firstBatch: Decoded[] };
   return { rows: firstBatch, open: id.isZero() ? null : id };
