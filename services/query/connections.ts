@@ -104,6 +104,20 @@ function circuitBreaker(
     confirmation.promise.catch(() => undefined);
     probing = probe().finally(() => (probing = null));
   };
+  /** Ends a read, and what it waits for, once the suspicion is confirmed: its own deadline would be later. */
+  const untilConfirmed = async <T>(
+    withDeadline: WithDeadline,
+    read: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> => {
+    const ended = new AbortController();
+    const guarded = withDeadline((signal) => read(AbortSignal.any([signal, ended.signal])));
+    try {
+      return await Promise.race([guarded, confirmation.promise]);
+    } catch (error) {
+      ended.abort(error);
+      throw error;
+    }
+  };
   setOpen(false);
   // A failed command changes the description too, before the driver's monitor has checked the server.
   client.on('serverDescriptionChanged', ({ newDescription }) => {
@@ -114,14 +128,9 @@ function circuitBreaker(
     guard: (withDeadline: WithDeadline): WithDeadline => {
       return async (read) => {
         if (isOpen) throw mongodbIsAway();
-        const ended = new AbortController();
         try {
-          if (probing === null) return await withDeadline(read);
-          // Otherwise a read that began during the suspicion would wait for its own deadline.
-          const guarded = withDeadline((signal) => read(AbortSignal.any([signal, ended.signal])));
-          return await Promise.race([guarded, confirmation.promise]);
+          return await (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read));
         } catch (error) {
-          ended.abort(error);
           if (isUnavailable(error)) suspect();
           throw error;
         }

@@ -384,7 +384,7 @@ export async function applyErasure(
   const changed = await changeStore(stores, environment, storeId, { session }, ({ quota: _quota, ...store }) => {
     // An erasure that is under way has no sequence yet.
     if (sequence <= (store.erased?.sequence ?? -1)) return null;
-    // The stored record holds until another comes, whatever that one's sequence is.
+    // The store's status stays; the next record replaces it, whatever its sequence.
     return { ...store, record_sequence: -1, erased: { at, sequence, ends } };
   });
   if (changed === null) return null;

@@ -37,7 +37,7 @@ export const ACCESS_SCHEMAS = {
         end: Quantity,
         last: Type.Object({
           offset: Whole,
-          /** Its publisher's: any that a `Date` can hold, since our readers cut others. */
+          /** Set by the publisher of that message; its readers cut it to what a `Date` can hold. */
           timestamp: Type.Integer({ minimum: -8.64e15, maximum: Number.MAX_SAFE_INTEGER }),
           digest: Type.String({ title: 'digest', pattern: '^[A-Za-z0-9_-]{22}$' }),
         }),

@@ -105,7 +105,7 @@ function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now:
 async function keyFile() {
   const { config, origin } = await readConnection(process.env);
   const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
-  // A local stack keeps its keys in the folder of its own file, whatever the shell has set.
+  // A local stack gives its services the keys beside its file, and ignores the variables of the shell.
   const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
   if (signingKeys !== null && ofStack === null) {
     throw commandInvalid(

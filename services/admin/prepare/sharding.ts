@@ -181,8 +181,9 @@ export async function planClusters(servers: Servers, { shards, dryRun, partition
     if (cluster === null) continue;
     const known = cluster.shards.map(({ name }) => name);
     const used = shards?.filter((name) => known.includes(name)) ?? known;
-    if (used.length === 0 && own.length > 0)
+    if (used.length === 0 && own.length > 0) {
       throw commandInvalid(`--shards names no shard of a cluster that has ${known.join(', ')}`);
+    }
     for (const name of used) missing.delete(name);
     // Another cluster has the control database.
     const databaseName = client === control.client ? control.databaseName : null;

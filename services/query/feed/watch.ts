@@ -128,25 +128,31 @@ export class Watch {
     const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
     const inTurn = isTurn ? this.#inTurn(most) : [];
     if (isTurn) this.#turnAt = began;
-    const find = (filter: Filter<Stamp>) =>
-      withDeadline((signal) => stamps.find(filter, { ...MAJORITY, projection: FIELDS, signal }).toArray());
-    // One after the other, so that a waiter's last state is its newest.
-    const others = inTurn.length === 0 ? [] : await find({ _id: oneOf(inTurn) });
-    const changed = slices.length === 0 ? [] : await find({ $or: slices });
+    const [changed, others] = await withDeadline((signal) => {
+      const find = (filter: Filter<Stamp>) =>
+        stamps.find(filter, { ...MAJORITY, projection: FIELDS, signal }).toArray();
+      return Promise.all([
+        slices.length === 0 ? [] : find({ $or: slices }),
+        inTurn.length === 0 ? [] : find({ _id: oneOf(inTurn) }),
+      ]);
+    });
     for (const shown of changed) {
       const { slice_partition: partition, slice_end: end } = shown;
       if (partition !== undefined && end !== undefined && end > (this.#ends.get(partition) ?? 0)) {
         this.#ends.set(partition, end);
       }
     }
-    for (const shown of [...others, ...changed]) {
+    // What a slice wrote comes last: it is not found again, while a newer slice is found by the next poll.
+    const found = [...others, ...changed];
+    for (const shown of found) {
       for (const waiter of this.#stores.get(shown._id) ?? []) {
         if (waiter.receive(shown)) this.#newsAt = began;
       }
     }
-    const known = new Set([...others, ...changed].map(({ _id }) => _id));
-    for (const storeId of inTurn)
-      for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled(known.has(storeId));
+    const withStamp = new Set(found.map(({ _id }) => _id));
+    for (const storeId of inTurn) {
+      for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled(withStamp.has(storeId));
+    }
   }
 
   /** Polls new partitions from their checkpoint on, and those that a restored database set back. */

@@ -25,12 +25,10 @@ export function refuseOthers(app: FastifyInstance): void {
       // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
     };
-    if (refusal.status === 500)
-      logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500: internal error');
+    if (refusal.status === 500) logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500');
     else if (refusal.status === 503) {
       const leftOut = repeated.say(facts.error);
-      if (leftOut !== null)
-        logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503: a server is unavailable');
+      if (leftOut !== null) logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
     }
     return sendRefusal(request, reply, refusal);
   });

@@ -140,8 +140,7 @@ class Decoder {
         return this.#bytes.readInt32LE(from);
       case 0x11:
       case 0x12:
-        // The id of a cursor uses all 64 bits.
-        return name === 'id' ? Long.fromBytesLE([...this.#bytes.subarray(from, (this.#at += 8))]) : this.#long();
+        return name === 'id' ? this.#cursorId() : this.#long();
       default:
         throw new TypeError(`a reply of MongoDB holds the type ${type}, which our documents do not have`);
     }
@@ -152,6 +151,13 @@ class Decoder {
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
     return BODIES.has(name) ? this.#bytes.toString('latin1', from, end) : this.#bytes.toString('utf8', from, end);
+  }
+
+  /** All of its 64 bits count. */
+  #cursorId(): Long {
+    const from = this.#at;
+    this.#at += 8;
+    return Long.fromBits(this.#bytes.readInt32LE(from), this.#bytes.readInt32LE(from + 4));
   }
 
   /** A value beyond 2^53 loses digits; no decision depends on one. */

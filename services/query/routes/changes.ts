@@ -148,7 +148,7 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 /** A snapshot may be older than the poll that saw the change: the page is read again after this time. */
 const BEHIND_MS = 20;
 
-/** How often a waiting request polls for a generation while there is none. */
+/** Time between two polls of a waiting request for a generation that answers. */
 const NO_GENERATION_MS = 250;
 
 /** The body of an answer that waits for changes; `null` if the client is gone. */

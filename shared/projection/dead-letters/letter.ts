@@ -109,6 +109,7 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
 const MAX_PARSED_BYTES = 4_194_304;
 
 type Reading = { attributes: Record<string, unknown>; data: unknown; value: unknown };
+type Readings = Record<'structured' | 'binary', Reading>;
 
 /** The readable parts of an event in its content mode. */
 export function readLoosely(message: EventMessage): Reading {
@@ -117,7 +118,7 @@ export function readLoosely(message: EventMessage): Reading {
   return isBinary ? binary : structured;
 }
 
-function readInBothModes({ value: bytes, headers }: EventMessage): Record<'structured' | 'binary', Reading> {
+function readInBothModes({ value: bytes, headers }: EventMessage): Readings {
   const value = parse(bytes);
   const attributes = asObject(value);
   const named = [...eventHeaders(headers)].filter(([name]) => name.startsWith('ce_'));
@@ -140,20 +141,24 @@ function decoded(base64: unknown): unknown {
  * error may be a header.
  */
 export function customersIn(message: EventMessage): string[] {
-  const found = Object.values(readInBothModes(message)).flatMap(({ attributes, data: given }) => {
+  const readings = readInBothModes(message);
+  const found = Object.values(readings).flatMap(({ attributes, data: given }) => {
     const data = asObject(given);
     const { type, subject } = attributes;
     const named = [asObject(data['customer'])['id'], data['customer_id']];
     if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
     return named.filter(isIdText);
   });
-  const stores = storesNamedBy(message);
+  const stores = storesIn(readings, message);
   return [...new Set(found.flatMap((id) => stores.map((store) => documentId(store, id))))];
 }
 
 export function storesNamedBy(message: EventMessage): string[] {
-  const { structured, binary } = readInBothModes(message);
-  const named = [structured.attributes['storeid'], binary.attributes['storeid'], message.key?.toString('utf8')];
+  return storesIn(readInBothModes(message), message);
+}
+
+function storesIn({ structured, binary }: Readings, { key }: EventMessage): string[] {
+  const named = [structured.attributes['storeid'], binary.attributes['storeid'], key?.toString('utf8')];
   return [...new Set(named.filter(isIdText))];
 }
 
