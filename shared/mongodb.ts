@@ -1,10 +1,11 @@
 /** The MongoDB clients, of which that of the query service must not wait, and the metrics of their connections. */
+import { createRequire } from 'node:module';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
 import type { metricFactory } from './operations.ts';
 
-/** Majority writes, and time for an election. @param more options that replace ours. */
+/** Majority writes, reads from the primary alone, and time for an election. @param more options that replace ours. */
 export function createWriterClient(
   config: Pick<Config, 'mongodb'>,
   appName: string,
@@ -14,6 +15,8 @@ export function createWriterClient(
     ...securityOf(config.mongodb),
     appName,
     retryWrites: true,
+    // Whatever the address says: checkpoints and transactions need what was written last.
+    readPreference: 'primary',
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
@@ -27,6 +30,7 @@ export function createWriterClient(
 
 /** Fails within `MONGODB_READ_TIMEOUT_MS` without a server. A connection with an overdue reply is closed. */
 export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
+  decodeErrorReplies();
   return new MongoClient(config.mongodb.uri, {
     ...securityOf(config.mongodb),
     appName,
@@ -48,6 +52,29 @@ export function forSnapshots(db: Db): Db {
   // If it were absent, the client's would hold.
   const unsaid: object = { readConcern: undefined };
   return db.client.db(db.databaseName, unsaid);
+}
+
+interface Reply {
+  ok: 0 | 1;
+  toObject: (options?: { raw?: boolean }) => object;
+}
+
+let areErrorsDecoded = false;
+
+/**
+ * The driver decodes the error reply of a raw command as raw too, and keeps its `topologyVersion`, a document, as bytes. Its next heartbeat
+ * compares that and throws where nothing can catch it. So error replies are always decoded (decision 0080).
+ */
+function decodeErrorReplies(): void {
+  if (areErrorsDecoded) return;
+  areErrorsDecoded = true;
+  const driver: unknown = createRequire(import.meta.url)('mongodb/lib/cmap/wire_protocol/responses');
+  const { prototype } = (driver as { MongoDBResponse: { prototype: Reply } }).MongoDBResponse;
+  const { toObject } = prototype;
+  prototype.toObject = function (options) {
+    const isRawError = options?.raw === true && this.ok === 0;
+    return toObject.call(this, isRawError ? { ...options, raw: false } : options);
+  };
 }
 
 function securityOf(settings: Config['mongodb']): MongoClientOptions {
