@@ -61,6 +61,7 @@ export async function projectGeneration(
       `with "store-data rebuild --environment ${environment}"`,
     permits: scheduler.permits(generation),
     prepare: (messages) => void reader.readAhead(messages),
+    givesUp: true,
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);
       const { plan, deadLetters, given } = await applyWithCheckpoint(claim, whole, (checkpoint) =>

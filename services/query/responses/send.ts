@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isUnavailable } from '#shared/errors.ts';
+import { isRefusal, isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
 import {
@@ -46,7 +46,8 @@ export function forbidStoring(reply: FastifyReply): FastifyReply {
 /** The refusal for an error. It never holds the text of a foreign error. */
 export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
-  if (isUnavailable(error)) return ENVIRONMENT_UNAVAILABLE;
+  // A right that a server withdrew is no mistake of the caller either.
+  if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
   const status = clientErrorStatus(error);
   if (status === null) return INTERNAL_ERROR;
   return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
