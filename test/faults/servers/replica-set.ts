@@ -17,22 +17,27 @@ export interface ReplicaSet {
 
 const READY_MS = 60_000;
 
-/**
- * Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election.
- * @param dataIn the folder of the data; a new one by default.
- */
-export function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
-  return onFreePorts(() => startOnce(size, dataIn));
+interface Options {
+  /** The folder of the data; a new one by default. */
+  dataIn?: string;
+  /** Additional arguments. */
+  args?: readonly string[];
 }
 
-async function startOnce(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
+/** Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election. */
+export function startReplicaSet(size: 1 | 3, options: Options = {}): Promise<ReplicaSet> {
+  return onFreePorts(() => startOnce(size, options));
+}
+
+async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<ReplicaSet> {
   const home = await makeHome();
   const program = await locateMongod(home.context);
   const servers = await Promise.all(
     (await freePorts(size)).map(async (port, index) => {
       const { data, logFile } = await home.room(`mongod-${index + 1}`);
       const command = await program.prepare(dataIn ?? data, [port], logFile, { index, ports: [] });
-      return makeServer(home.context.guard, command, port, logFile);
+      const whole = { ...command, args: [...command.args, ...args] };
+      return makeServer(home.context.guard, whole, port, logFile);
     }),
   );
   const close = async () => {

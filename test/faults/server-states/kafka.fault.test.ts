@@ -1,0 +1,180 @@
+/** The states of Kafka between up and down, one by one, under traffic (docs/reliability.md has the same table). */
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { eventually } from '#test/installation.ts';
+import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
+import { startTraffic, type State, type Traffic } from './traffic.ts';
+
+const START_MS = 300_000;
+const ROW_MS = 300_000;
+const BROKERS = [1, 2, 3];
+/** Three brokers hold partitions, so that each of them has some alone. */
+const PARTITIONS = [0, 1, 2];
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ConfigResourceTypes, ResourcePatternTypes } = kafkajs;
+
+describe('three brokers', () => {
+  const found = {} as { kafka: KafkaCluster; traffic: Traffic };
+  beforeAll(async () => {
+    found.kafka = await startKafkaCluster(3, {
+      settings: {
+        'auto.leader.rebalance.enable': 'true',
+        'leader.imbalance.check.interval.seconds': '2',
+        'leader.imbalance.per.broker.percentage': '0',
+        'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+        'allow.everyone.if.no.acl.found': 'true',
+      },
+    });
+    found.traffic = await startTraffic({ KAFKA_BROKERS: found.kafka.brokers });
+  }, START_MS);
+  afterAll(async () => {
+    await found.traffic?.close();
+    await found.kafka?.close();
+  }, START_MS);
+
+  const pass = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
+    it(name, () => found.traffic.passThrough({ name: `Kafka: ${name}`, cause, ...more }), ROW_MS);
+  const topics = () => {
+    const { environment } = found.traffic.installation;
+    return { changes: changesTopic(environment), access: accessTopic(environment) };
+  };
+  const inSync = async () => {
+    for (const topic of Object.values(topics())) await found.kafka.inSync(topic);
+  };
+  /** Gives the partitions of a topic other replicas, the first of which is preferred as leader. */
+  const reassign = async (topic: string, replicasOf: (partition: number) => number[]) => {
+    const partitions = topic === topics().changes ? PARTITIONS : await partitionsOf(topic);
+    const partitionAssignment = partitions.map((partition) => ({ partition, replicas: replicasOf(partition) }));
+    await found.kafka.admin.alterPartitionReassignments({ topics: [{ topic, partitionAssignment }] });
+    await eventually('it is moved', async () => {
+      const { topics: moving } = await found.kafka.admin.listPartitionReassignments({});
+      return moving.length === 0;
+    });
+  };
+  const partitionsOf = async (topic: string) => {
+    const { topics: known } = await found.kafka.admin.fetchTopicMetadata({ topics: [topic] });
+    return known[0]?.partitions.map(({ partitionId }) => partitionId) ?? [];
+  };
+  const from = (first: number) => (partition: number) =>
+    BROKERS.map((_, index) => ((first + partition + index) % 3) + 1);
+
+  pass('leaders move to other brokers, and back by preference', async () => {
+    const leader = await found.kafka.leaderOf(topics().changes, 0);
+    await leader.end();
+    await leader.start();
+    return inSync;
+  });
+
+  pass('partitions are reassigned under load', async () => {
+    await reassign(topics().changes, from(1));
+    await reassign(topics().access, from(2));
+    return async () => {
+      await reassign(topics().changes, from(0));
+      await reassign(topics().access, from(0));
+      await inSync();
+    };
+  });
+
+  pass('the controllers restart, one after the other', async () => {
+    for (const server of found.kafka.servers) {
+      await server.end();
+      await server.start();
+      await inSync();
+    }
+    return () => Promise.resolve();
+  });
+
+  const quota = (setting: string) => async () => {
+    const alter = (...what: string[]) =>
+      found.kafka.runTool(
+        'kafka.admin.ConfigCommand',
+        '--alter',
+        ...what,
+        '--entity-type',
+        'clients',
+        '--entity-default',
+      );
+    await alter('--add-config', setting);
+    return () => alter('--delete-config', setting.split('=', 1)[0] ?? '');
+  };
+  pass('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), { lastsMs: 10_000 });
+  pass('clients may use a hundredth of a thread', quota('request_percentage=1'), { lastsMs: 10_000 });
+
+  pass('the right to read the changes is withdrawn', async () => {
+    const acl = {
+      resourceName: topics().changes,
+      resourceType: AclResourceTypes.TOPIC,
+      resourcePatternType: ResourcePatternTypes.LITERAL,
+      principal: 'User:ANONYMOUS',
+      host: '*',
+    };
+    const deny = { ...acl, operation: AclOperationTypes.READ, permissionType: AclPermissionTypes.DENY };
+    const allow = { ...acl, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW };
+    await found.kafka.admin.createAcls({ acl: [allow, deny] });
+    return async () => {
+      await found.kafka.admin.deleteAcls({ filters: [deny] });
+    };
+  });
+
+  pass('the right to read access is withdrawn', async () => {
+    const acl = {
+      resourceName: topics().access,
+      resourceType: AclResourceTypes.TOPIC,
+      resourcePatternType: ResourcePatternTypes.LITERAL,
+      principal: 'User:ANONYMOUS',
+      host: '*',
+    };
+    const deny = { ...acl, operation: AclOperationTypes.READ, permissionType: AclPermissionTypes.DENY };
+    const allow = { ...acl, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW };
+    await found.kafka.admin.createAcls({ acl: [allow, deny] });
+    return async () => {
+      await found.kafka.admin.deleteAcls({ filters: [deny] });
+    };
+  });
+
+  pass('the configuration of the topic is changed', async () => {
+    const alter = (value: string) =>
+      found.kafka.admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          {
+            type: ConfigResourceTypes.TOPIC,
+            name: topics().changes,
+            configEntries: [
+              { name: 'retention.ms', value: '-1' },
+              { name: 'max.message.bytes', value: '10485760' },
+              { name: 'segment.ms', value },
+              { name: 'compression.type', value: 'gzip' },
+            ],
+          },
+        ],
+      });
+    await alter('1000');
+    return async () => void (await alter('604800000'));
+  });
+
+  describe('one of which alone has a partition', () => {
+    pass('a partition of the changes has no leader', async () => {
+      await reassign(topics().changes, (partition) => (partition === 0 ? [3] : BROKERS));
+      const [, , third] = found.kafka.servers;
+      await third?.end();
+      return async () => {
+        await third?.start();
+        await reassign(topics().changes, from(0));
+        await inSync();
+      };
+    });
+
+    pass('a partition of another topic of the cluster has no leader', async () => {
+      await found.kafka.admin.createTopics({
+        topics: [{ topic: 'of-others', replicaAssignment: [{ partition: 0, replicas: [3] }] }],
+      });
+      const [, , third] = found.kafka.servers;
+      await third?.end();
+      return async () => {
+        await third?.start();
+        await inSync();
+      };
+    });
+  });
+});
