@@ -65,7 +65,7 @@ describe('a Redis server', () => {
   });
 
   row('is full (-OOM)', async () => {
-    await set(['maxmemory', '1mb']);
+    await set(['maxmemory', '100kb']);
     return () => set(['maxmemory', '0']);
   });
 
@@ -206,7 +206,7 @@ describe('a Redis server whose clock goes back', () => {
     const server = await startRedisProcess([], { home });
     return {
       server,
-      settings: { REDIS_URL: server.url, QUOTA_WINDOW_SECONDS: '5' },
+      settings: { REDIS_URL: server.url, QUOTA_WINDOW_SECONDS: '5', QUOTA_REQUESTS: '500' },
       async close() {
         await server.close();
         await home.close();
@@ -228,8 +228,12 @@ describe('a Redis server whose clock goes back', () => {
         name: 'Redis: its clock goes back by an hour',
         cause: async () => {
           await writeFile(file(), '+0\n');
+          if ((await found.traffic.flood(600)) === 0) throw new Error('the store is within its quota');
           return () => Promise.resolve();
         },
+        // Of the store that is beyond its quota, until the window is over.
+        also: [429],
+        lastsMs: 5_000,
       });
     },
     ROW_MS,

@@ -26,11 +26,14 @@ export interface State {
 
 export interface Traffic {
   installation: Installation;
+  /** Sends concurrent requests of one store. @returns how many were answered 429. */
+  flood: (times: number) => Promise<number>;
   /** Lets a server pass through a state. Fails where a process ends, an event is lost, an answer is wrong, or service resumes late. */
   passThrough: (state: State) => Promise<void>;
   close: () => Promise<void>;
 }
 
+const PATHS = ['/api/order/list?page_size=100', '/api/order/details/?order_id=o1'];
 const STORES = ['s0', 's1', 's2'];
 const ORDERS = 8;
 const EVENT_MS = 50;
@@ -67,7 +70,10 @@ export async function startTraffic(settings: Record<string, string>): Promise<Tr
   const orders = publishOrders(installation, over.signal);
   const keys = createKeys(installation, url);
   const readers = await Promise.all(STORES.map((storeId) => keys.give(storeId)));
-  await eventually('every order is shown', async () => (await listed(url, readers[0] ?? '')).length === ORDERS);
+  await eventually('every order is shown', async () => {
+    const found = await Promise.all(readers.map((token) => listed(url, token)));
+    return found.every(({ length }) => length === ORDERS);
+  });
   const asking = ask(url, readers, over.signal);
   const follower = new Follower(createApiClient(url), readers[0] ?? '', '/api/order/changes?page_size=100');
   const following = follower.followUntil(over.signal);
@@ -128,7 +134,12 @@ export async function startTraffic(settings: Record<string, string>): Promise<Tr
       throw new Error(`${name}: ${String(error)}\n${story()}`, { cause: error });
     }
   };
-  return { installation, passThrough, close: () => running.disposeAsync() };
+  const flood = async (times: number) => {
+    const answers = await Promise.all(Array.from({ length: times }, () => get(url, PATHS[0] ?? '', readers[2] ?? '')));
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+    return answers.filter(({ status }) => status === 429).length;
+  };
+  return { installation, passThrough, flood, close: () => running.disposeAsync() };
 }
 
 /** Far longer than it may take, so that a late row still tells how late. */
@@ -197,9 +208,8 @@ function ask(url: string, tokens: readonly string[], over: AbortSignal) {
   let statuses = new Map<number, number>();
   let wrong: string[] = [];
   let answeredAt = 0;
-  const paths = ['/api/order/list?page_size=100', '/api/order/details/?order_id=o1'];
   const one = async (index: number) => {
-    const path = paths[index % paths.length] ?? '';
+    const path = PATHS[index % PATHS.length] ?? '';
     const sentAt = performance.now();
     const response = await get(url, path, tokens[index % tokens.length] ?? '').catch((error: unknown) => error);
     if (!(response instanceof Response)) {
