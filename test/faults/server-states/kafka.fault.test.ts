@@ -1,8 +1,13 @@
 /** The states of Kafka between up and down, one by one, under traffic (docs/reliability.md has the same table). */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { makeAuthority } from '#test/certificates.ts';
+import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/installation.ts';
+import { PASSWORD, type SecureBroker, startSecureBroker, USER } from '../../secure-servers/kafka.ts';
 import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
 import { startTraffic, type State, type Traffic } from './traffic.ts';
 
@@ -21,8 +26,6 @@ describe('three brokers', () => {
         'auto.leader.rebalance.enable': 'true',
         'leader.imbalance.check.interval.seconds': '2',
         'leader.imbalance.per.broker.percentage': '0',
-        'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-        'allow.everyone.if.no.acl.found': 'true',
       },
     });
     found.traffic = await startTraffic({ KAFKA_BROKERS: found.kafka.brokers });
@@ -100,38 +103,6 @@ describe('three brokers', () => {
   pass('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), { lastsMs: 10_000 });
   pass('clients may use a hundredth of a thread', quota('request_percentage=1'), { lastsMs: 10_000 });
 
-  pass('the right to read the changes is withdrawn', async () => {
-    const acl = {
-      resourceName: topics().changes,
-      resourceType: AclResourceTypes.TOPIC,
-      resourcePatternType: ResourcePatternTypes.LITERAL,
-      principal: 'User:ANONYMOUS',
-      host: '*',
-    };
-    const deny = { ...acl, operation: AclOperationTypes.READ, permissionType: AclPermissionTypes.DENY };
-    const allow = { ...acl, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW };
-    await found.kafka.admin.createAcls({ acl: [allow, deny] });
-    return async () => {
-      await found.kafka.admin.deleteAcls({ filters: [deny] });
-    };
-  });
-
-  pass('the right to read access is withdrawn', async () => {
-    const acl = {
-      resourceName: topics().access,
-      resourceType: AclResourceTypes.TOPIC,
-      resourcePatternType: ResourcePatternTypes.LITERAL,
-      principal: 'User:ANONYMOUS',
-      host: '*',
-    };
-    const deny = { ...acl, operation: AclOperationTypes.READ, permissionType: AclPermissionTypes.DENY };
-    const allow = { ...acl, operation: AclOperationTypes.ALL, permissionType: AclPermissionTypes.ALLOW };
-    await found.kafka.admin.createAcls({ acl: [allow, deny] });
-    return async () => {
-      await found.kafka.admin.deleteAcls({ filters: [deny] });
-    };
-  });
-
   pass('the configuration of the topic is changed', async () => {
     const alter = (value: string) =>
       found.kafka.admin.alterConfigs({
@@ -177,4 +148,64 @@ describe('three brokers', () => {
       };
     });
   });
+});
+
+describe('a broker with rights', () => {
+  const folder = useFolder();
+  const found = {} as { broker: SecureBroker; admin: kafkajs.Admin; traffic: Traffic };
+  beforeAll(async () => {
+    const authority = await makeAuthority('test');
+    const ca = join(folder, 'ca.pem');
+    await writeFile(ca, authority.cert);
+    found.broker = await startSecureBroker(authority, {
+      'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+      'allow.everyone.if.no.acl.found': 'true',
+      'super.users': 'User:ANONYMOUS',
+    });
+    const { inside, passwords } = found.broker;
+    found.admin = new kafkajs.Kafka({ brokers: [inside], logLevel: kafkajs.logLevel.NOTHING }).admin();
+    await found.admin.connect();
+    found.traffic = await startTraffic(
+      { KAFKA_BROKERS: inside },
+      {
+        KAFKA_BROKERS: passwords,
+        KAFKA_TLS: 'true',
+        KAFKA_TLS_CA_FILE: ca,
+        KAFKA_SASL_MECHANISM: 'plain',
+        KAFKA_SASL_USERNAME: USER,
+        KAFKA_SASL_PASSWORD: PASSWORD,
+      },
+    );
+  }, START_MS);
+  afterAll(async () => {
+    await found.traffic?.close();
+    await found.admin?.disconnect();
+    await found.broker?.close();
+  }, START_MS);
+
+  it.each([
+    ['the right to read the changes', () => changesTopic(found.traffic.installation.environment)],
+    ['the right to read access', () => accessTopic(found.traffic.installation.environment)],
+  ])(
+    '%s is withdrawn, and given back',
+    (what, topic) =>
+      found.traffic.passThrough({
+        name: `Kafka: ${what} is withdrawn`,
+        cause: async () => {
+          const rule = {
+            resourceName: topic(),
+            resourceType: AclResourceTypes.TOPIC,
+            resourcePatternType: ResourcePatternTypes.LITERAL,
+            principal: `User:${USER}`,
+            host: '*',
+          };
+          const { READ, ALL } = AclOperationTypes;
+          const deny = { ...rule, operation: READ, permissionType: AclPermissionTypes.DENY };
+          const allow = { ...rule, operation: ALL, permissionType: AclPermissionTypes.ALLOW };
+          await found.admin.createAcls({ acl: [allow, deny] });
+          return async () => void (await found.admin.deleteAcls({ filters: [deny] }));
+        },
+      }),
+    ROW_MS,
+  );
 });

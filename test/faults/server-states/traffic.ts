@@ -42,8 +42,14 @@ const LASTS_MS = 3_000;
 /** How soon after a state everything is as before. */
 export const RESUMES_MS = 5_000;
 
-/** @param settings addresses of the servers, and other variables. Timeouts are those of production. */
-export async function startTraffic(settings: Record<string, string>): Promise<Traffic> {
+/**
+ * Timeouts are those of production.
+ * @param settings addresses of the servers, and other variables. @param ofServices variables that the test itself does not use.
+ */
+export async function startTraffic(
+  settings: Record<string, string>,
+  ofServices: Record<string, string> = {},
+): Promise<Traffic> {
   await using begun = new AsyncDisposableStack();
   const installation = await createInstallation({
     partitions: 3,
@@ -59,7 +65,7 @@ export async function startTraffic(settings: Record<string, string>): Promise<Tr
   const services: ServiceProcess[] = [];
   begun.defer(() => killAll(services));
   const start = async (name: 'projector' | 'query', started: string) => {
-    const service = startService(name, installation.env);
+    const service = startService(name, { ...installation.env, ...ofServices });
     services.push(service);
     return service.logged(({ msg }) => msg === started);
   };
