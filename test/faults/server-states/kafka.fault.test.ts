@@ -44,6 +44,11 @@ describe('three brokers', () => {
   const inSync = async () => {
     for (const topic of Object.values(topics())) await found.kafka.inSync(topic);
   };
+  const everyBroker = () =>
+    eventually('every broker is there', async () => {
+      const { brokers } = await found.kafka.admin.describeCluster();
+      return brokers.length === BROKERS.length;
+    });
   /** Gives the partitions of a topic other replicas, the first of which is preferred as leader. */
   const reassign = async (topic: string, replicasOf: (partition: number) => number[]) => {
     const partitions = topic === topics().changes ? PARTITIONS : await partitionsOf(topic);
@@ -131,12 +136,14 @@ describe('three brokers', () => {
       await third?.end();
       return async () => {
         await third?.start();
+        await everyBroker();
         await reassign(topics().changes, from(0));
         await inSync();
       };
     });
 
     pass('a partition of another topic of the cluster has no leader', async () => {
+      await everyBroker();
       await found.kafka.admin.createTopics({
         topics: [{ topic: 'of-others', replicaAssignment: [{ partition: 0, replicas: [3] }] }],
       });

@@ -6,13 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { useFolder } from '#test/folder.ts';
-import { type ReplicaSet, startReplicaSet } from '../servers/replica-set.ts';
+import { commandAt, failPoint, type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
 import { startTraffic, type State, type Traffic } from './traffic.ts';
 
 const START_MS = 240_000;
 const ROW_MS = 240_000;
-const WITH_TEST_COMMANDS = ['--setParameter=enableTestCommands=1'];
 
 /** Every command with which the services read and write. */
 const COMMANDS = ['find', 'aggregate', 'insert', 'update', 'delete', 'findAndModify', 'commitTransaction', 'getMore'];
@@ -40,33 +39,11 @@ const CODES: readonly (readonly [name: string, code: number, labels?: string[]])
   ['NotPrimaryOrSecondary', 13436],
 ];
 
-/** Runs a command at one member, and tries again while that member refuses heartbeats. */
-async function command(server: Server | undefined, document: object): Promise<void> {
-  const uri = `mongodb://127.0.0.1:${server?.port}/?directConnection=true`;
-  for (let attempt = 0; ; attempt += 1) {
-    const client = new MongoClient(uri, { serverSelectionTimeoutMS: 2_000, heartbeatFrequencyMS: 500 });
-    try {
-      await client.db('admin').command({ ...document });
-      return;
-    } catch (error) {
-      if (attempt === 20) throw error;
-    } finally {
-      await client.close().catch(() => undefined);
-    }
-  }
-}
-
-const always = (name: string, mode: object | string, data?: object) => ({
-  configureFailPoint: name,
-  mode,
-  ...(data === undefined ? {} : { data }),
-});
-
 function failing(server: () => Promise<Server>, data: object, probability = 0.5) {
   return async () => {
     const member = await server();
-    await command(member, always('failCommand', { activationProbability: probability }, data));
-    return () => command(member, always('failCommand', 'off'));
+    await commandAt(member, failPoint('failCommand', { activationProbability: probability }, data));
+    return () => commandAt(member, failPoint('failCommand', 'off'));
   };
 }
 
@@ -95,7 +72,7 @@ describe('one member of MongoDB', () => {
     it(name, () => found.traffic.passThrough({ name: `MongoDB, one member: ${name}`, cause, ...more }), ROW_MS);
 
   pass('steps down', async () => {
-    await command(member(), { replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
+    await commandAt(member(), { replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
     return () => found.mongodb.whole();
   });
 
@@ -165,7 +142,8 @@ describe('three members of MongoDB', () => {
     it(name, () => found.traffic.passThrough({ name: `MongoDB, three members: ${name}`, cause, ...more }), ROW_MS);
   const secondaries = async () => {
     const primary = await found.mongodb.primary();
-    return found.mongodb.servers.filter((server) => server !== primary);
+    const others = found.mongodb.servers.filter((server) => server !== primary);
+    return others as [Server, Server];
   };
   /** Changes the configuration of the set. @param change gets the configuration, with a raised version. */
   const reconfigure = async (change: (config: { members: { host: string; priority: number }[] }) => void) => {
@@ -182,7 +160,7 @@ describe('three members of MongoDB', () => {
   };
 
   pass('the primary steps down', async () => {
-    await command(await found.mongodb.primary(), { replSetStepDown: 15 });
+    await commandAt(await found.mongodb.primary(), { replSetStepDown: 15 });
     return () => found.mongodb.whole();
   });
 
@@ -206,9 +184,9 @@ describe('three members of MongoDB', () => {
 
   pass('both secondaries stop applying, so that no write has a majority', async () => {
     const stopped = await secondaries();
-    for (const server of stopped) await command(server, always('rsSyncApplyStop', 'alwaysOn'));
+    for (const server of stopped) await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
     return async () => {
-      for (const server of stopped) await command(server, always('rsSyncApplyStop', 'off'));
+      for (const server of stopped) await commandAt(server, failPoint('rsSyncApplyStop', 'off'));
     };
   });
 
@@ -224,15 +202,15 @@ describe('three members of MongoDB', () => {
 
   pass('a secondary is in maintenance', async () => {
     const [server] = await secondaries();
-    await command(server, { replSetMaintenance: 1 });
-    return () => command(server, { replSetMaintenance: 0 });
+    await commandAt(server, { replSetMaintenance: 1 });
+    return () => commandAt(server, { replSetMaintenance: 0 });
   });
 
   pass('a secondary is frozen and catches up', async () => {
     const [server] = await secondaries();
-    await command(server, { replSetFreeze: 5 });
-    await command(server, always('rsSyncApplyStop', 'alwaysOn'));
-    return () => command(server, always('rsSyncApplyStop', 'off'));
+    await commandAt(server, { replSetFreeze: 5 });
+    await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
+    return () => commandAt(server, failPoint('rsSyncApplyStop', 'off'));
   });
 });
 
@@ -248,7 +226,7 @@ describe('three members of MongoDB, read with secondaryPreferred', () => {
       found.traffic.passThrough({
         name: 'MongoDB, three members, secondaryPreferred: the primary steps down',
         cause: async () => {
-          await command(await found.mongodb.primary(), { replSetStepDown: 15 });
+          await commandAt(await found.mongodb.primary(), { replSetStepDown: 15 });
           return () => found.mongodb.whole();
         },
       }),

@@ -18,7 +18,7 @@ import { watchSlowness } from '../slowness.ts';
 export interface State {
   name: string;
   /** Brings the server into the state. @returns what ends it. */
-  cause: () => Promise<() => Promise<void>>;
+  cause: () => Promise<() => Promise<unknown>>;
   lastsMs?: number;
   /** Statuses other than 200 and 503 that requests may get meanwhile, and why. */
   also?: readonly number[];

@@ -78,8 +78,8 @@ async function until<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /** Uses a new client per attempt: a client whose first connection failed may never connect again. */
-async function onServer(server: Server | undefined, command: object): Promise<Record<string, unknown>> {
-  const client = new MongoClient(`mongodb://127.0.0.1:${server?.port}/?directConnection=true`, {
+async function onServer(server: Server, command: object): Promise<Record<string, unknown>> {
+  const client = new MongoClient(`mongodb://127.0.0.1:${server.port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
     connectTimeoutMS: 1_000,
   });
@@ -88,4 +88,26 @@ async function onServer(server: Server | undefined, command: object): Promise<Re
   } finally {
     await client.close();
   }
+}
+
+/** The argument with which members have failpoints. */
+export const WITH_TEST_COMMANDS = ['--setParameter=enableTestCommands=1'];
+
+const ATTEMPTS = 20;
+
+/** Runs a command at one member, and tries again while that member refuses heartbeats. */
+export async function commandAt(server: Server, command: object): Promise<Record<string, unknown>> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await onServer(server, command);
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+/** The command that sets a failpoint, or ends it by the mode `off`. */
+export function failPoint(name: string, mode: object | 'alwaysOn' | 'off', data?: object): object {
+  return { configureFailPoint: name, mode, ...(data === undefined ? {} : { data }) };
 }
