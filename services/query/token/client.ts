@@ -62,6 +62,20 @@ function readCredentials(header = '') {
   return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
+/** More encodings of encodings are no client's. */
+const MAX_DECODINGS = 8;
+
+/** One spelling of all that name a `client_id`, encoded or not: its failures have one count. A name may itself hold `+` or `%`. */
+function spelledOnce(clientId: string): string {
+  let name = clientId;
+  for (let time = 0; time < MAX_DECODINGS; time += 1) {
+    const decoded = decode(name);
+    if (decoded === null || decoded === name) break;
+    name = decoded;
+  }
+  return name;
+}
+
 /** Keys of one read. */
 const MAX_KEYS = 1_000;
 
@@ -97,8 +111,7 @@ export function authenticateClient(sources: ClientSources) {
   ): Promise<Client> => {
     const { decoded, candidates } = readCredentials(headers.authorization);
     const address = sources.addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
-    // By the decoded name, since one `client_id` has many encoded spellings.
-    const attempt = sources.attempt(decoded.clientId, address);
+    const attempt = sources.attempt(spelledOnce(decoded.clientId), address);
     attempt.refuseIfCached();
     const began = performance.now();
     const limitChecked = attempt.refuseIfOverLimit();

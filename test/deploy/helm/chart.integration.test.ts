@@ -368,6 +368,10 @@ describe('invalid values', () => {
     ['partitions=1', /2 projectors are more than the 1 partitions/],
     ['projector.autoscaling.enabled=true', /needs the address of prometheus/],
     ['networkpolicy.enabled=false', /networkpolicy/],
+    [
+      'query.service.type=LoadBalancer,query.settings.TRUSTED_PROXIES=10.0.0.0/8',
+      /LoadBalancer forwards TCP.*TRUSTED_PROXIES.*externalTrafficPolicy/,
+    ],
   ])('are refused: %s', async (set, reason) => {
     await expect(render('least', set)).rejects.toThrow(reason);
   });

@@ -168,6 +168,13 @@ describe('too many failures', () => {
     expect(found).toEqual(refusedFrom(8, 12));
   });
 
+  it('count for one client whose name holds a plus or a percent sign, however it is encoded', async () => {
+    const asked = await start('a+b%25c');
+    const spellings = ['a+b%25c', 'a%2Bb%2525c', 'a%2bb%2525c'];
+    const found = await statuses(12, (index) => asked({ client: spellings[index % 3] ?? '' }));
+    expect(found).toEqual(refusedFrom(8, 12));
+  });
+
   it('hide whether the key is inactive, and are checked after the form', async () => {
     const asked = await start('inactive');
     await service.setKey({ clientId: 'inactive', secrets: ['right'], status: 'inactive' });
