@@ -51,7 +51,11 @@ export function authenticate(
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
     const bounded: WithDeadline = (read) => deadlineOf(reply)(read);
     const live = await authorize(sources, claims, bounded, sources.quota.windowSeconds);
-    if (typeof live === 'string') throw refusedToken(live, clientId);
+    if (typeof live === 'string') {
+      tokens.forget(token);
+      throw refusedToken(live, clientId);
+    }
+    tokens.remember(token, claims);
     const quota = quotaState(live, sources.quota, live.store.quota);
     request.caller = { clientId, storeId, environment, scopes: live.scopes, quota };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);

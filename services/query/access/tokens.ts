@@ -41,8 +41,13 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys.verifying;
   return {
-    /** The claims of a token that was verified before, even if it has expired since. Decides nothing about access. */
+    /** The claims of a token that passed before, even if it has expired since. Decides nothing about access. */
     verifiedBefore: (token: string) => cache.get(token),
+    /** Called when a verified token passes. One that Redis refuses is forgotten: it must not take a place in its store's share. */
+    remember(token: string, claims: TokenClaims): void {
+      if (verifiedWith === keys.verifying) cache.set(token, claims);
+    },
+    forget: (token: string) => void cache.delete(token),
     async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
       const { kid, key } = keys.signing;
       const now = Date.now() / 1_000;
@@ -74,9 +79,7 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
         return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
-      const claims = await verifySignature(token, verifying, settings);
-      if (claims !== null && verifying === verifiedWith) cache.set(token, claims);
-      return claims;
+      return verifySignature(token, verifying, settings);
     },
   };
 }

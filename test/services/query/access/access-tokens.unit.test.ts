@@ -52,12 +52,28 @@ describe('a token', () => {
     const tokens = createTokens(keys, settings);
     const token = await tokens.issue(claims);
     vi.setSystemTime(1_000_000_010_899);
-    expect(await tokens.verify(token)).not.toBeNull();
-    expect(await tokens.verify(token)).not.toBeNull();
+    const verified = await tokens.verify(token);
+    if (verified === null) throw new Error('it is valid');
+    tokens.remember(token, verified);
+    expect(await tokens.verify(token)).toBe(verified);
     vi.setSystemTime(1_000_000_011_001);
     expect(await tokens.verify(token)).toBeNull();
     expect(await createTokens(keys, settings).verify(token)).toBeNull();
   });
+});
+
+it('names its store as the sender of later requests only while it passes', async () => {
+  const tokens = createTokens(keys, settings);
+  const token = await tokens.issue(claims);
+  const verified = await tokens.verify(token);
+  if (verified === null) throw new Error('it is valid');
+  // Redis may still refuse it.
+  expect(tokens.verifiedBefore(token)).toBeUndefined();
+  tokens.remember(token, verified);
+  expect(tokens.verifiedBefore(token)).toBe(verified);
+  expect(await tokens.verify(token)).toBe(verified);
+  tokens.forget(token);
+  expect(tokens.verifiedBefore(token)).toBeUndefined();
 });
 
 it('has a standard signature, which the former release accepts, too: it requires the lower s', async () => {
