@@ -71,6 +71,8 @@ class World implements WorldOfProjectors {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logs: PartitionLog[];
+  readonly leaders: (number | null)[];
+  faultChance = 0.02;
   readonly #server: Server;
   readonly #invariants: Invariants;
   /** Published messages by partition. */
@@ -99,6 +101,7 @@ class World implements WorldOfProjectors {
     this.scheduler = new Scheduler(this.random);
     this.#server = new Server(this.scheduler, this.random);
     this.logs = Array.from({ length: partitions }, () => new PartitionLog(this.random));
+    this.leaders = this.logs.map(() => 0);
     this.#history = this.logs.map(() => []);
     this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], this.#partitionOf);
     this.#followers = STORES.map((storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3));
@@ -144,6 +147,8 @@ class World implements WorldOfProjectors {
     [2, (partition) => this.#deleteApplied(partition)],
     [0.3, (partition) => this.#loseEnd(partition)],
     [0.2, (partition) => this.#makeAnew(partition)],
+    [3, (partition) => this.#moveLeader(partition)],
+    [2, (partition) => this.#loseLeader(partition)],
     [4, () => this.#kill()],
     [4, () => this.#freeze()],
     [4, () => this.#resume()],
@@ -310,6 +315,22 @@ class World implements WorldOfProjectors {
     this.#history[partition] = [];
     for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
     for (let count = this.random.below(2 * end); count > 0; count -= 1) this.#publish(this.#storeIn(partition));
+  }
+
+  #moveLeader(partition: number): void {
+    if (this.leaders[partition] === null) return;
+    this.leaders[partition] = 1 - (this.leaders[partition] ?? 0);
+    this.#wake();
+  }
+
+  #loseLeader(partition: number): void {
+    this.trace(`${partition} has no leader`);
+    this.leaders[partition] = null;
+    this.scheduler.after(this.random.below(20_000), null, () => {
+      this.leaders[partition] = this.random.below(2);
+      this.#wake();
+    });
+    this.#wake();
   }
 
   #running(): Projector[] {
@@ -530,6 +551,7 @@ class World implements WorldOfProjectors {
   async #calmDown(): Promise<void> {
     this.trace('from here on nothing goes wrong');
     this.#isCalm = true;
+    this.faultChance = 0;
     this.#mend();
     this.#server.endSessionsOf(this.#operator);
     for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';

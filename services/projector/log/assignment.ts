@@ -1,9 +1,10 @@
 /** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
 import type { ClientSession } from 'mongodb';
-import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
+import type { LogBounds } from '#shared/kafka/positions.ts';
+import { checkClaim, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
-import type { FetchedBatch } from './continuity.ts';
 import type { PartitionLoop } from './loop.ts';
+import { isFenced } from './slice-writer.ts';
 
 /** How long a partition that is assigned to us again waits for its former slice. */
 const MAX_ENDING_MS = 1_000;
@@ -18,10 +19,6 @@ export class Assignment {
     this.#clock = clock;
   }
 
-  async take(partition: number, batch: FetchedBatch): Promise<void> {
-    await this.#loops.get(partition)?.take(batch);
-  }
-
   isIdle(): boolean {
     return this.#loops.values().every((loop) => loop.isIdle);
   }
@@ -30,18 +27,35 @@ export class Assignment {
     return [...this.#loops.keys()];
   }
 
+  noteBounds(bounds: LogBounds): void {
+    for (const [partition, loop] of this.#loops) {
+      const known = bounds.get(partition);
+      if (known !== undefined) loop.noteBounds(known);
+    }
+  }
+
   /** The position of each partition; -1 where it is not known yet. */
   positions(): Map<number, number> {
     return new Map(this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]));
   }
 
-  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours. */
+  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours, or no longer. */
   async runBetweenSlices<R extends object>(
     partition: number,
     work: (session: ClientSession) => Promise<R>,
   ): Promise<R | null> {
-    const loop = this.#loops.get(partition);
-    return loop?.runBetweenSlices((session) => runInTransaction(session, () => work(session))) ?? null;
+    const found = this.#loops.get(partition)?.runBetweenSlices((claim) =>
+      runInTransaction(claim.session, async () => {
+        await checkClaim(claim);
+        return work(claim.session);
+      }),
+    );
+    try {
+      return (await found) ?? null;
+    } catch (error) {
+      if (isFenced(error)) return null;
+      throw error;
+    }
   }
 
   /** Starts no further slice, and resolves when the current ones have ended. */
@@ -55,7 +69,7 @@ export class Assignment {
     const former = this.#loops;
     this.#loops = new Map();
     for (const [partition, loop] of former) {
-      if (partitions.includes(partition) && loop.retain()) this.#loops.set(partition, loop);
+      if (partitions.includes(partition) && loop.continues) this.#loops.set(partition, loop);
       else loop.revoke();
     }
     const kept = [...this.#loops];
