@@ -10,7 +10,7 @@ import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts'
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import { createCluster, readLogBounds } from '#shared/kafka/cluster.ts';
+import { createCluster, type KnownBounds, readBounds, readLogBounds } from '#shared/kafka/cluster.ts';
 import { createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -82,6 +82,12 @@ export class Servers {
     return this.kafkas.of(topic);
   }
 
+  /** Of the partitions whose leader answers. */
+  async knownBounds(topic: string): Promise<KnownBounds> {
+    return readBounds(await this.kafkaOf(topic).cluster(), topic);
+  }
+
+  /** @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
   async logBounds(topic: string): Promise<LogBounds> {
     return readLogBounds(await this.kafkaOf(topic).cluster(), topic);
   }

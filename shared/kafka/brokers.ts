@@ -47,7 +47,6 @@ interface RawPartition {
   partition: number;
   errorCode: number;
   end: number;
-  start: number;
   abortedTransactions: AbortedTransaction[];
   set: Buffer;
 }
@@ -65,14 +64,14 @@ function decodeFetch(raw: Buffer): { throttleMs: number; errorCode: number; part
       const partitionError = one.readInt16();
       one.readInt64();
       const end = Number(one.readInt64());
-      const start = Number(one.readInt64());
+      one.readInt64();
       const abortedTransactions = one.readArray((transaction) => ({
         producerId: String(transaction.readInt64()),
         firstOffset: String(transaction.readInt64()),
       }));
       one.readInt32();
       const set = one.readBytes() ?? Buffer.alloc(0);
-      return { partition, errorCode: partitionError, end, start, abortedTransactions, set };
+      return { partition, errorCode: partitionError, end, abortedTransactions, set };
     });
   });
   return { throttleMs, errorCode, partitions: topics.flat() };
@@ -139,14 +138,14 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
       return read;
     };
     const read = async (raw: RawPartition): Promise<'moved' | Answer> => {
-      const { errorCode, start, end } = raw;
-      if (errorCode === OUTSIDE) return { messages: [], next: 0, bounds: { start, end }, isOutside: true };
+      const { errorCode, end } = raw;
+      if (errorCode === OUTSIDE) return { messages: [], next: 0, end, isOutside: true };
       if (errorCode !== 0 && errorCode !== CORRUPT_MESSAGE) {
         const error = protocolError(errorCode);
         if (error.retriable) return 'moved';
         throw error;
       }
-      return { ...(await decode(raw)), bounds: { start, end }, isOutside: false };
+      return { ...(await decode(raw)), end, isOutside: false };
     };
     return {
       throttleMs: answer.throttleMs,

@@ -70,8 +70,8 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
       connection.heardAt = performance.now();
       const answers = count(chunk);
       // kafkajs, which reads after us, would throw or read for ever.
-      if (answers === null) return void socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
-      pending.splice(0, answers);
+      if (answers === null) socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
+      pending.splice(0, answers ?? 0);
       // The broker begins the next request only now.
       if (pending[0] !== undefined) pending[0].at = connection.heardAt;
     });

@@ -6,7 +6,6 @@
 import { describeError, isUnavailable } from '../errors.ts';
 import type { Clock } from '../waiting.ts';
 import type { LogMessage } from './message.ts';
-import type { PartitionBounds } from './positions.ts';
 
 /** What is wanted of a partition. */
 export interface Wanted {
@@ -21,7 +20,8 @@ export interface Answer {
   messages: readonly LogMessage[];
   /** The offset behind what was read: offsets before it without a message have none. */
   next: number;
-  bounds: PartitionBounds;
+  /** Where readers of committed messages end. */
+  end: number;
   /** Whether the offset lies outside of the log. */
   isOutside: boolean;
 }

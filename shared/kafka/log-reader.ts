@@ -57,7 +57,7 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
       if (answer === null) {
         throw unavailable(`no message of ${topic}/${partition} from offset ${next} within ${SILENCE_MS / 1_000} s`);
       }
-      if (answer.isOutside) throw lost(`${answer.bounds.start} to ${answer.bounds.end}`);
+      if (answer.isOutside) throw lost(`another part now, up to ${answer.end}`);
       const messages = answer.messages.filter((message) => isWithin(message, next, to));
       if (messages.length > 0) await take(messages);
       const open = messages.find(({ unreadable }) => unreadable?.to === null)?.unreadable;

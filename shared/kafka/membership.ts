@@ -3,7 +3,7 @@
  * fetch or an event does. While the coordinator is away the assignment stays: no other member can get one meanwhile.
  */
 import { describeError, isUnavailable } from '../errors.ts';
-import type { Logger } from '../logging.ts';
+import { FailureTracker, type Logger } from '../logging.ts';
 import { pause } from '../waiting.ts';
 import type { Broker, Cluster } from './cluster.ts';
 import type { Positions } from './positions.ts';
@@ -57,10 +57,11 @@ export function joinGroup(options: MembershipOptions): Membership {
   const stopped = new AbortController();
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => undefined);
-  /** Ends the pause before the next heartbeat. */
+  /** Ends the pause before the next heartbeat, or this membership. */
   let nudge = new AbortController();
-  let isRejoining = false;
+  let rejoining = new AbortController();
   let waiting: (() => void)[] = [];
+  const silence = new FailureTracker();
   let coordinator: Broker | null = null;
   let memberId = '';
   let member: Member | null = null;
@@ -68,7 +69,7 @@ export function joinGroup(options: MembershipOptions): Membership {
   /** Joins, and leads if it is chosen: the leader deals out the partitions. */
   async function join(): Promise<Member> {
     const began = performance.now();
-    isRejoining = false;
+    rejoining = new AbortController();
     coordinator = await cluster.findGroupCoordinator({ groupId });
     const joined = await coordinator.joinGroup({
       groupId,
@@ -86,7 +87,7 @@ export function joinGroup(options: MembershipOptions): Membership {
       generationId,
       groupAssignment: isLeader ? groupAssignment(topic, partitions(), joined.members) : [],
     });
-    answered(true);
+    noteAnswer();
     const ours = assignedIn(topic, memberAssignment);
     logger.info({ topic, partitions: ours, joinMs: Math.round(performance.now() - began) }, 'partitions are assigned');
     if (!stopped.signal.aborted) assigned(ours);
@@ -95,16 +96,17 @@ export function joinGroup(options: MembershipOptions): Membership {
 
   /** Sends heartbeats until the group changes. @throws what ends this membership. */
   async function keep(own: Member): Promise<void> {
-    while (!stopped.signal.aborted && !isRejoining) {
-      await pause(sessionTimeoutMs / HEARTBEATS, AbortSignal.any([stopped.signal, nudge.signal]));
+    const over = AbortSignal.any([stopped.signal, rejoining.signal]);
+    for (;;) {
+      await pause(sessionTimeoutMs / HEARTBEATS, AbortSignal.any([over, nudge.signal]));
       nudge = new AbortController();
-      if (stopped.signal.aborted || isRejoining) return;
+      if (over.aborted) return;
       const confirmed = waiting;
       waiting = [];
       try {
         coordinator ??= await cluster.findGroupCoordinator({ groupId });
         await coordinator.heartbeat(own);
-        answered(true);
+        noteAnswer();
         for (const resolve of confirmed) resolve();
       } catch (error) {
         waiting.push(...confirmed);
@@ -116,10 +118,17 @@ export function joinGroup(options: MembershipOptions): Membership {
     }
   }
 
+  function noteAnswer(): void {
+    silence.end();
+    answered(true);
+  }
+
   async function waitAfter(error: unknown): Promise<void> {
     coordinator = null;
     answered(false);
-    logger.debug({ topic, error: describeError(error) }, 'the coordinator of the group does not answer');
+    const failures = silence.failed(performance.now());
+    const facts = { topic, ...failures, error: describeError(error) };
+    if (failures !== null) logger.warn(facts, 'the coordinator of the group does not answer');
     await pause(RETRY_MS, stopped.signal);
   }
 
@@ -151,10 +160,7 @@ export function joinGroup(options: MembershipOptions): Membership {
         signal.addEventListener('abort', () => resolve(), { once: true });
         nudge.abort();
       }),
-    rejoin: () => {
-      isRejoining = true;
-      nudge.abort();
-    },
+    rejoin: () => rejoining.abort(),
     commit: (positions) => {
       if (coordinator === null || member === null || positions.size === 0) return;
       const committed = [...positions].map(([partition, offset]) => ({ partition, offset: String(offset) }));

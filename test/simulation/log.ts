@@ -97,8 +97,8 @@ export class PartitionLog {
 
   /** A fetch from an offset, cut at random. */
   fetch(from: number): Answer {
-    const { bounds } = this;
-    if (this.#isOutside(from)) return { messages: [], next: 0, bounds, isOutside: true };
+    const { end } = this.bounds;
+    if (this.#isOutside(from)) return { messages: [], next: 0, end, isOutside: true };
     const shown = this.#shownFrom(from);
     // A damaged batch ends its answer.
     const damaged = shown.findIndex(({ unreadable }) => unreadable !== null && isDamaged(unreadable));
@@ -107,7 +107,7 @@ export class PartitionLog {
       if (unreadable !== null) return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
       return message === null ? [] : [message];
     });
-    return { messages, next: (part.at(-1)?.to ?? from - 1) + 1, bounds, isOutside: false };
+    return { messages, next: (part.at(-1)?.to ?? from - 1) + 1, end, isOutside: false };
   }
 
   /** Deletes entries before an offset, like retention. */

@@ -107,12 +107,12 @@ export class Continuity {
 
   /** Judges the answer to what was wanted. */
   judge(answer: Answer): Verdict {
-    const { messages, bounds } = answer;
+    const { messages } = answer;
     if (answer.isOutside) return { kind: 'doubt' };
     const last = this.#last;
     const isRead = (message: LogMessage) => Number(message.offset) >= this.#next;
     if (last === null || !this.#isProvable) {
-      return bounds.start > this.#next ? { kind: 'doubt' } : this.#take(messages.filter(isRead), answer);
+      return this.#take(messages.filter(isRead), answer);
     }
     if (this.#read !== 'prove') {
       this.#ahead = this.#read === 'ahead' ? answer : null;
@@ -124,16 +124,16 @@ export class Continuity {
     if (found === undefined || !isSameMessage(last, found)) {
       const hiding = messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
       if (hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
-      return { kind: bounds.start > last.offset ? 'doubt' : 'replaced' };
+      return { kind: 'replaced' };
     }
     if (answer.next > this.#next) return this.#take(messages.slice(at + 1).filter(isRead), answer);
     const ahead = this.#ahead;
     if (ahead !== null) return this.#take(ahead.messages.filter(isRead), ahead);
-    this.#read = bounds.end > this.#next ? 'ahead' : 'wait';
+    this.#read = answer.end > this.#next ? 'ahead' : 'wait';
     return { kind: 'undecided' };
   }
 
-  #take(messages: readonly LogMessage[], { next, bounds }: Answer): Verdict {
+  #take(messages: readonly LogMessage[], { next, end }: Answer): Verdict {
     const after = this.#last;
     const newest = messages.findLast((message) => damagedBatch(message) === undefined);
     if (newest !== undefined) {
@@ -143,8 +143,8 @@ export class Continuity {
     }
     this.#next = next;
     this.#ahead = null;
-    this.#read = next < bounds.end ? 'prove' : 'wait';
-    return { kind: 'take', taken: { messages, after, next, logEnd: bounds.end } };
+    this.#read = next < end ? 'prove' : 'wait';
+    return { kind: 'take', taken: { messages, after, next, logEnd: end } };
   }
 }
 

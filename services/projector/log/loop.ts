@@ -177,8 +177,8 @@ export class PartitionLoop {
         await this.#sleep(state.ms);
         return CLAIMING;
       case 'stopped':
-        return state;
     }
+    return state;
   }
 
   #afterError({ name }: State, error: unknown): State {
@@ -235,8 +235,8 @@ export class PartitionLoop {
       case 'hidden':
         return this.#continueWithoutProof(feed, found.batch);
       case 'replaced':
-        throw replacedLog(this.#options, feed.continuity.last?.offset);
     }
+    throw replacedLog(this.#options, feed.continuity.last?.offset);
   }
 
   /** @returns what interrupts following the log, or `null`. */

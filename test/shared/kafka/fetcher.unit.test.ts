@@ -4,7 +4,7 @@ import { unavailable } from '#shared/errors.ts';
 import { type Answer, type Brokers, type Fetched, Fetcher, type FetchRequest } from '#shared/kafka/fetcher.ts';
 import { systemClock } from '#shared/waiting.ts';
 
-const answer = (next: number): Answer => ({ messages: [], next, bounds: { start: 0, end: 9 }, isOutside: false });
+const answer = (next: number): Answer => ({ messages: [], next, end: 9, isOutside: false });
 
 /** A fetcher of brokers that answer each request by a function. */
 function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetched>, leaders: (number | null)[]) {

@@ -8,13 +8,13 @@ import { encodeBatch } from '#test/record-batches.ts';
 const BYTES = 1_000;
 const message = (offset: number, text = `a${offset}`) =>
   ({ offset: String(offset), timestamp: '0', value: Buffer.from(text) }) as LogMessage;
-const answer = (bounds: [start: number, end: number], ...messages: LogMessage[]): Answer => ({
+const answer = (end: number, ...messages: LogMessage[]): Answer => ({
   messages,
   next: Number(messages.at(-1)?.offset) + 1,
-  bounds: { start: bounds[0], end: bounds[1] },
+  end,
   isOutside: false,
 });
-const shown = (...messages: LogMessage[]) => answer([0, 100], ...messages);
+const shown = (...messages: LogMessage[]) => answer(100, ...messages);
 const after = (offset: number) => new Continuity(identityOf(message(offset)), offset + 1, BYTES);
 const takenOf = (verdict: Verdict) =>
   verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
@@ -29,11 +29,11 @@ describe('continuity', () => {
 
   it('waits behind the last message at the end of the log, and takes what comes only once that is shown again', () => {
     const continuity = after(7);
-    expect(continuity.judge(answer([0, 8], message(7))).kind).toBe('undecided');
+    expect(continuity.judge(answer(8, message(7))).kind).toBe('undecided');
     expect(continuity.wanted).toEqual({ from: 8, bytes: BYTES, atEnd: true });
-    expect(continuity.judge(answer([0, 9], message(8))).kind).toBe('undecided');
+    expect(continuity.judge(answer(9, message(8))).kind).toBe('undecided');
     expect(continuity.wanted).toEqual({ from: 7, bytes: BYTES, atEnd: false });
-    expect(continuity.judge(answer([0, 9], message(7, 'other'), message(8))).kind).toBe('replaced');
+    expect(continuity.judge(answer(9, message(7, 'other'), message(8))).kind).toBe('replaced');
   });
 
   it('takes what does not fit into an answer with the last message if the log shows that before and after it', () => {
@@ -59,22 +59,20 @@ describe('continuity', () => {
     }
   });
 
-  it('leaves it to the bounds of the log if that begins behind the last message, or does not have the offset', () => {
-    expect(after(7).judge(answer([8, 100], message(9))).kind).toBe('doubt');
-    expect(after(7).judge(answer([0, 100], message(9))).kind).toBe('replaced');
+  it('leaves it to the bounds of the log if that does not have the offset, and to nothing if it has another message', () => {
+    expect(after(7).judge(answer(100, message(9))).kind).toBe('replaced');
     expect(after(7).judge({ ...shown(message(0)), isOutside: true }).kind).toBe('doubt');
     const continuity = after(7);
     expect(continuity.noteBounds({ start: 8, end: 9 })).toBe(true);
     expect(continuity.wanted).toEqual({ from: 8, bytes: BYTES, atEnd: false });
-    expect(continuity.judge(answer([9, 100], message(9))).kind).toBe('doubt');
-    expect(takenOf(continuity.judge(answer([8, 100], message(9))))).toEqual(['9']);
+    expect(takenOf(continuity.judge(answer(100, message(9))))).toEqual(['9']);
   });
 
   it('waits in a log without messages', () => {
     const continuity = new Continuity(null, 0, BYTES);
     continuity.noteBounds({ start: 0, end: 0 });
     expect(continuity.wanted.atEnd).toBe(true);
-    expect(takenOf(continuity.judge(answer([0, 1], message(0))))).toEqual(['0']);
+    expect(takenOf(continuity.judge(answer(1, message(0))))).toEqual(['0']);
   });
 
   describe('with a batch that cannot be read', () => {

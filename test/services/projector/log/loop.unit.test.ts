@@ -80,7 +80,7 @@ function batch(next: number): Answer {
     { length: next + 10 - first },
     (_, index) => ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
-  return { messages, next: next + 10, bounds: { start: 0, end: LOG_ENDS }, isOutside: false };
+  return { messages, next: next + 10, end: LOG_ENDS, isOutside: false };
 }
 
 function isDown(): never {
