@@ -70,6 +70,7 @@ export class Invariants {
         }
       }
     }
+    this.#checkSession(before, after, session);
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
       if (collection === RETRIES && documents !== before.get(name)) this.checkAll(after, generation, ended);
@@ -80,6 +81,17 @@ export class Invariants {
         const was = Number(before.get(name)?.get(id)?.doc['position'] ?? 0);
         if (Number(doc['position'] ?? 0) < was) throw new Violation(`${name}/${id}: its position went back`);
       }
+    }
+  }
+
+  /** A transaction runs in a session that a checkpoint names, or a claim could not end it: but for the operator's. */
+  #checkSession(before: State, after: State, session: Session['id'] | null): void {
+    const changed = [...after].filter(([name, documents]) => documents !== before.get(name)).map(([name]) => name);
+    if (session === null || changed.some((name) => name.endsWith(`/${RETRIES}`))) return;
+    for (const generation of new Set(changed.map((name) => name.slice(0, name.indexOf('/'))))) {
+      const checkpoints = [...(after.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [])];
+      if (checkpoints.some(({ doc }) => (doc['session'] as Session['id']).id === session.id)) continue;
+      throw new Violation(`${generation}: it was written in ${session.id}, a session that no checkpoint names`);
     }
   }
 

@@ -163,6 +163,7 @@ class World implements WorldOfProjectors {
     [2, () => (this.#server.faults.maxWrites = 20)],
     [4, () => this.#backUp()],
     [3, () => this.#restore()],
+    [1, () => this.#restoreErasures()],
     [5, () => this.#retry()],
     [10, () => this.#erase()],
     [2, () => this.#rebuild()],
@@ -210,15 +211,22 @@ class World implements WorldOfProjectors {
     this.#noted(partition, entry);
   }
 
-  #publish(storeId = this.random.pick(STORES)): Entry {
+  #publish(
+    storeId = this.random.pick(STORES),
+    given: { entity?: Kind; subject?: string; isDeleted?: boolean } = {},
+  ): Entry {
     const { random } = this;
-    const entity = random.chance(0.05) ? 'store' : random.pick(KINDS);
-    const subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}`;
-    const isDeleted = random.chance(0.2);
+    const { entity = random.chance(0.05) ? 'store' : random.pick(KINDS) } = given;
+    const { subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}` } = given;
+    const isGiven = given.subject !== undefined;
+    const { isDeleted = !isGiven && random.chance(0.2) } = given;
     // Mostly newer than all before, sometimes late or repeated.
-    this.#sequence += random.chance(0.8) ? 1 : 0;
-    const sequence = Math.max(0, this.#sequence - (random.chance(0.15) ? random.below(5) : 0));
-    const named = random.chance(0.6) ? { id: `c${1 + random.below(6)}`, name: NAME, phone: '11 9' } : null;
+    this.#sequence += isGiven || random.chance(0.8) ? 1 : 0;
+    const sequence = Math.max(0, this.#sequence - (!isGiven && random.chance(0.15) ? random.below(5) : 0));
+    const named =
+      isGiven || random.chance(0.6)
+        ? { id: isGiven ? 'c1' : `c${1 + random.below(6)}`, name: NAME, phone: '11 9' }
+        : null;
     const data =
       entity === 'order'
         ? { ...DATA.order, customer: named, status: random.pick(['pending', 'ready', 'concluded']) }
@@ -439,11 +447,22 @@ class World implements WorldOfProjectors {
     this.trace('MongoDB is restored to an earlier moment');
     this.#isRestored = true;
     this.#server.restore(to);
-    if (!this.random.chance(0.5)) return;
-    // Erasures continue before any loop knows of it, and a projector ends in the middle of one.
-    const soon = this.random.below(5);
-    this.scheduler.after(soon, null, () => this.#erase());
-    this.scheduler.after(soon + this.random.below(20), null, () => this.#kill());
+  }
+
+  /** A customer with several orders is deleted, partitions change owners, and MongoDB is restored to before: its erasures go on at once. */
+  #restoreErasures(): void {
+    const storeId = this.random.pick(STORES);
+    for (let order = 1; order <= 5; order += 1) this.#publish(storeId, { entity: 'order', subject: `o${order}` });
+    this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
+    const after = (milliseconds: number, work: () => void) => this.scheduler.after(milliseconds, null, work);
+    after(50 + this.random.below(200), () => {
+      this.#backUp();
+      this.#kill();
+      after(SESSION_MS + 500, () => {
+        this.#restore();
+        after(this.random.below(5), () => this.#erase());
+      });
+    });
   }
 
   /** The worst case: followers received a commit whose outcome its client does not know, and the database loses it. */
