@@ -175,14 +175,15 @@ function partitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'ge
       shown = now;
     },
     noteBounds(bounds: KnownBounds['bounds']) {
+      const now = performance.now();
       for (const [partition, { end, highWatermark }] of bounds) {
         if (!shown.has(partition)) continue;
         const hidden = Math.max(0, highWatermark - end);
         const before = stable.get(partition);
-        const since = hidden > 0 && before?.end === end ? before.since : performance.now();
+        const since = hidden > 0 && before?.end === end ? before.since : now;
         stable.set(partition, { end, since });
         metrics.openTransaction.messages.set({ ...labels, partition }, hidden);
-        metrics.openTransaction.seconds.set({ ...labels, partition }, (performance.now() - since) / 1_000);
+        metrics.openTransaction.seconds.set({ ...labels, partition }, (now - since) / 1_000);
       }
     },
   };
