@@ -34,6 +34,8 @@ export function createWriterClient(
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
+    // A member that refused a command is asked so soon whether it may be used again. The driver's default are ten seconds.
+    heartbeatFrequencyMS: 2_000,
     // Also the monitor's limit: beyond it all connections are closed.
     connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
     socketTimeoutMS: 60_000,

@@ -15,7 +15,7 @@ const folder = useFolder();
 
 it('is accepted by clients that run on, and so is what they do in sessions', async () => {
   const [data, snapshot] = [join(folder, 'data'), join(folder, 'snapshot')];
-  const mongodb = await startReplicaSet(1, data);
+  const mongodb = await startReplicaSet(1, { dataIn: data });
   onTestFinished(() => mongodb.close());
   const [server] = mongodb.servers;
   if (server === undefined) throw new Error('it has one member');
