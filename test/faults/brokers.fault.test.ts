@@ -280,7 +280,12 @@ async function makeTopics({ kafka: client }: Installation, name: string): Promis
     const configEntries = Object.entries(settings).map(([key, value]) => ({ name: key, value }));
     await admin.createTopics({ waitForLeaders: false, topics: [{ topic: name, replicaAssignment, configEntries }] });
   });
-  await kafka.inSync(name);
+  const inSync = () =>
+    kafka.inSync(name).then(
+      () => true,
+      () => false,
+    );
+  await eventually('every broker knows it', inSync, 60_000);
 }
 
 const ALTER_CLIENT_QUOTAS = 49;

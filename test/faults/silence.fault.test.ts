@@ -36,7 +36,11 @@ it('is reported by metrics, which keep the last known lag, and by one line a min
   const are = (wanted: number) => async () => (await valuesOf(kafkaConnected)).every((value) => value === wanted);
   await eventually('it is told', are(0));
   // Both consumers have looked for their coordinator at least once by now.
-  await eventually('they look for it', () => lines.some(({ msg }) => msg === 'the coordinator of the group does not answer'), 120_000);
+  await eventually(
+    'they look for it',
+    () => lines.some(({ msg }) => msg === 'the coordinator of the group does not answer'),
+    120_000,
+  );
   expect(await valuesOf(lag)).toHaveLength(partitions);
   const last = await valuesOf(fetched);
   expect(last).toHaveLength(consumers);

@@ -72,9 +72,7 @@ describe('a fetch answer', () => {
 
   it('ends with the last stable offset: what an open transaction hides is no lag', async () => {
     const set = encodeBatch({ values });
-    expect(await readAll([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject([
-      { end: 3 },
-    ]);
+    expect(await readAll([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject([{ end: 3 }]);
   });
 
   it('says of each partition alone that it has moved, ends elsewhere, is corrupt or refused', async () => {

@@ -34,8 +34,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'the checkpoint is moved without regard to its owner and position',
     file: CHECKPOINT,
-    replace: '    owner: claim.owner,\n    position: claim.position,\n    ...(claim.lastMessage',
-    by: '    ...(claim.lastMessage',
+    replace: 'return { _id: id, owner, position, ...',
+    by: 'return { _id: id, ...',
   },
   {
     mistake: 'a claim leaves the transaction of a killed owner open',
