@@ -89,22 +89,24 @@ export interface ConnectedBrokers extends Brokers {
 export async function connectBrokers(cluster: Cluster, topic: string): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
   const unpacking = new Unpacking();
-  /** By broker: a connection for each kind of request, since answers come in the order of requests. */
-  const pools = new Map<number, ConnectionPool>();
+  /** By broker, the connections of all lanes but the first, which has the one that kafkajs keeps for Fetch. */
+  const pools = new Map<number, { address: string; pool: Promise<ConnectionPool> }>();
 
-  const connectionOf = async (nodeId: number, atEnd: boolean) => {
+  const connectionOf = async (nodeId: number, lane: number) => {
     const broker = await cluster.findBroker({ nodeId });
-    const known = pools.get(nodeId);
+    if (lane === 0) return broker.connectionPool.getConnection(1);
     const { host, port } = broker.connectionPool;
-    const isSame = known?.host === host && known.port === port;
-    if (!isSame) void known?.destroy().catch(() => undefined);
-    const pool = isSame ? known : await openPool(cluster, broker);
-    pools.set(nodeId, pool);
-    return pool.getConnection(atEnd ? 1 : 0);
+    const address = `${host}:${port}`;
+    let known = pools.get(nodeId);
+    if (known?.address !== address) {
+      void known?.pool.then((pool) => pool.destroy()).catch(() => undefined);
+      pools.set(nodeId, (known = { address, pool: openPool(cluster, broker) }));
+    }
+    return (await known.pool).getConnection(lane - 1);
   };
 
-  const fetch = async (nodeId: number, { atEnd, maxWaitMs, partitions }: FetchRequest): Promise<Fetched> => {
-    const connection = await connectionOf(nodeId, atEnd);
+  const fetch = async (nodeId: number, { lane, maxWaitMs, partitions }: FetchRequest): Promise<Fetched> => {
+    const connection = await connectionOf(nodeId, lane);
     const asked = partitions.map(({ partition, from, bytes }) => ({
       partition,
       fetchOffset: String(from),
@@ -164,7 +166,7 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
     },
     fetch,
     close: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+      await Promise.all([...pools.values()].map(async ({ pool }) => (await pool).destroy()));
     },
   };
 }

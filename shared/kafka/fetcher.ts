@@ -1,7 +1,6 @@
 /**
- * Reads the partitions of a topic for the loops that ask. Of each broker two requests may be under way: one for partitions that are behind,
- * which is answered at once, and one for those at their end, which waits for messages. Each names exactly the partitions that are wanted
- * now, from the offsets that their loops want. An error, a missing leader or a silent broker delays its own partitions alone.
+ * Reads the partitions of a topic for the loops that ask. Each request names exactly the partitions that are wanted now, from the offsets
+ * that their loops want. An error, a missing leader or a silent broker delays its own partitions alone.
  */
 import { describeError, isUnavailable } from '../errors.ts';
 import type { Clock } from '../waiting.ts';
@@ -27,7 +26,8 @@ export interface Answer {
 }
 
 export interface FetchRequest {
-  atEnd: boolean;
+  /** The number of the connection. */
+  lane: number;
   maxWaitMs: number;
   partitions: { partition: number; from: number; bytes: number }[];
 }
@@ -54,15 +54,22 @@ export interface Brokers {
   fetch: (broker: number, request: FetchRequest) => Promise<Fetched>;
 }
 
-/** How long a broker waits that has nothing for a partition that is behind. */
-const BEHIND_WAIT_MS = 50;
+/**
+ * The requests to one broker that may be under way together, each on its own connection, since a broker answers in order; and how long it
+ * waits if it has nothing. The last is for partitions that reach their end while the one before waits.
+ */
+export const LANES = [
+  { atEnd: false, maxWaitMs: 50 },
+  { atEnd: true, maxWaitMs: 1_000 },
+  { atEnd: true, maxWaitMs: 100 },
+] as const;
 /** The pause before leaders are asked for. */
 const RETRY_MS = 250;
 
 interface Want extends Wanted {
   partition: number;
-  /** Whether leaders are asked for first. */
-  isHeld: boolean;
+  /** Whether a request under way names it, or leaders are asked for first. */
+  isAsked: boolean;
   settle: (answer: Answer | null) => void;
   fail: (error: unknown) => void;
 }
@@ -70,8 +77,6 @@ interface Want extends Wanted {
 export interface FetcherOptions {
   brokers: Brokers;
   clock: Clock;
-  /** How long a broker may wait for messages of partitions at their end. */
-  maxWaitMs: () => number;
   /** Called after each answer of a broker. */
   answered: () => void;
   /** Called with why partitions wait, each time that this is tried to mend. */
@@ -81,8 +86,10 @@ export interface FetcherOptions {
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #wants = new Set<Want>();
-  /** The requests under way, by broker and whether they wait. */
+  /** Those in use, as `<broker>/<number>`. */
   readonly #lanes = new Set<string>();
+  /** What waits until leaders are known again. */
+  readonly #held = new Set<Want>();
   #isRecovering = false;
 
   constructor(options: FetcherOptions) {
@@ -96,7 +103,7 @@ export class Fetcher {
   async read(partition: number, wanted: Wanted, signal: AbortSignal): Promise<Answer | null> {
     if (signal.aborted) return null;
     const { promise, resolve: settle, reject: fail } = Promise.withResolvers<Answer | null>();
-    const want = { ...wanted, partition, isHeld: false, settle, fail };
+    const want = { ...wanted, partition, isAsked: false, settle, fail };
     const cancel = () => settle(null);
     signal.addEventListener('abort', cancel, { once: true });
     this.#wants.add(want);
@@ -111,62 +118,76 @@ export class Fetcher {
 
   #wake(): void {
     for (const want of this.#wants) {
+      if (want.isAsked) continue;
       const broker = this.#options.brokers.leaderOf(want.partition);
-      if (broker === null) this.#hold([want], 'no leader');
-      else if (!want.isHeld) void this.#serve(broker, want.atEnd);
+      if (broker === null) {
+        this.#hold([want], 'no leader');
+        continue;
+      }
+      const isFree = ({ atEnd }: (typeof LANES)[number], lane: number) =>
+        atEnd === want.atEnd && !this.#lanes.has(`${broker}/${lane}`);
+      const lane = LANES.findIndex(isFree);
+      // A lane in use takes what is wanted when it is answered.
+      if (lane !== -1) void this.#serve(broker, lane);
     }
   }
 
-  async #serve(broker: number, atEnd: boolean): Promise<void> {
-    const lane = `${broker}/${atEnd}`;
-    if (this.#lanes.has(lane)) return;
-    this.#lanes.add(lane);
+  async #serve(broker: number, lane: number): Promise<void> {
+    const { brokers, clock } = this.#options;
+    this.#lanes.add(`${broker}/${lane}`);
     for (;;) {
       // All that is wanted in this turn of the event loop.
-      await this.#options.clock.sleep(0);
+      await clock.sleep(0);
       const wants = [...this.#wants].filter(
-        (want) => want.atEnd === atEnd && !want.isHeld && this.#options.brokers.leaderOf(want.partition) === broker,
+        ({ atEnd, isAsked, partition }) =>
+          atEnd === LANES[lane]?.atEnd && !isAsked && brokers.leaderOf(partition) === broker,
       );
       if (wants.length === 0) break;
-      await this.#fetch(broker, atEnd, wants);
+      for (const want of wants) want.isAsked = true;
+      await this.#fetch(broker, lane, wants);
     }
-    this.#lanes.delete(lane);
+    this.#lanes.delete(`${broker}/${lane}`);
   }
 
-  async #fetch(broker: number, atEnd: boolean, wants: readonly Want[]): Promise<void> {
-    const { brokers, clock, maxWaitMs: idleWaitMs, answered } = this.#options;
-    const maxWaitMs = atEnd ? idleWaitMs() : BEHIND_WAIT_MS;
+  async #fetch(broker: number, lane: number, wants: readonly Want[]): Promise<void> {
+    const { brokers, clock, answered } = this.#options;
     const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
+    const open = new Set(wants);
     try {
-      const fetched = await brokers.fetch(broker, { atEnd, maxWaitMs, partitions });
+      const fetched = await brokers.fetch(broker, { lane, maxWaitMs: LANES[lane]?.maxWaitMs ?? 0, partitions });
       answered();
       for (const one of fetched.partitions) {
         const want = wants.find(({ partition }) => partition === one.partition);
         // A loop may want something else by now.
-        if (want !== undefined && this.#wants.has(want)) await this.#settle(want, one);
+        if (want === undefined || !this.#wants.has(want)) continue;
+        if (await this.#settle(want, one)) open.delete(want);
       }
       if (fetched.throttleMs > 0) await clock.sleep(fetched.throttleMs);
+      for (const want of open) want.isAsked = false;
     } catch (error) {
       if (isUnavailable(error)) this.#hold(wants, describeError(error));
       else for (const want of wants) want.fail(error);
     }
   }
 
-  async #settle(want: Want, one: FetchedPartition): Promise<void> {
+  /** @returns whether it need not be asked for again with the others of its request. */
+  async #settle(want: Want, one: FetchedPartition): Promise<boolean> {
     try {
       const answer = await one.read();
       if (answer === 'moved') this.#hold([want], 'its leader has changed');
       else if (answer.isOutside || answer.next > want.from) want.settle(answer);
+      else return false;
     } catch (error) {
       want.fail(error);
     }
+    return true;
   }
 
   /** They are fetched again once the leaders are known again. */
   #hold(wants: readonly Want[], why: string): void {
-    for (const want of wants) want.isHeld = true;
     const held = wants.filter((want) => this.#wants.has(want));
     if (held.length === 0) return;
+    for (const want of held) this.#held.add(Object.assign(want, { isAsked: true }));
     this.#options.waits(
       held.map(({ partition }) => partition),
       why,
@@ -181,7 +202,8 @@ export class Fetcher {
     await clock.sleep(RETRY_MS);
     await brokers.refresh().catch(() => undefined);
     this.#isRecovering = false;
-    for (const want of this.#wants) want.isHeld = false;
+    for (const want of this.#held) want.isAsked = false;
+    this.#held.clear();
     this.#wake();
   }
 }

@@ -21,7 +21,6 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
   const fetcher = new Fetcher({
     brokers,
     clock: systemClock,
-    maxWaitMs: () => 0,
     answered: () => undefined,
     waits: () => undefined,
   });

@@ -50,7 +50,6 @@ function readerOf(brokers: Brokers, clock: Clock): Log['read'] {
   const fetcher = new Fetcher({
     brokers,
     clock,
-    maxWaitMs: () => 100,
     answered: () => undefined,
     waits: () => undefined,
   });

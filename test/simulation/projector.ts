@@ -84,7 +84,6 @@ export class Projector implements Host {
       new Fetcher({
         brokers: this.#brokersOf(generation),
         clock: this.#world.scheduler.clockOf(this),
-        maxWaitMs: () => (this.#assignmentOf(generation).isIdle() ? 1_000 : 100),
         answered: () => undefined,
         waits: () => undefined,
       });

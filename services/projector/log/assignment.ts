@@ -19,10 +19,6 @@ export class Assignment {
     this.#clock = clock;
   }
 
-  isIdle(): boolean {
-    return this.#loops.values().every((loop) => loop.isIdle);
-  }
-
   partitions(): number[] {
     return [...this.#loops.keys()];
   }

@@ -31,8 +31,6 @@ const READ_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
 const BOUNDS_MS = 10_000;
 /** Offsets are committed for all partitions together, not with every slice. */
 const COMMIT_MS = 250;
-/** How long a broker waits for messages: while some partitions are written, and while all are idle. */
-const MAX_WAIT_MS = { busy: 100, idle: 1_000 };
 const LIVE_MS = 120_000;
 
 /** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
@@ -60,7 +58,6 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const fetcher = new Fetcher({
     brokers,
     clock: systemClock,
-    maxWaitMs: () => MAX_WAIT_MS[assignment.isIdle() ? 'idle' : 'busy'],
     answered: connection.fetched,
     waits: logWaits(logger, topic),
   });

@@ -51,7 +51,7 @@ async function fetchAnswer(fetched: readonly Fetched[], throttleMs = 0) {
   } as unknown as Cluster;
   const brokers = await connectBrokers(cluster, TOPIC);
   const asked = fetched.map((_, partition) => ({ partition, from: 0, bytes: 1_000 }));
-  return brokers.fetch(1, { atEnd: false, maxWaitMs: 0, partitions: asked });
+  return brokers.fetch(1, { lane: 0, maxWaitMs: 0, partitions: asked });
 }
 
 async function readAll(fetched: readonly Fetched[]) {

@@ -10,22 +10,21 @@ const answer = (next: number): Answer => ({ messages: [], next, end: 9, isOutsid
 function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetched>, leaders: (number | null)[]) {
   const closing = new AbortController();
   onTestFinished(() => closing.abort());
-  const requests: { broker: number; atEnd: boolean; from: [partition: number, from: number][] }[] = [];
+  const requests: { broker: number; lane: number; from: [partition: number, from: number][] }[] = [];
   const waits: string[] = [];
   let refreshed = () => undefined as void;
   const brokers: Brokers = {
     leaderOf: (partition) => leaders[partition] ?? null,
     refresh: async () => refreshed(),
     fetch: (broker, request) => {
-      const { atEnd, partitions } = request;
-      requests.push({ broker, atEnd, from: partitions.map(({ partition, from }) => [partition, from]) });
+      const { lane, partitions } = request;
+      requests.push({ broker, lane, from: partitions.map(({ partition, from }) => [partition, from]) });
       return fetch(broker, request);
     },
   };
   const fetcher = new Fetcher({
     brokers,
     clock: systemClock,
-    maxWaitMs: () => 1_000,
     answered: () => undefined,
     waits: (partitions, why) => waits.push(`${partitions.join()}: ${why}`),
   });
@@ -48,26 +47,35 @@ describe('a read', () => {
     expect(requests).toEqual([
       {
         broker: 1,
-        atEnd: false,
+        lane: 0,
         from: [
           [0, 5],
           [1, 7],
         ],
       },
-      { broker: 2, atEnd: false, from: [[2, 9]] },
+      { broker: 2, lane: 0, from: [[2, 9]] },
     ]);
   });
 
   it('of a partition that is behind does not wait for partitions at their end, or for a silent broker', async () => {
     const never = new Promise<Fetched>(() => undefined);
     const { read } = fetching(
-      async (broker, request) => (request.atEnd || broker === 2 ? never : onward(request)),
+      async (broker, request) => (request.lane > 0 || broker === 2 ? never : onward(request)),
       [1, 1, 2],
     );
     void read(0, 0, true);
     void read(2);
     expect((await read(1))?.next).toBe(1);
     expect((await read(1, 1))?.next).toBe(2);
+  });
+
+  it('of a partition that reaches its end does not wait for others that wait there', async () => {
+    const never = new Promise<Fetched>(() => undefined);
+    const { read, requests } = fetching(async (_, request) => (request.lane === 1 ? never : onward(request)), [1, 1]);
+    void read(0, 0, true);
+    await systemClock.sleep(20);
+    expect((await read(1, 5, true))?.next).toBe(6);
+    expect(requests.map(({ lane }) => lane)).toEqual([1, 2]);
   });
 
   it('waits while its partition has no leader, as others go on, and continues with a new one', async () => {
