@@ -64,7 +64,7 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
 }
 
 /** How long the one primary may be refused as stale. While a deposed primary gives up, another one is there, or comes soon. */
-const STALE_MS = 1_500;
+const STALE_MS = 500;
 const RECONNECT_MS = 250;
 
 /**

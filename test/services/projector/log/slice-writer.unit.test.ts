@@ -21,7 +21,9 @@ const CLAIM = { id: 't/0', owner: 'me', session: {} as ClientSession, position: 
 /** A writer whose commits fail with `error`; `givenUp` has the offsets that became dead letters. */
 function makeWriter(error: Error, { givesUp = true, skipped = null as number | null } = {}) {
   const givenUp: string[] = [];
-  const unused = () => Promise.reject(new Error('unused'));
+  const unused = async () => {
+    throw new Error('unused');
+  };
   const writer = new SliceWriter({
     limits: { events: 100, bytes: 1_000_000 },
     clock: systemClock,
@@ -37,10 +39,12 @@ function makeWriter(error: Error, { givesUp = true, skipped = null as number | n
     store: {
       claim: unused,
       whereIs: unused,
-      commit: () => Promise.reject(error),
+      commit: async () => {
+        throw error;
+      },
       giveUp: async (_claim, { messages }) => void givenUp.push(...messages.map(({ offset }) => offset)),
       givesUp,
-      skippedTo: () => Promise.resolve(skipped),
+      skippedTo: async () => skipped,
     },
   });
   const attempts = async (times: number, ...offsets: number[]) => {
