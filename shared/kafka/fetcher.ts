@@ -78,9 +78,9 @@ export interface FetcherOptions {
   brokers: Brokers;
   clock: Clock;
   /** Called after each answer of a broker. */
-  answered: () => void;
+  answered?: () => void;
   /** Called with why partitions wait, each time that this is tried to mend. */
-  waits: (partitions: number[], why: string) => void;
+  waits?: (partitions: number[], why: string) => void;
 }
 
 export class Fetcher {
@@ -150,12 +150,12 @@ export class Fetcher {
   }
 
   async #fetch(broker: number, lane: number, wants: readonly Want[]): Promise<void> {
-    const { brokers, clock, answered } = this.#options;
+    const { brokers, clock } = this.#options;
     const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
     const open = new Set(wants);
     try {
       const fetched = await brokers.fetch(broker, { lane, maxWaitMs: LANES[lane]?.maxWaitMs ?? 0, partitions });
-      answered();
+      this.#options.answered?.();
       for (const one of fetched.partitions) {
         const want = wants.find(({ partition }) => partition === one.partition);
         // A loop may want something else by now.
@@ -188,7 +188,7 @@ export class Fetcher {
     const held = wants.filter((want) => this.#wants.has(want));
     if (held.length === 0) return;
     for (const want of held) this.#held.add(Object.assign(want, { isAsked: true }));
-    this.#options.waits(
+    this.#options.waits?.(
       held.map(({ partition }) => partition),
       why,
     );

@@ -18,12 +18,7 @@ export type LogReader = Awaited<ReturnType<typeof createLogReader>>;
 export async function createLogReader(cluster: Cluster, control: Db, topic: string) {
   const brokers = await connectBrokers(cluster, topic);
   const bounds = () => readLogBounds(cluster, topic);
-  const fetcher = new Fetcher({
-    brokers,
-    clock: systemClock,
-    answered: () => undefined,
-    waits: () => undefined,
-  });
+  const fetcher = new Fetcher({ brokers, clock: systemClock });
 
   /** The offset behind an unreadable batch of unknown end, if an operator decided where it ends. */
   const behind = async (partition: number, open: UnreadableBatch): Promise<number> => {

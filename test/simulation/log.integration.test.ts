@@ -47,12 +47,7 @@ interface Kind {
 
 /** Reads as a loop does, for a time. */
 function readerOf(brokers: Brokers, clock: Clock): Log['read'] {
-  const fetcher = new Fetcher({
-    brokers,
-    clock,
-    answered: () => undefined,
-    waits: () => undefined,
-  });
+  const fetcher = new Fetcher({ brokers, clock });
   return async (from, { bytes = FETCH_BYTES, atEnd = false, forMs = 10_000 } = {}) => {
     const over = new AbortController();
     void clock.sleep(forMs, over.signal).then(() => over.abort());

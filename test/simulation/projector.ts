@@ -84,8 +84,6 @@ export class Projector implements Host {
       new Fetcher({
         brokers: this.#brokersOf(generation),
         clock: this.#world.scheduler.clockOf(this),
-        answered: () => undefined,
-        waits: () => undefined,
       });
     return this.#of(this.#fetchers, generation, make);
   }

@@ -27,7 +27,7 @@ export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBet
 
 /** Bytes of one read of a partition: about a slice, and less for each of many. What is read stays in memory until it is applied. */
 const READ_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
-/** How often the bounds of the log and new partitions are asked for. */
+/** How often the bounds of the log are read, and new partitions noticed. */
 const BOUNDS_MS = 10_000;
 /** Offsets are committed for all partitions together, not with every slice. */
 const COMMIT_MS = 250;
@@ -44,6 +44,8 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     const cluster = createCluster(kafka);
     starting.defer(() => cluster.disconnect().catch(() => undefined));
     await cluster.connect();
+    // Of no other topic anything is asked.
+    await cluster.addTargetTopic(topic);
     return cluster;
   };
   const brokers = await connectBrokers(await connect(), topic);
@@ -63,7 +65,12 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   });
   /** Partitions that start together share one request. */
   let asking: Promise<KnownBounds> | null = null;
-  const readBounds = () => (asking ??= brokers.bounds().finally(() => (asking = null)));
+  const readBounds = async () => {
+    const bounds = await (asking ??= brokers.bounds().finally(() => (asking = null)));
+    // While nothing is fetched, as from a stopped partition, this shows that Kafka answers.
+    connection.fetched();
+    return bounds;
+  };
   const loops = loopFactory(parts, target, {
     limits: letters.limits,
     readBytes: Math.min(config.projector.sliceBytes, readBytesOf(brokers.partitions().length)),

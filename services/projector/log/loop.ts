@@ -94,11 +94,6 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  /** Whether it only waits for the next message. */
-  get isIdle(): boolean {
-    return this.#state.name === 'following';
-  }
-
   /** Whether it continues when the partition is assigned to us again; otherwise another loop claims it. */
   get continues(): boolean {
     return !this.#isOver && this.#state.name !== 'fenced';

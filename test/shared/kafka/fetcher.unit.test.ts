@@ -25,7 +25,6 @@ function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetc
   const fetcher = new Fetcher({
     brokers,
     clock: systemClock,
-    answered: () => undefined,
     waits: (partitions, why) => waits.push(`${partitions.join()}: ${why}`),
   });
   const read = (partition: number, from = 0, atEnd = false, signal = closing.signal) =>
