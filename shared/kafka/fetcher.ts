@@ -56,13 +56,16 @@ export interface Brokers {
 
 /**
  * The requests to one broker that may be under way together, each on its own connection, since a broker answers in order; and how long it
- * waits if it has nothing. The last is for partitions that reach their end while the one before waits.
+ * waits if it has nothing. The last is for partitions that reach their end while the one before waits, which takes them when it is
+ * answered.
  */
-export const LANES = [
+const LANES = [
   { atEnd: false, maxWaitMs: 50 },
   { atEnd: true, maxWaitMs: 1_000 },
   { atEnd: true, maxWaitMs: 100 },
-] as const;
+];
+/** A shorter wait is not worth a request. */
+const MIN_WAIT_MS = 20;
 /** The pause before leaders are asked for. */
 const RETRY_MS = 250;
 
@@ -86,8 +89,8 @@ export interface FetcherOptions {
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #wants = new Set<Want>();
-  /** Those in use, as `<broker>/<number>`. */
-  readonly #lanes = new Set<string>();
+  /** Those in use, as `<broker>/<number>`, and when each is answered if nothing comes. */
+  readonly #lanes = new Map<string, number>();
   /** What waits until leaders are known again. */
   readonly #held = new Set<Want>();
   #isRecovering = false;
@@ -124,17 +127,26 @@ export class Fetcher {
         this.#hold([want], 'no leader');
         continue;
       }
-      const isFree = ({ atEnd }: (typeof LANES)[number], lane: number) =>
-        atEnd === want.atEnd && !this.#lanes.has(`${broker}/${lane}`);
-      const lane = LANES.findIndex(isFree);
-      // A lane in use takes what is wanted when it is answered.
+      const lane = LANES.findIndex(
+        ({ atEnd }, number) =>
+          atEnd === want.atEnd &&
+          !this.#lanes.has(`${broker}/${number}`) &&
+          this.#waitMs(broker, number) >= MIN_WAIT_MS,
+      );
+      // Otherwise a lane in use takes what is wanted when it is answered.
       if (lane !== -1) void this.#serve(broker, lane);
     }
   }
 
+  #waitMs(broker: number, lane: number): number {
+    const { maxWaitMs = 0 } = LANES[lane] ?? {};
+    const before = this.#lanes.get(`${broker}/${lane - 1}`) ?? 0;
+    return lane < 2 ? maxWaitMs : Math.min(maxWaitMs, before - this.#options.clock.now());
+  }
+
   async #serve(broker: number, lane: number): Promise<void> {
     const { brokers, clock } = this.#options;
-    this.#lanes.add(`${broker}/${lane}`);
+    this.#lanes.set(`${broker}/${lane}`, Infinity);
     for (;;) {
       // All that is wanted in this turn of the event loop.
       await clock.sleep(0);
@@ -142,19 +154,23 @@ export class Fetcher {
         ({ atEnd, isAsked, partition }) =>
           atEnd === LANES[lane]?.atEnd && !isAsked && brokers.leaderOf(partition) === broker,
       );
-      if (wants.length === 0) break;
+      const maxWaitMs = this.#waitMs(broker, lane);
+      if (wants.length === 0 || maxWaitMs < MIN_WAIT_MS) break;
       for (const want of wants) want.isAsked = true;
-      await this.#fetch(broker, lane, wants);
+      this.#lanes.set(`${broker}/${lane}`, clock.now() + maxWaitMs);
+      await this.#fetch(broker, { lane, maxWaitMs: Math.floor(maxWaitMs) }, wants);
     }
     this.#lanes.delete(`${broker}/${lane}`);
+    // What was to be asked for again may have another leader by now.
+    this.#wake();
   }
 
-  async #fetch(broker: number, lane: number, wants: readonly Want[]): Promise<void> {
+  async #fetch(broker: number, to: Omit<FetchRequest, 'partitions'>, wants: readonly Want[]): Promise<void> {
     const { brokers, clock } = this.#options;
     const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
     const open = new Set(wants);
     try {
-      const fetched = await brokers.fetch(broker, { lane, maxWaitMs: LANES[lane]?.maxWaitMs ?? 0, partitions });
+      const fetched = await brokers.fetch(broker, { ...to, partitions });
       this.#options.answered?.();
       for (const one of fetched.partitions) {
         const want = wants.find(({ partition }) => partition === one.partition);

@@ -72,8 +72,9 @@ export class Continuity {
     return this.#last;
   }
 
-  get isProving(): boolean {
-    return this.#read === 'prove';
+  /** Whether a read that begins with the last message would say more than the present one. */
+  get canProve(): boolean {
+    return this.#isProvable && this.#read !== 'prove';
   }
 
   /** What is read next. */

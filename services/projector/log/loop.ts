@@ -344,8 +344,8 @@ export class PartitionLoop {
       return false;
     }
     feed.close();
-    if (feed.continuity.isProving) await this.#checkBounds(feed.continuity);
-    else feed.continuity.prove();
+    if (feed.continuity.canProve) feed.continuity.prove();
+    else await this.#checkBounds(feed.continuity);
     return true;
   }
 
