@@ -89,20 +89,21 @@ export interface ConnectedBrokers extends Brokers {
 export async function connectBrokers(cluster: Cluster, topic: string): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
   const unpacking = new Unpacking();
-  /** By broker, the connections of all lanes but the first, which has the one that kafkajs keeps for Fetch. */
-  const pools = new Map<number, { address: string; pool: Promise<ConnectionPool> }>();
+  /** By broker and pair, the connections of all lanes but the first, which has the one that kafkajs keeps for Fetch. */
+  const pools = new Map<string, { address: string; pool: Promise<ConnectionPool> }>();
 
   const connectionOf = async (nodeId: number, lane: number) => {
     const broker = await cluster.findBroker({ nodeId });
     if (lane === 0) return broker.connectionPool.getConnection(1);
     const { host, port } = broker.connectionPool;
     const address = `${host}:${port}`;
-    let known = pools.get(nodeId);
+    const pair = `${nodeId}/${Math.ceil(lane / 2)}`;
+    let known = pools.get(pair);
     if (known?.address !== address) {
       void known?.pool.then((pool) => pool.destroy()).catch(() => undefined);
-      pools.set(nodeId, (known = { address, pool: openPool(cluster, broker) }));
+      pools.set(pair, (known = { address, pool: openPool(cluster, broker) }));
     }
-    return (await known.pool).getConnection(lane - 1);
+    return (await known.pool).getConnection(lane % 2);
   };
 
   const fetch = async (nodeId: number, { lane, maxWaitMs, partitions }: FetchRequest): Promise<Fetched> => {

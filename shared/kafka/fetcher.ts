@@ -56,10 +56,11 @@ export interface Brokers {
 
 /**
  * The requests to one broker that may be under way together, each on its own connection, since a broker answers in order; and how long it
- * waits if it has nothing. The last is for partitions that reach their end while the one before waits, which takes them when it is
- * answered.
+ * waits if it has nothing. The second is for partitions that ask while the first brings another's backlog; the last for those that reach
+ * their end while the one before waits, which takes them when it is answered.
  */
 const LANES = [
+  { atEnd: false, maxWaitMs: 50 },
   { atEnd: false, maxWaitMs: 50 },
   { atEnd: true, maxWaitMs: 1_000 },
   { atEnd: true, maxWaitMs: 100 },
@@ -141,7 +142,7 @@ export class Fetcher {
   #waitMs(broker: number, lane: number): number {
     const { maxWaitMs = 0 } = LANES[lane] ?? {};
     const before = this.#lanes.get(`${broker}/${lane - 1}`) ?? 0;
-    return lane < 2 ? maxWaitMs : Math.min(maxWaitMs, before - this.#options.clock.now());
+    return lane < 3 ? maxWaitMs : Math.min(maxWaitMs, before - this.#options.clock.now());
   }
 
   async #serve(broker: number, lane: number): Promise<void> {

@@ -59,7 +59,7 @@ describe('a read', () => {
   it('of a partition that is behind does not wait for partitions at their end, or for a silent broker', async () => {
     const never = new Promise<Fetched>(() => undefined);
     const { read } = fetching(
-      async (broker, request) => (request.lane > 0 || broker === 2 ? never : onward(request)),
+      async (broker, request) => (request.lane > 1 || broker === 2 ? never : onward(request)),
       [1, 1, 2],
     );
     void read(0, 0, true);
@@ -68,13 +68,21 @@ describe('a read', () => {
     expect((await read(1, 1))?.next).toBe(2);
   });
 
+  it('does not wait while its broker brings the backlog of another partition', async () => {
+    const never = new Promise<Fetched>(() => undefined);
+    const { read } = fetching(async (_, request) => (request.lane === 0 ? never : onward(request)), [1, 1]);
+    void read(0);
+    await systemClock.sleep(20);
+    expect((await read(1, 5))?.next).toBe(6);
+  });
+
   it('of a partition that reaches its end does not wait for others that wait there', async () => {
     const never = new Promise<Fetched>(() => undefined);
-    const { read, requests } = fetching(async (_, request) => (request.lane === 1 ? never : onward(request)), [1, 1]);
+    const { read, requests } = fetching(async (_, request) => (request.lane === 2 ? never : onward(request)), [1, 1]);
     void read(0, 0, true);
     await systemClock.sleep(20);
     expect((await read(1, 5, true))?.next).toBe(6);
-    expect(requests.map(({ lane }) => lane)).toEqual([1, 2]);
+    expect(requests.map(({ lane }) => lane)).toEqual([2, 3]);
   });
 
   it('waits while its partition has no leader, as others go on, and continues with a new one', async () => {
