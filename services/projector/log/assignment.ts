@@ -60,18 +60,16 @@ export class Assignment {
     await Promise.all(this.#loops.values().map(({ ended }) => ended));
   }
 
-  /** Replaces the assignment. @returns the partitions that stay ours, whose loops continue. */
-  assign(partitions: readonly number[]): number[] {
+  /** Replaces the assignment. The loops of partitions that stay ours continue. */
+  assign(partitions: readonly number[]): void {
     const former = this.#loops;
     this.#loops = new Map();
     for (const [partition, loop] of former) {
       if (partitions.includes(partition) && loop.continues) this.#loops.set(partition, loop);
       else loop.revoke();
     }
-    const kept = [...this.#loops];
-    for (const [partition, loop] of kept) void this.#replaceIfClaimed(partition, loop);
+    for (const [partition, loop] of this.#loops) void this.#replaceIfClaimed(partition, loop);
     for (const partition of partitions) if (!this.#loops.has(partition)) this.#begin(partition, former.get(partition));
-    return kept.map(([partition]) => partition);
   }
 
   /** Between two assignments to us another projector may have claimed the partition: then we claim it again. */
