@@ -40,7 +40,7 @@ export interface Membership {
   /** Joins again, so that new partitions are assigned. */
   rejoin: () => void;
   /** Commits positions, for tools that show lag. Failures are only logged: nothing depends on it. */
-  commit: (positions: Positions) => void;
+  commit: (positions: Positions) => Promise<void>;
   /** Leaves the group. */
   stop: () => Promise<void>;
 }
@@ -161,14 +161,15 @@ export function joinGroup(options: MembershipOptions): Membership {
         nudge.abort();
       }),
     rejoin: () => rejoining.abort(),
-    commit: (positions) => {
+    commit: async (positions) => {
       if (coordinator === null || member === null || positions.size === 0) return;
       const committed = [...positions].map(([partition, offset]) => ({ partition, offset: String(offset) }));
-      const topics = [{ topic, partitions: committed }];
-      coordinator.offsetCommit({ ...member, topics }).catch((error: unknown) => {
+      try {
+        await coordinator.offsetCommit({ ...member, topics: [{ topic, partitions: committed }] });
+      } catch (error) {
         logger.debug({ error: describeError(error) }, 'offsets not committed');
         nudge.abort();
-      });
+      }
     },
     stop: async () => {
       stopped.abort();

@@ -108,9 +108,9 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     logger,
   });
   membership.failed.catch(failure.reject);
-  const commits = scheduled(COMMIT_MS, () => {
-    membership.commit(new Map([...assignment.positions()].filter(([, position]) => position >= 0)));
-  });
+  const commits = scheduled(COMMIT_MS, () =>
+    membership.commit(new Map([...assignment.positions()].filter(([, position]) => position >= 0))),
+  );
   let known = brokers.partitions().length;
   const watching = new PeriodicTask({
     run: async () => {
@@ -143,12 +143,15 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   };
 }
 
-/** Work that is done once for all calls within a time. */
-function scheduled(afterMs: number, work: () => void) {
+/** Work that is done once for all calls within a time, and never twice at once: a silent broker holds it up. */
+function scheduled(afterMs: number, work: () => Promise<void>) {
   let timer: NodeJS.Timeout | undefined;
+  let underWay = Promise.resolve();
   const run = () => {
-    timer = undefined;
-    work();
+    underWay = underWay.then(() => {
+      timer = undefined;
+      return work();
+    });
   };
   return {
     schedule: () => void (timer ??= setTimeout(run, afterMs).unref()),
