@@ -11,8 +11,6 @@ export type ErrorCode =
   | 'not_authorized'
   /** Another consumer owns the partition now: nothing was changed. */
   | 'fenced'
-  /** The wall clock was set back so far that heartbeats would stop. */
-  | 'clock_set_back'
   /** A topic is missing or configured so that events would be lost. */
   | 'topic_unsuitable'
   /** The log no longer holds the events that follow the checkpoint. */
@@ -252,10 +250,6 @@ export function isWriteConflict(error: unknown): boolean {
 /** Whether something did not fit into a document of MongoDB, which has 16 MiB at most. */
 export function isDocumentTooLarge(error: unknown): boolean {
   return hasCode(error, 10_334, 4_568);
-}
-
-export function isUnknownMember(error: unknown): error is Error {
-  return error instanceof Error && 'type' in error && error.type === 'UNKNOWN_MEMBER_ID';
 }
 
 /** For logs: without stack, arguments, credentials, and stored or requested values. */

@@ -22,11 +22,11 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   const { url, environment, settings } = connection;
   const config = readConfig({ ...process.env, ...settings });
   const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
-  const [admin, producer] = [kafka.admin(), createProducer(kafka)];
+  const producer = createProducer(kafka);
   const mongodb = createWriterClient(config, 'store-data-testing');
-  const close = () => allEnded<unknown>([admin.disconnect(), producer.disconnect(), mongodb.close()]);
+  const close = () => allEnded<unknown>([producer.disconnect(), mongodb.close()]);
   try {
-    await allEnded<unknown>([admin.connect(), producer.connect(), mongodb.connect()]);
+    await allEnded<unknown>([producer.connect(), mongodb.connect()]);
   } catch (error) {
     // Open connections would keep the process alive.
     await close().catch(() => undefined);
@@ -34,7 +34,7 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   }
   const [topic, accessTopic] = topicsOf(environment);
   const databases = new Databases(config.namePrefix, mongodb);
-  const places: Places = { admin, databases, environment };
+  const places: Places = { kafka, databases, environment };
   const nextSequence = risingSequence();
 
   const send = async (to: string, messages: EncodedMessage[]) => {

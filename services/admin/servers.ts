@@ -10,8 +10,9 @@ import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts'
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import { createCluster, createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
-import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
+import { createCluster, type KnownBounds, readBounds, readLogBounds } from '#shared/kafka/cluster.ts';
+import { createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
+import type { LogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { Databases, findGenerations, findLiveGeneration } from '#shared/read-models/generation.ts';
@@ -81,13 +82,20 @@ export class Servers {
     return this.kafkas.of(topic);
   }
 
+  /** Of the partitions whose leader answers. */
+  async knownBounds(topic: string): Promise<KnownBounds> {
+    return readBounds(await this.kafkaOf(topic).cluster(), topic);
+  }
+
+  /** @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
   async logBounds(topic: string): Promise<LogBounds> {
-    return readLogBounds(await this.kafkaOf(topic).admin(), topic);
+    return readLogBounds(await this.kafkaOf(topic).cluster(), topic);
   }
 
   async logReader(topic: string): Promise<LogReader> {
-    const { cluster, admin } = this.kafkaOf(topic);
-    return createLogReader(await cluster(), await admin(), await this.control(), topic);
+    const log = await createLogReader(await this.kafkaOf(topic).cluster(), await this.control(), topic);
+    this.#closing.push(log.close);
+    return log;
   }
 
   /** For changes that need all three servers. */

@@ -3,12 +3,12 @@
  * revoked key gives access, and no event of an erased store is applied.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Admin, askKafka } from '#shared/kafka/client.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { createCluster, createLogReader } from '#shared/kafka/log-reader.ts';
-import { endsOf, hasReached, readLogBounds, sumOf } from '#shared/kafka/positions.ts';
+import { type Cluster, readLogBounds, withCluster } from '#shared/kafka/cluster.ts';
+import { createLogReader } from '#shared/kafka/log-reader.ts';
+import { endsOf, hasReached, sumOf } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
 import type { Parts } from './parts.ts';
@@ -22,15 +22,16 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
   const { databases, kafkas, control, projectionVersion, logger } = parts;
   if ((await findGenerations(databases, environment)).length > 0) return;
   const access = accessTopic(environment);
-  await askKafka(kafkas.of(access), (admin) => waitUntilApplied(parts, admin, access));
+  await withCluster(kafkas.of(access), (cluster) => waitUntilApplied(parts, cluster, access));
   const changes = changesTopic(environment);
-  const cluster = createCluster(kafkas.of(changes));
-  const others = await askKafka(kafkas.of(changes), (admin) =>
-    judgeErasures(controlCollections(control), environment, changes, async () => {
-      await cluster.connect();
-      return createLogReader(cluster, admin, control, changes);
-    }),
-  ).finally(() => void cluster.disconnect().catch(() => undefined));
+  const others = await withCluster(kafkas.of(changes), async (cluster) => {
+    await using opened = new AsyncDisposableStack();
+    return judgeErasures(controlCollections(control), environment, changes, async () => {
+      const log = await createLogReader(cluster, control, changes);
+      opened.defer(log.close);
+      return log;
+    });
+  });
   for (const store of others) {
     logger.warn(
       { environment, store },
@@ -41,8 +42,8 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
 }
 
 /** Waits until any projector has applied what a topic of access holds now. */
-async function waitUntilApplied({ control, logger }: Parts, admin: Admin, topic: string): Promise<void> {
-  const ends = endsOf(await readLogBounds(admin, topic));
+async function waitUntilApplied({ control, logger }: Parts, cluster: Cluster, topic: string): Promise<void> {
+  const ends = endsOf(await readLogBounds(cluster, topic));
   let applied = -1;
   for (let movedAt = performance.now(); ; await sleep(POLL_MS)) {
     const positions = await readPositions(control, topic);

@@ -34,6 +34,18 @@ export function createMetrics() {
       'Messages not applied yet, up to the last stable offset; the last known number while Kafka is away',
       OF_PARTITION,
     ),
+    openTransaction: {
+      messages: gauge(
+        'store_data_partition_open_transaction_messages',
+        'Messages behind the last stable offset: an open transaction hides them',
+        OF_PARTITION,
+      ),
+      seconds: gauge(
+        'store_data_partition_open_transaction_seconds',
+        'How long the last stable offset has not moved although messages lie behind it',
+        OF_PARTITION,
+      ),
+    },
     kafkaConnected: gauge('store_data_kafka_connected', '1 while Kafka answers the consumer of this process', OF_TOPIC),
     fetched: gauge(
       'store_data_last_fetch_timestamp_seconds',

@@ -1,20 +1,17 @@
-/** Creates every Kafka client, with a patched kafkajs, and topics that keep every event. Other folders do not import kafkajs. */
+/** Creates every Kafka client, and topics that keep every event. Other folders do not import kafkajs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import { isUnavailable, refusalOf, StoreDataError } from '../errors.ts';
 import type { Config } from '../config.ts';
-import { replaceFetches } from './fetch.ts';
-import { kafkaSecurity, kafkaSockets, quietRequestQueues, seedBrokers } from './connection.ts';
+import { kafkaSecurity, kafkaSockets, seedBrokers } from './connection.ts';
+import './patches.ts';
 import { type Logger, RepeatedLines } from '../logging.ts';
 import { changesTopic } from '../events/topics.ts';
 
 // Most exports of kafkajs cannot be imported by name.
-const { ConfigResourceTypes, Kafka: KafkaClient, KafkaJSNonRetriableError, logLevel } = kafkajs;
+const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
 
 export type * from 'kafkajs';
-
-replaceFetches();
-quietRequestQueues();
 
 /** Far longer than a busy broker needs to answer from its own state. */
 const AT_ONCE_MS = 5_000;
@@ -65,10 +62,6 @@ export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Prom
   } finally {
     void admin.disconnect().catch(() => undefined);
   }
-}
-
-export function finalError(message: string): Error {
-  return new KafkaJSNonRetriableError(message);
 }
 
 /** How long members of a group may take to rejoin it. */
@@ -143,7 +136,7 @@ export async function createTopics(
   topics: string[],
   options: { partitions: number; config?: Record<string, string> },
 ): Promise<string[]> {
-  const existing = new Set(await admin.listTopics());
+  const existing = await findTopics(admin, topics);
   const missing = topics.filter((topic) => !existing.has(topic));
   if (missing.length === 0) return [];
   await admin.createTopics({
@@ -156,6 +149,26 @@ export async function createTopics(
   });
   await waitForTopics(admin, missing);
   return missing;
+}
+
+const MISSING = new Set<unknown>([
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'TOPIC_AUTHORIZATION_FAILED',
+  'INVALID_TOPIC_EXCEPTION',
+]);
+
+/** Those of the topics that exist, and that our user may see. No others are asked for. */
+export async function findTopics(admin: Admin, topics: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const topic of topics) {
+    try {
+      await admin.fetchTopicMetadata({ topics: [topic] });
+      found.add(topic);
+    } catch (error) {
+      if (!(error instanceof Error && 'type' in error && MISSING.has(error.type))) throw error;
+    }
+  }
+  return found;
 }
 
 /** A new topic is unknown to busy brokers for a while. */
@@ -176,7 +189,7 @@ async function waitForTopics(admin: Admin, topics: string[]): Promise<void> {
  * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), with each topic, its mistake and the correction.
  */
 export async function checkTopics(admin: Admin, topics: string[], unseen: (remark: string) => void): Promise<void> {
-  const existing = new Set(await admin.listTopics());
+  const existing = await findTopics(admin, topics);
   const mistakes = topics
     .filter((topic) => !existing.has(topic))
     .map(
@@ -211,21 +224,4 @@ async function settingsOf(admin: Admin, name: string): Promise<Map<string, strin
     if (refusalOf(error) !== null) return null;
     throw error;
   }
-}
-
-const MAX_CHECK_MS = 1_000;
-
-/**
- * Calls `setBack` when the wall clock goes back by more than `toleratedMs`. kafkajs measures the time since its last heartbeat by it,
- * and would send none until it has caught up. @returns a function that ends the watching.
- */
-export function watchClock(toleratedMs: number, setBack: (byMs: number) => void): () => void {
-  let ahead = Date.now() - performance.now();
-  const check = () => {
-    const now = Date.now() - performance.now();
-    if (ahead - now > toleratedMs) setBack(Math.round(ahead - now));
-    ahead = now;
-  };
-  const checking = setInterval(check, Math.min(toleratedMs / 3, MAX_CHECK_MS)).unref();
-  return () => clearInterval(checking);
 }

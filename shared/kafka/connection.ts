@@ -21,6 +21,9 @@ type SocketFactory = (socket: Omit<ISocketFactoryArgs, 'ssl'> & { ssl: KafkaConf
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
 
+/** Correlation id of an answer: a shorter frame is none. */
+const MIN_FRAME_BYTES = 4;
+
 /** Answered from a broker's own state: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
 const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 
@@ -65,7 +68,10 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
     const count = countFrames();
     socket.on('data', (chunk: Buffer) => {
       connection.heardAt = performance.now();
-      pending.splice(0, count(chunk));
+      const answers = count(chunk);
+      // kafkajs, which reads after us, would throw or read for ever.
+      if (answers === null) socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
+      pending.splice(0, answers ?? 0);
       // The broker begins the next request only now.
       if (pending[0] !== undefined) pending[0].at = connection.heardAt;
     });
@@ -98,8 +104,8 @@ function kindOf(request: unknown): number {
   return isRequest ? request.readInt16BE(LENGTH_BYTES) : -1;
 }
 
-/** Counts the answers that end in each chunk of a stream. */
-function countFrames(): (chunk: Buffer) => number {
+/** Counts the answers that end in each chunk of a stream; `null` once a size is impossible. */
+function countFrames(): (chunk: Buffer) => number | null {
   const head = Buffer.alloc(LENGTH_BYTES);
   let headBytes = 0;
   /** Missing bytes of the current answer. */
@@ -112,8 +118,8 @@ function countFrames(): (chunk: Buffer) => number {
         headBytes += copied;
         at += copied;
         if (headBytes < LENGTH_BYTES) break;
-        // A negative size would be read for ever.
-        missing = Math.max(head.readInt32BE(), 0);
+        missing = head.readInt32BE();
+        if (missing < MIN_FRAME_BYTES) return null;
       } else {
         const taken = Math.min(missing, chunk.length - at);
         missing -= taken;
@@ -205,18 +211,4 @@ async function fetchToken({ tokenUrl, scope }: Sasl, { username, password }: { u
   const { access_token: token } = (await response.json()) as { access_token?: unknown };
   if (typeof token !== 'string') throw failed('its endpoint answered without a token');
   return { value: token };
-}
-
-interface RequestQueue {
-  pending: readonly unknown[];
-  scheduleCheckPendingRequests: () => void;
-}
-
-/** Without pending requests the delay is negative: each connection woke the process 1,000 times a second. kafkajs is pinned for this. */
-export function quietRequestQueues(): void {
-  const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
-  const { scheduleCheckPendingRequests: schedule } = prototype;
-  prototype.scheduleCheckPendingRequests = function scheduleCheckPendingRequests() {
-    if (this.pending.length > 0) schedule.call(this);
-  };
 }

@@ -1,71 +1,24 @@
 /** Reads parts of a topic again, without a consumer group. Placeholders are among the messages. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Admin, Kafka } from 'kafkajs';
 import type { Db } from 'mongodb';
-import { isUnavailable, StoreDataError, unavailable } from '../errors.ts';
+import { StoreDataError, unavailable } from '../errors.ts';
 import { skippedTo } from '../projection/dead-letters/decisions.ts';
-import { isGap, type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
-import { readLogBounds } from './positions.ts';
+import { systemClock } from '../waiting.ts';
+import { connectBrokers } from './brokers.ts';
+import { type Cluster, readLogBounds } from './cluster.ts';
+import { type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
+import { Fetcher } from './fetcher.ts';
 
 /** A read gives up after this time without a message. */
 const SILENCE_MS = 30_000;
-const RETRY_MS = 200;
-const FETCH = { maxWaitTime: 100, minBytes: 1, maxBytes: 4_194_304, isolationLevel: 1 };
-
-/** The internal client of kafkajs, which fetches without joining a group. */
-export interface Cluster {
-  connect: () => Promise<void>;
-  disconnect: () => Promise<void>;
-  addTargetTopic: (topic: string) => Promise<void>;
-  refreshMetadata: () => Promise<void>;
-  findTopicPartitionMetadata: (topic: string) => { partitionId: number; leader: number }[];
-  findBroker: (options: { nodeId: number }) => Promise<{ fetch: (request: object) => Promise<Fetched> }>;
-}
-
-interface Fetched {
-  responses: { partitions: { messages: LogMessage[] }[] }[];
-}
-
-/** kafkajs hides it behind a symbol. Its version is pinned for that. */
-export function createCluster(kafka: Kafka): Cluster {
-  const hidden = Object.getOwnPropertySymbols(kafka).find(
-    ({ description }) => description === 'private:Kafka:createCluster',
-  );
-  const create = Reflect.get(kafka, hidden ?? '') as (options: object) => Cluster;
-  return create({ allowAutoTopicCreation: false });
-}
+const MAX_BYTES = 4_194_304;
 
 export type LogReader = Awaited<ReturnType<typeof createLogReader>>;
 
-/** @param cluster connected, as `admin` is. */
-export async function createLogReader(cluster: Cluster, admin: Admin, control: Db, topic: string) {
-  await cluster.addTargetTopic(topic);
-  const bounds = () => readLogBounds(admin, topic);
-
-  const fetch = async (partition: number, from: number): Promise<readonly LogMessage[]> => {
-    const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition);
-    const broker = await cluster.findBroker({ nodeId: found?.leader ?? -1 });
-    const place = { partition, fetchOffset: String(from), maxBytes: FETCH.maxBytes };
-    const { responses } = await broker.fetch({ ...FETCH, topics: [{ topic, partitions: [place] }] });
-    return responses[0]?.partitions[0]?.messages ?? [];
-  };
-
-  /** The next messages of a partition. The leader may move, or be away for a while. */
-  const fetchNext = async (partition: number, from: number): Promise<readonly LogMessage[]> => {
-    for (const since = performance.now(); ;) {
-      try {
-        const messages = await fetch(partition, from);
-        if (messages.length > 0) return messages;
-      } catch (error) {
-        if (!isUnavailable(error)) throw error;
-        await sleep(RETRY_MS);
-        await cluster.refreshMetadata().catch(() => undefined);
-      }
-      if (performance.now() - since > SILENCE_MS) {
-        throw unavailable(`no message of ${topic}/${partition} from offset ${from} within ${SILENCE_MS / 1_000} s`);
-      }
-    }
-  };
+/** @param cluster connected. */
+export async function createLogReader(cluster: Cluster, control: Db, topic: string) {
+  const brokers = await connectBrokers(cluster, topic);
+  const bounds = () => readLogBounds(cluster, topic);
+  const fetcher = new Fetcher({ brokers, clock: systemClock });
 
   /** The offset behind an unreadable batch of unknown end, if an operator decided where it ends. */
   const behind = async (partition: number, open: UnreadableBatch): Promise<number> => {
@@ -87,23 +40,27 @@ export async function createLogReader(cluster: Cluster, admin: Admin, control: D
     take: (messages: readonly LogMessage[]) => Promise<void> | void,
   ): Promise<void> => {
     if (from >= to) return;
+    const lost = (holds: string) =>
+      new StoreDataError('history_lost', `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`);
     const log = (await bounds()).get(partition);
-    if (log === undefined || from < log.start || to > log.end) {
-      const holds = log === undefined ? 'nothing' : `${log.start} to ${log.end}`;
-      const what = `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`;
-      throw new StoreDataError('history_lost', what);
-    }
+    if (log === undefined) throw lost('nothing');
+    if (from < log.start || to > log.end) throw lost(`${log.start} to ${log.end}`);
     for (let next = from; next < to;) {
-      const fetched = await fetchNext(partition, next);
-      const messages = fetched.filter((message) => !isGap(message) && isWithin(message, next, to));
+      const wanted = { from: next, bytes: MAX_BYTES, atEnd: false };
+      const answer = await fetcher.read(partition, wanted, AbortSignal.timeout(SILENCE_MS));
+      if (answer === null) {
+        throw unavailable(`no message of ${topic}/${partition} from offset ${next} within ${SILENCE_MS / 1_000} s`);
+      }
+      if (answer.isOutside) throw lost(`another part now, up to ${answer.end}`);
+      const messages = answer.messages.filter((message) => isWithin(message, next, to));
       if (messages.length > 0) await take(messages);
       const open = messages.find(({ unreadable }) => unreadable?.to === null)?.unreadable;
       const endIsKnown = open === undefined || next + 1 >= to;
-      next = endIsKnown ? Number(fetched.at(-1)?.offset) + 1 : await behind(partition, open);
+      next = endIsKnown ? answer.next : await behind(partition, open);
     }
   };
 
-  return { bounds, read };
+  return { bounds, read, close: brokers.close };
 }
 
 /** Whether a message, or an offset of its placeholder, lies in a part. */

@@ -1,4 +1,4 @@
-/** A message of the log, and two kinds of placeholders: for an unreadable record batch, and for offsets without a message. */
+/** A message of the log, and the placeholder for an unreadable record batch. */
 import { hash } from 'node:crypto';
 
 /** The headers of a message. A header may be repeated, and each of its values may be null. */
@@ -20,8 +20,6 @@ export interface LogMessage {
   batch?: Buffer;
   /** In a placeholder: the batch that cannot be read. */
   unreadable?: UnreadableBatch;
-  /** In a placeholder for offsets without a message: the first of them. */
-  gapFrom?: number;
 }
 
 /** The values of a header. A null one is as if it were absent (rule R11.12). */
@@ -78,16 +76,7 @@ export function damagedBatch({ unreadable }: Pick<LogMessage, 'unreadable'>): Un
   return unreadable !== undefined && isDamaged(unreadable) ? unreadable : undefined;
 }
 
-/** Whether it is a placeholder for offsets without a message. */
-export function isGap({ gapFrom }: Pick<LogMessage, 'gapFrom'>): boolean {
-  return gapFrom !== undefined;
-}
-
-export function firstOffsetOf({ gapFrom, unreadable, offset }: LogMessage): number {
-  return gapFrom ?? unreadable?.from ?? Number(offset);
-}
-
-/** The digest that identifies the batch of a message, readable or not; `undefined` for a gap. */
+/** The digest that identifies the batch of a message, readable or not. */
 export function batchDigest({ batch, unreadable }: LogMessage): string | undefined {
   return batch === undefined ? unreadable?.digest : digestOf(batch);
 }

@@ -1,7 +1,6 @@
 /** Compares the offsets of a topic's log with the positions of checkpoints. */
-import type { Admin } from 'kafkajs';
 
-/** Where the log of a partition begins, and the offset that its next message gets. */
+/** The bounds of a partition's log for readers of committed messages: open transactions hide what lies behind its end. */
 export interface PartitionBounds {
   start: number;
   end: number;
@@ -12,15 +11,6 @@ export type LogBounds = ReadonlyMap<number, PartitionBounds>;
 
 /** By partition: the offset that is applied next. */
 export type Positions = ReadonlyMap<number, number>;
-
-export async function readLogBounds(kafka: Pick<Admin, 'fetchTopicOffsets'>, topic: string): Promise<LogBounds> {
-  const offsets = await kafka.fetchTopicOffsets(topic);
-  return new Map(
-    offsets
-      .toSorted((a, b) => a.partition - b.partition)
-      .map(({ partition, low, high }) => [partition, { start: Number(low), end: Number(high) }]),
-  );
-}
 
 export function endsOf(bounds: LogBounds): Positions {
   return new Map([...bounds].map(([partition, { end }]) => [partition, end]));

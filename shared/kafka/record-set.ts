@@ -11,26 +11,18 @@ import {
   timestampText,
   type Wanted,
 } from './record-batch.ts';
-import {
-  type DamageReason,
-  digestOf,
-  firstOffsetOf,
-  HEADER_BYTES,
-  type LogMessage,
-  type UnreadableBatch,
-} from './message.ts';
+import { type DamageReason, digestOf, HEADER_BYTES, type LogMessage, type UnreadableBatch } from './message.ts';
 
 export interface Fetched extends Wanted {
   abortedTransactions: readonly AbortedTransaction[];
 }
 
-/** Never throws. Offsets without messages at either end become placeholders: kafkajs drops a fetch without messages. */
+/** Never throws. `next` is the offset behind what was read, also where that holds no messages. */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
   const { fetchOffset, most, mostBytes } = fetched;
   const { budget } = decoding;
   const aborted = new AbortedTransactions(fetched.abortedTransactions);
   const messages: LogMessage[] = [];
-  const begin = Math.max(batchHeader(set, 0)?.baseOffset ?? 0, fetchOffset);
   /** The offset behind what was read. */
   let behind: number | null = null;
   let parts = 0;
@@ -61,7 +53,8 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     }
     at += header.bytes;
   }
-  return { messages: withGaps(messages, begin, behind), parts };
+  const last = messages.at(-1);
+  return { messages, parts, next: behind ?? (last === undefined ? fetchOffset : Number(last.offset) + 1) };
 }
 
 async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, decoding: Decoding) {
@@ -80,18 +73,6 @@ async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, dec
 export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): LogMessage {
   const digest = digestOf(set);
   return placeholder({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
-}
-
-function withGaps(messages: LogMessage[], begin: number, behind: number | null): LogMessage[] {
-  const [first, last] = [messages[0], messages.at(-1)];
-  if (first === undefined || last === undefined) return behind === null ? [] : [gap(begin, behind - 1)];
-  const from = firstOffsetOf(first);
-  const end = Number(last.offset) + 1;
-  return [
-    ...(from > begin ? [gap(begin, from - 1)] : []),
-    ...messages,
-    ...(behind !== null && behind > end ? [gap(end, behind - 1)] : []),
-  ];
 }
 
 /** How a batch differs from what was written; `null` for an intact one. */
@@ -143,12 +124,7 @@ function isCredible(
 
 function placeholder(unreadable: UnreadableBatch, fetchOffset: number): LogMessage {
   const { from, to } = unreadable;
-  // kafkajs drops messages below the requested offset.
   return { ...NO_MESSAGE, offset: String(Math.max(to ?? from, fetchOffset)), unreadable };
-}
-
-function gap(gapFrom: number, to: number): LogMessage {
-  return { ...NO_MESSAGE, offset: String(to), gapFrom };
 }
 
 const NO_MESSAGE = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 };

@@ -1,38 +1,36 @@
-/** A sticky assignor. kafkajs's own assigns by the order of member ids, so one new id moves most partitions. */
-import kafkajs, { type PartitionAssigner } from 'kafkajs';
+/** The group protocol of our members: a sticky assignor, so that a new member moves few partitions. */
+import kafkajs from 'kafkajs';
 
-const { AssignerProtocol, PartitionAssigners } = kafkajs;
-const { MemberAssignment, MemberMetadata } = AssignerProtocol;
+const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol;
 
 /** The partitions of a member with their positions; -1 for an unknown one. */
 export type Owned = ReadonlyMap<number, number>;
 
-/** A group uses the first protocol that all members know. @param owned this member's present partitions. */
-export function assigners(owned: () => Owned): PartitionAssigner[] {
-  const sticky: PartitionAssigner = ({ cluster }) => ({
-    name: 'StoreDataSticky',
-    version: 0,
-    protocol: ({ topics }) => ({
-      name: 'StoreDataSticky',
-      metadata: MemberMetadata.encode({ version: 0, topics, userData: Buffer.from(JSON.stringify([...owned()])) }),
+/** What a member says of itself when it joins. */
+export function groupProtocol(topic: string, owned: Owned) {
+  const userData = Buffer.from(JSON.stringify([...owned]));
+  return { name: 'StoreDataSticky', metadata: MemberMetadata.encode({ version: 0, topics: [topic], userData }) };
+}
+
+/** The leader's answer: the partitions of each member. */
+export function groupAssignment(
+  topic: string,
+  partitions: readonly number[],
+  members: readonly { memberId: string; memberMetadata: Buffer }[],
+) {
+  const had = new Map(members.map(({ memberId, memberMetadata }) => [memberId, ownedIn(memberMetadata)]));
+  return [...dealOut(partitions, had)].map(([memberId, dealt]) => ({
+    memberId,
+    memberAssignment: MemberAssignment.encode({
+      version: 0,
+      assignment: { [topic]: dealt },
+      userData: Buffer.alloc(0),
     }),
-    assign({ members, topics: [topic = ''] }) {
-      const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId);
-      const had = new Map(
-        members.map(({ memberId, memberMetadata }): [string, Owned] => [memberId, ownedIn(memberMetadata)]),
-      );
-      const assignments = [...dealOut(partitions, had)].map(([memberId, dealt]) => ({
-        memberId,
-        memberAssignment: MemberAssignment.encode({
-          version: 0,
-          assignment: { [topic]: dealt },
-          userData: Buffer.alloc(0),
-        }),
-      }));
-      return Promise.resolve(assignments);
-    },
-  });
-  return [sticky, PartitionAssigners.roundRobin];
+  }));
+}
+
+export function assignedIn(topic: string, assignment: Buffer): number[] {
+  return MemberAssignment.decode(assignment)?.assignment[topic] ?? [];
 }
 
 function ownedIn(metadata: Buffer): Owned {

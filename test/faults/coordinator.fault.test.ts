@@ -18,7 +18,7 @@ describe('a Kafka without group coordinators', () => {
     onTestFinished(() => killAll([projector]));
     let ended = false;
     void projector.ended.then(() => (ended = true));
-    await projector.logged(({ msg }) => msg === 'consumer restarts');
+    await projector.logged(({ msg }) => msg === 'the coordinator of the group does not answer');
     await sleep(20_000);
     expect(ended).toBe(false);
 

@@ -35,8 +35,12 @@ it('is reported by metrics, which keep the last known lag, and by one line a min
   await kafka.proxy.cut();
   const are = (wanted: number) => async () => (await valuesOf(kafkaConnected)).every((value) => value === wanted);
   await eventually('it is told', are(0));
-  // Both consumers have restarted at least once by now.
-  await eventually('they restart', () => lines.some(({ msg }) => msg === 'consumer restarts'), 120_000);
+  // Both consumers have looked for their coordinator at least once by now.
+  await eventually(
+    'they look for it',
+    () => lines.some(({ msg }) => msg === 'the coordinator of the group does not answer'),
+    120_000,
+  );
   expect(await valuesOf(lag)).toHaveLength(partitions);
   const last = await valuesOf(fetched);
   expect(last).toHaveLength(consumers);

@@ -1,6 +1,6 @@
 /**
  * Faults that the tests must find. Each replaces a text that occurs once in its file, and names the tests that find it. Faults of the
- * projector's core are in `test/simulation/mistakes/`. Six faults of epochs are here: after a restore in the simulation changes take
+ * projector's core are in `test/simulation/mistakes/`. Seven faults of epochs are here: after a restore in the simulation changes take
  * the same positions again, which hides them.
  */
 
@@ -15,6 +15,13 @@ export interface Mutation {
 }
 
 export const MUTATIONS: readonly Mutation[] = [
+  {
+    fault: 'a piece of an erasure keeps its epoch over a commit of unknown outcome',
+    file: 'shared/projection/erasure/pieces.ts',
+    replace: 'epochs.forget(given);',
+    by: 'given.keys();',
+    tests: ['test/shared/projection/erasure/pieces.integration.test.ts'],
+  },
   {
     fault: 'an epoch is kept over a commit of unknown outcome',
     file: 'shared/projection/slice/epochs.ts',

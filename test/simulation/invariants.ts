@@ -1,5 +1,6 @@
 /** The invariants after every commit: the read models of a generation match the rules, applied to its log up to its checkpoints. */
 import {
+  CATEGORY_PRODUCTS,
   COLLECTIONS,
   DEAD_LETTERS,
   CHECKPOINTS,
@@ -11,6 +12,7 @@ import {
 import type { ClientSession, Db } from 'mongodb';
 import { verifyTree } from '#shared/projection/verify/tree.ts';
 import type { EntityName } from '#shared/events/entities.ts';
+import { isDamaged } from '#shared/kafka/message.ts';
 import { RANK_TREES, rankEntries } from '#shared/read-models/rank-tree/trees.ts';
 import type { Doc } from './filters.ts';
 import type { Entry } from './log.ts';
@@ -37,12 +39,19 @@ export class Invariants {
   /** All messages that were ever published to a partition, even lost ones. */
   readonly #history: (partition: number) => readonly Entry[];
   readonly #partitionOf: (storeId: string) => number;
+  /** Whether an operator decided to skip the damaged batch at an offset. */
+  readonly #isSkipped: (partition: number, from: number) => boolean;
   /** By `<generation>/<partition>`. */
   readonly #followed = new Map<string, Followed>();
 
-  constructor(history: (partition: number) => readonly Entry[], partitionOf: (storeId: string) => number) {
+  constructor(
+    history: (partition: number) => readonly Entry[],
+    partitionOf: (storeId: string) => number,
+    isSkipped: (partition: number, from: number) => boolean,
+  ) {
     this.#history = history;
     this.#partitionOf = partitionOf;
+    this.#isSkipped = isSkipped;
   }
 
   /** Checks the changes of a commit. @throws {Violation} */
@@ -61,6 +70,7 @@ export class Invariants {
         }
       }
     }
+    this.#checkSession(before, after, session);
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
       if (collection === RETRIES && documents !== before.get(name)) this.checkAll(after, generation, ended);
@@ -71,6 +81,17 @@ export class Invariants {
         const was = Number(before.get(name)?.get(id)?.doc['position'] ?? 0);
         if (Number(doc['position'] ?? 0) < was) throw new Violation(`${name}/${id}: its position went back`);
       }
+    }
+  }
+
+  /** A transaction runs in a session that a checkpoint names, or a claim could not end it: but for the operator's. */
+  #checkSession(before: State, after: State, session: Session['id'] | null): void {
+    const changed = [...after].filter(([name, documents]) => documents !== before.get(name)).map(([name]) => name);
+    if (session === null || changed.some((name) => name.endsWith(`/${RETRIES}`))) return;
+    for (const generation of new Set(changed.map((name) => name.slice(0, name.indexOf('/'))))) {
+      const checkpoints = [...(after.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [])];
+      if (checkpoints.some(({ doc }) => (doc['session'] as Session['id']).id === session.id)) continue;
+      throw new Violation(`${generation}: it was written in ${session.id}, a session that no checkpoint names`);
     }
   }
 
@@ -109,6 +130,10 @@ export class Invariants {
     model.apply(this.#history(partition), from, position, isKnown ? [] : retried);
     this.#followed.set(key, { model, position, retries });
     const about = `${key} at ${position}`;
+    for (const { from: at, unreadable } of this.#history(partition)) {
+      if (unreadable === null || !isDamaged(unreadable) || at >= position) continue;
+      if (!this.#isSkipped(partition, at)) throw new Violation(`${about}: it has passed the damaged batch at ${at}`);
+    }
     const isOurs = (doc: Doc) => this.#partitionOf(String(doc['store_id'])) === partition;
     const of = (collection: string) =>
       [...(state.get(`${generation}/${collection}`)?.values() ?? [])].map(({ doc }) => doc).filter(isOurs);
@@ -137,6 +162,12 @@ export class Invariants {
 
   #checkStamps(stamps: readonly Doc[], of: (collection: string) => Doc[], model: Model, about: string): void {
     const erasures = of(ERASURES);
+    const categories = (docs: readonly Doc[], products: (doc: Doc) => number) => {
+      const counts: Record<string, number> = {};
+      for (const doc of docs)
+        counts[String(doc['category_id'])] = (counts[String(doc['category_id'])] ?? 0) + products(doc);
+      return textOf(counts);
+    };
     for (const stamp of stamps as unknown as readonly Stamp[]) {
       const storeId = stamp._id;
       const positions = new Set<unknown>();
@@ -161,6 +192,8 @@ export class Invariants {
             throw new Violation(`${about}: ${doc._id} shows a customer who was deleted`);
           }
           const position = doc['feed_position'];
+          if (Number(position) > (stamp.positions?.[entity] ?? 0))
+            throw new Violation(`${about}: ${doc._id} is ahead of the ${entity}s of its store`);
           if (positions.has(position))
             throw new Violation(`${about}: position ${String(position)} of ${storeId} was given twice`);
           if (Number(position) > (stamp.position ?? 0))
@@ -168,6 +201,17 @@ export class Invariants {
           positions.add(position);
         }
         this.#checkTrees(stamp, entity, docs, about);
+      }
+      const ofStore = (doc: Doc) => doc['store_id'] === storeId;
+      const counted = of(CATEGORY_PRODUCTS)
+        .filter(ofStore)
+        .map((doc) => ({ ...doc, category_id: doc._id.slice(storeId.length + 1) }));
+      const [stored, expected] = [
+        categories(counted, (doc) => Number(doc['products'])),
+        categories(of(COLLECTIONS.product).filter(ofStore), () => 1),
+      ];
+      if (stored !== expected) {
+        throw new Violation(`${about}: the categories of ${storeId} have ${stored} products, not ${expected}`);
       }
     }
   }

@@ -1,21 +1,22 @@
-/** The log in memory behaves like Kafka: the same cases for both, through the interface that the loop uses. */
+/** The log in memory behaves like Kafka: the same cases for both, read by the fetcher as loops do. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBrokers } from '#shared/kafka/brokers.ts';
 import { createKafka, createTopics } from '#shared/kafka/client.ts';
-import { isGap } from '#shared/kafka/message.ts';
-import { readLogBounds } from '#shared/kafka/positions.ts';
+import { createCluster, readLogBounds } from '#shared/kafka/cluster.ts';
+import { type Answer, type Brokers, Fetcher, type Wanted } from '#shared/kafka/fetcher.ts';
+import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
-import type { PartitionLog as LoopLog } from '#projector/log/edges.ts';
-import type { FetchedBatch } from '#projector/log/continuity.ts';
-import { createInstallation, eventually } from '#test/installation.ts';
+import { type Clock, systemClock } from '#shared/waiting.ts';
+import { createInstallation } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { encodeBatch } from '#test/record-batches.ts';
 import { makeTopicAnew, withAdmin } from '#test/topics.ts';
 import { Random } from '../../deploy/testing/random.ts';
+import { SimulatedBrokers } from './brokers.ts';
 import { PartitionLog } from './log.ts';
-import { Fetching } from './projector.ts';
 import { type Host, Scheduler } from './scheduler.ts';
 
 /** Longer than any immediate fetch. */
@@ -26,7 +27,9 @@ const TOO_LARGE = 80 * 1_048_576;
 const LARGE = 'x'.repeat(1_000);
 
 interface Log {
-  edge: LoopLog;
+  bounds: () => Promise<PartitionBounds>;
+  /** Resolves with what the log has from an offset on; with `null` if it has nothing for a while. */
+  read: (from: number, options?: Partial<Wanted & { forMs: number }>) => Promise<Answer | null>;
   /** Sends each value as a separate batch. */
   send: (...values: string[]) => Promise<void>;
   /** Sends a value in a transaction. @returns a function that ends it. */
@@ -38,67 +41,41 @@ interface Log {
 }
 
 interface Kind {
-  /** Makes a log that passes its batches to a function. */
-  open: (take: (batch: FetchedBatch) => Promise<void>) => Promise<Log>;
+  open: () => Promise<Log>;
   close: () => Promise<void>;
+}
+
+/** Reads as a loop does, for a time. */
+function readerOf(brokers: Brokers, clock: Clock): Log['read'] {
+  const fetcher = new Fetcher({ brokers, clock });
+  return async (from, { bytes = FETCH_BYTES, atEnd = false, forMs = 10_000 } = {}) => {
+    const over = new AbortController();
+    void clock.sleep(forMs, over.signal).then(() => over.abort());
+    return fetcher.read(0, { from, bytes, atEnd }, over.signal).finally(() => over.abort());
+  };
 }
 
 async function kafkaLogs(): Promise<Kind> {
   const { config, kafka: tools, send, close } = await createInstallation({ partitions: 1 });
   const kafka = createKafka(config, 'test', createLogger('test', 'silent'));
   const ends: (() => Promise<void>)[] = [close];
-  const open: Kind['open'] = async (take) => {
+  const open: Kind['open'] = async () => {
     const topic = `${config.namePrefix}-${randomUUID()}`;
     await withAdmin(tools, (admin) => createTopics(admin, [topic], { partitions: 1 }));
-    const consumer = kafka.consumer({
-      groupId: topic,
-      maxWaitTimeInMs: 100,
-      maxBytesPerPartition: FETCH_BYTES,
-      allowAutoTopicCreation: false,
-      retry: { retries: 20, initialRetryTime: 100, maxRetryTime: 1_000 },
-    });
-    const joined = Promise.withResolvers<void>();
-    let [offset, isPaused] = [0, true];
-    const selection = [{ topic, partitions: [0] }];
-    const edge: LoopLog = {
-      bounds: async () => {
-        const bounds = await withAdmin(tools, (admin) => readLogBounds(admin, topic));
-        return bounds.get(0) ?? { start: 0, end: 0 };
-      },
-      seek: (to) => {
-        offset = to;
-        consumer.seek({ topic, partition: 0, offset: String(to) });
-      },
-      pause: () => {
-        isPaused = true;
-        consumer.pause(selection);
-      },
-      resume: () => {
-        isPaused = false;
-        consumer.resume(selection);
-      },
-    };
-    consumer.on(consumer.events.GROUP_JOIN, () => {
-      edge.seek(offset);
-      if (isPaused) edge.pause();
-      joined.resolve();
-    });
-    await consumer.connect();
-    await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: async ({ batch, isStale }) => {
-        if (!isStale()) await take(batch);
-      },
-    });
-    await joined.promise;
+    const cluster = createCluster(kafka);
+    await cluster.connect();
+    const brokers = await connectBrokers(cluster, topic);
     ends.unshift(async () => {
-      await consumer.disconnect();
+      await brokers.close();
+      await cluster.disconnect();
       await withAdmin(tools, (admin) => admin.deleteTopics({ topics: [topic] }));
     });
     return {
-      edge,
+      bounds: async () => {
+        const { start = 0, end = 0 } = (await readLogBounds(cluster, topic)).get(0) ?? {};
+        return { start, end };
+      },
+      read: readerOf(brokers, systemClock),
       send: async (...values) => {
         for (const value of values) await send(topic, [{ key: 's1', value }]);
       },
@@ -147,16 +124,16 @@ async function logsInMemory(): Promise<Kind> {
     while (!closed.signal.aborted) if (!(await scheduler.step(Infinity))) await sleep(1);
   };
   const running = run();
-  const open: Kind['open'] = async (take) => {
+  const open: Kind['open'] = async () => {
     const log = new PartitionLog(random);
-    const edge = new Fetching({ scheduler, random }, host, log, 0);
-    edge.loop = { take };
+    const brokers = new SimulatedBrokers({ scheduler, random, logs: [log], leaders: [1], faultChance: 0 }, host);
     const changed = async (change: () => void) => {
       change();
-      edge.wake();
+      brokers.wake();
     };
     return {
-      edge,
+      bounds: () => brokers.bounds(0),
+      read: readerOf(brokers, scheduler.clockOf(host)),
       send: (...values) => changed(() => values.forEach((value) => log.append('s1', value, 0))),
       sendOpen: async (value) => {
         const entries = [log.append('s1', value, 0)];
@@ -187,137 +164,102 @@ describe.each([
   });
   afterAll(() => kind?.close());
 
-  /** Reads a log between two offsets, batch by batch. */
+  /** Reads a log between two offsets, answer by answer. */
   const openLog = async () => {
-    const batches: FetchedBatch[] = [];
-    let follows = true;
-    const log = await kind.open(async (batch) => {
-      batches.push(batch);
-      // The seek of the loop; nothing else advances.
-      if (follows) log.edge.seek(Number(batch.lastOffset()) + 1);
-    });
-    const stay = () => {
-      follows = false;
+    const log = await kind.open();
+    const answers: Answer[] = [];
+    const readUpTo = async (from: number, to: number, atEnd = false) => {
+      answers.length = 0;
+      for (let next = from; next < to;) {
+        const answer = await log.read(next, { atEnd });
+        if (answer === null || answer.isOutside) throw new Error(`${next} is not in the log`);
+        answers.push(answer);
+        ({ next } = answer);
+      }
+      return shownIn(answers);
     };
-    const begin = (from: number) => {
-      batches.length = 0;
-      log.edge.seek(from);
-      log.edge.resume();
-    };
-    const end = () => Number(batches.at(-1)?.lastOffset() ?? -1) + 1;
-    const until = async (to: number) => {
-      await eventually(`${to} is shown`, () => end() >= to);
-      log.edge.pause();
-      return shownIn(batches);
-    };
-    const read = (from: number, to: number) => {
-      begin(from);
-      return until(to);
-    };
-    return { ...log, batches, stay, begin, until, read };
+    return { ...log, answers, readUpTo };
   };
 
-  it('delivers messages in order from the sought offset, and again after another seek', async () => {
-    const { edge, send, read, batches } = await openLog();
+  it('delivers messages in order from the wanted offset, and again from another', async () => {
+    const { bounds, send, readUpTo, answers } = await openLog();
     await send('a', 'b', 'c');
-    expect(await edge.bounds()).toEqual({ start: 0, end: 3 });
-    expect(await read(1, 3)).toEqual(['1 b', '2 c']);
-    expect(await read(0, 3)).toEqual(['0 a', '1 b', '2 c']);
-    expect(batches[0]?.firstOffset()).toBe('0');
+    expect(await bounds()).toEqual({ start: 0, end: 3 });
+    expect(await readUpTo(1, 3)).toEqual(['1 b', '2 c']);
+    expect(await readUpTo(0, 3)).toEqual(['0 a', '1 b', '2 c']);
+    expect(answers.at(-1)).toMatchObject({ next: 3, end: 3 });
   });
 
-  it('waits at its end for new messages, and delivers nothing while paused', async () => {
-    const { edge, send, begin, until, batches } = await openLog();
+  it.each([true, false])('waits at its end for new messages (%s: as one that is at its end)', async (atEnd) => {
+    const { send, read, readUpTo } = await openLog();
     await send('a');
-    begin(1);
+    expect(await read(1, { atEnd, forMs: NOTHING_MS })).toBeNull();
+    const coming = readUpTo(1, 2, atEnd);
     await send('b');
-    expect(await until(2)).toEqual(['1 b']);
-    expect(batches.at(-1)?.highWatermark).toBe('2');
-    await send('c');
-    await sleep(NOTHING_MS);
-    expect(batches).toHaveLength(1);
-    edge.resume();
-    expect(await until(3)).toEqual(['1 b', '2 c']);
-  });
-
-  it('repeats the same batch without a seek', async () => {
-    const { edge, send, stay, begin, batches } = await openLog();
-    await send('a');
-    stay();
-    begin(0);
-    await eventually('it was shown three times', () => batches.length >= 3);
-    edge.pause();
-    expect(new Set(shownIn(batches))).toEqual(new Set(['0 a']));
+    expect(await coming).toEqual(['1 b']);
   });
 
   it('continues after a truncated fetch', async () => {
-    const { send, read, batches } = await openLog();
+    const { send, readUpTo, answers } = await openLog();
     await send(...Array.from({ length: 20 }, () => LARGE));
-    expect(await read(0, 20)).toEqual(Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`));
-    expect(batches.length).toBeGreaterThan(1);
-    expect(batches[0]?.highWatermark).toBe('20');
+    expect(await readUpTo(0, 20)).toEqual(Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`));
+    expect(answers.length).toBeGreaterThan(1);
+    expect(answers[0]?.end).toBe(20);
   });
 
   it('hides an open transaction and all later messages', async () => {
-    const { edge, send, sendOpen, begin, until, batches } = await openLog();
+    const { bounds, send, sendOpen, read, readUpTo, answers } = await openLog();
     await send('a');
     const commit = await sendOpen('t');
     await send('b');
-    begin(0);
-    expect(await until(1)).toEqual(['0 a']);
-    expect(batches.at(-1)?.highWatermark).toBe('1');
-    expect(await edge.bounds()).toEqual({ start: 0, end: 1 });
-    edge.resume();
-    await sleep(NOTHING_MS);
-    expect(shownIn(batches)).toEqual(['0 a']);
+    expect(await readUpTo(0, 1)).toEqual(['0 a']);
+    expect(answers.at(-1)?.end).toBe(1);
+    expect(await bounds()).toEqual({ start: 0, end: 1 });
+    expect(await read(1, { forMs: NOTHING_MS })).toBeNull();
     await commit(false);
-    expect(await until(4)).toEqual(['0 a', '1 t', '2 b']);
+    expect(await readUpTo(0, 4)).toEqual(['0 a', '1 t', '2 b']);
   });
 
-  it('has placeholders for offsets without messages at both ends of a fetch', async () => {
-    const { send, sendOpen, read, batches } = await openLog();
+  it('continues behind offsets without messages at both ends of a fetch', async () => {
+    const { send, sendOpen, readUpTo, answers } = await openLog();
     const abort = await sendOpen('x');
     await abort(true);
-    expect(await read(0, 2)).toEqual([]);
+    expect(await readUpTo(0, 2)).toEqual([]);
+    expect(answers.at(-1)?.next).toBe(2);
     await send('b');
-    expect(await read(1, 3)).toEqual(['2 b']);
-    expect(batches.flatMap(({ messages }) => messages.map(isGap))).toEqual([true, false]);
+    expect(await readUpTo(1, 3)).toEqual(['2 b']);
   });
 
   it('delivers an unreadable batch as one placeholder, even from its middle, and later messages', async () => {
-    const { send, sendUnreadable, read } = await openLog();
+    const { send, sendUnreadable, readUpTo } = await openLog();
     await send('a');
     await sendUnreadable();
     await send('b');
-    expect(await read(0, 4)).toEqual(['0 a', '2 unpacks_too_large 1 to 2', '3 b']);
-    expect(await read(2, 4)).toEqual(['2 unpacks_too_large 1 to 2', '3 b']);
+    expect(await readUpTo(0, 4)).toEqual(['0 a', '2 unpacks_too_large 1 to 2', '3 b']);
+    expect(await readUpTo(2, 4)).toEqual(['2 unpacks_too_large 1 to 2', '3 b']);
   });
 
-  it('delivers from its beginning if retention deleted the sought offset', async () => {
-    const { edge, send, deleteBefore, read } = await openLog();
+  it('says that an offset lies outside, before it after retention or behind it after a recreation', async () => {
+    const { bounds, send, deleteBefore, makeAnew, read, readUpTo } = await openLog();
     await send('a', 'b', 'c');
     await deleteBefore(2);
-    expect(await edge.bounds()).toEqual({ start: 2, end: 3 });
-    expect(await read(0, 3)).toEqual(['2 c']);
-  });
-
-  it('begins again if the sought offset is beyond its end, as in a recreated topic', async () => {
-    const { edge, send, makeAnew, read, begin, until } = await openLog();
-    await send('a', 'b', 'c');
-    expect(await read(0, 3)).toEqual(['0 a', '1 b', '2 c']);
+    expect(await bounds()).toEqual({ start: 2, end: 3 });
+    expect(await read(0)).toMatchObject({ isOutside: true });
+    expect(await readUpTo(2, 3)).toEqual(['2 c']);
     await makeAnew();
-    begin(3);
-    await send('x', 'y');
-    expect(await until(2)).toEqual(['0 x', '1 y']);
-    expect(await edge.bounds()).toEqual({ start: 0, end: 2 });
+    await send('x');
+    expect(await read(3)).toMatchObject({ isOutside: true });
+    expect(await readUpTo(0, 1)).toEqual(['0 x']);
+    expect(await bounds()).toEqual({ start: 0, end: 1 });
   });
 });
 
-function shownIn(batches: readonly FetchedBatch[]): string[] {
-  const messages = batches.flatMap((batch) => batch.messages).filter((message) => !isGap(message));
-  return messages.map((message) => {
-    const unreadable = message.unreadable;
-    if (unreadable === undefined) return `${message.offset} ${String(message.value)}`;
-    return `${message.offset} ${unreadable.reason} ${unreadable.from} to ${unreadable.to}`;
-  });
+function shownIn(answers: readonly Answer[]): string[] {
+  return answers.flatMap(({ messages }) =>
+    messages.map(({ offset, value, unreadable }) =>
+      unreadable === undefined
+        ? `${offset} ${String(value)}`
+        : `${offset} ${unreadable.reason} ${unreadable.from} to ${unreadable.to}`,
+    ),
+  );
 }

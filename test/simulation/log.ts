@@ -2,9 +2,9 @@
  * A Kafka partition in memory with transactions, compaction, unreadable batches, retention, lost ends and recreated topics.
  * `test/simulation/log.integration.test.ts` runs the same cases against a real broker.
  */
-import type { LogMessage, UnreadableBatch } from '#shared/kafka/message.ts';
+import type { Answer } from '#shared/kafka/fetcher.ts';
+import { isDamaged, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
-import type { FetchedBatch } from '#projector/log/continuity.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
 /** The content of some offsets: a message, an unreadable batch, or nothing (markers and aborted messages). */
@@ -83,43 +83,31 @@ export class PartitionLog {
 
   /** Whether a fetch from an offset returns immediately. */
   isReadable(asked: number): boolean {
-    return this.#shownFrom(this.#inRange(asked)).length > 0;
+    return this.#isOutside(asked) || this.#shownFrom(asked).length > 0;
   }
 
-  /** A fetch from an offset outside of the log begins at its beginning. */
-  #inRange(asked: number): number {
-    return asked < this.start || asked > this.end ? this.start : asked;
+  #isOutside(asked: number): boolean {
+    return asked < this.start || asked > this.end;
   }
 
   #shownFrom(from: number): Entry[] {
-    const end = this.#open?.from ?? this.end;
+    const { end } = this.bounds;
     return this.entries.filter((entry) => entry.to >= from && entry.to < end);
   }
 
-  /** A fetch from an offset; `null` if there is nothing. */
-  fetch(asked: number): FetchedBatch | null {
-    const from = this.#inRange(asked);
+  /** A fetch from an offset, cut at random. */
+  fetch(from: number): Answer {
+    const { end } = this.bounds;
+    if (this.#isOutside(from)) return { messages: [], next: 0, end, isOutside: true };
     const shown = this.#shownFrom(from);
-    const part = shown.slice(0, 1 + this.#random.below(MAX_FETCHED));
-    const [first, last] = [part[0], part.at(-1)];
-    if (first === undefined || last === undefined) return null;
+    // A damaged batch ends its answer.
+    const damaged = shown.findIndex(({ unreadable }) => unreadable !== null && isDamaged(unreadable));
+    const part = shown.slice(0, Math.min(1 + this.#random.below(MAX_FETCHED), damaged === -1 ? Infinity : damaged + 1));
     const messages = part.flatMap(({ message, unreadable, to }): LogMessage[] => {
       if (unreadable !== null) return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
       return message === null ? [] : [message];
     });
-    // Only the ends have placeholders for offsets without messages.
-    const begin = Math.max(first.from, from);
-    const firstShown = part.find(({ message, unreadable }) => message !== null || unreadable !== null);
-    const lastShown = part.findLast(({ message, unreadable }) => message !== null || unreadable !== null);
-    if (firstShown === undefined) messages.push(gap(begin, last.to));
-    else if (firstShown.from > begin) messages.unshift(gap(begin, firstShown.from - 1));
-    if (lastShown !== undefined && lastShown.to < last.to) messages.push(gap(lastShown.to + 1, last.to));
-    return {
-      messages,
-      firstOffset: () => messages[0]?.offset ?? null,
-      lastOffset: () => String(last.to),
-      highWatermark: String(this.bounds.end),
-    };
+    return { messages, next: (part.at(-1)?.to ?? from - 1) + 1, end, isOutside: false };
   }
 
   /** Deletes entries before an offset, like retention. */
@@ -143,8 +131,4 @@ export class PartitionLog {
 
 function placeholder(offset: number): LogMessage {
   return { key: null, value: null, headers: {}, offset: String(offset), timestamp: '0', attributes: 0 };
-}
-
-function gap(gapFrom: number, to: number): LogMessage {
-  return Object.assign(placeholder(to), { gapFrom });
 }

@@ -1,6 +1,5 @@
 /** A projector of the world: the real partition loops on the log and store in memory. */
 import type { Db } from 'mongodb';
-import { StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
@@ -12,106 +11,26 @@ import { applyWithCheckpoint, claimCheckpoint, whereIs } from '#shared/projectio
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
-import type { PartitionLog as LoopLog, PartitionReport } from '#projector/log/edges.ts';
+import type { PartitionReport } from '#projector/log/edges.ts';
+import { Fetcher } from '#shared/kafka/fetcher.ts';
 import { findErased } from '#test/slices.ts';
-import type { PartitionLog } from './log.ts';
-import type { Random } from '../../deploy/testing/random.ts';
-import type { Host, Scheduler } from './scheduler.ts';
+import { type Cluster, SimulatedBrokers } from './brokers.ts';
+import type { Host } from './scheduler.ts';
 import type { Client } from './store.ts';
 
 export const TOPIC = 'store-changes.production';
 const ALL_EVENTS = { events: 30, bytes: 1_000_000 };
-/** The delay until a heartbeat reports a lost partition. */
-const FENCED_PAUSE_MS = 500;
+/** The most time until the group confirms an assignment. */
+const CONFIRM_MS = 500;
 /** The cache size in stores: more than there are. */
 export const CACHED = 10;
 
-export interface WorldOfProjectors {
-  scheduler: Scheduler;
-  random: Random;
-  logs: readonly PartitionLog[];
+export interface WorldOfProjectors extends Cluster {
   /** The last offset that an operator decided to skip from an offset on; `null` without a decision. */
   skippedTo: (partition: number, from: number) => number | null;
   trace: (what: string) => void;
   /** Called with a broken promise. */
   violate: (what: string) => void;
-}
-
-/** Fetches batches for one loop like kafkajs, from the last seek on. */
-export class Fetching implements LoopLog {
-  loop: Pick<PartitionLoop, 'take'> | null = null;
-  readonly #world: Pick<WorldOfProjectors, 'scheduler' | 'random'>;
-  readonly #host: Host;
-  readonly #log: PartitionLog;
-  #offset = 0;
-  #seeks = 0;
-  #isPaused = true;
-  #isBusy = false;
-  #wasElsewhere = false;
-  readonly #strayChance: number;
-
-  /** @param strayChance the probability of an answer from a wrong offset. */
-  constructor(
-    world: Pick<WorldOfProjectors, 'scheduler' | 'random'>,
-    host: Host,
-    log: PartitionLog,
-    strayChance = 0.06,
-  ) {
-    this.#strayChance = strayChance;
-    this.#world = world;
-    this.#host = host;
-    this.#log = log;
-  }
-
-  bounds = async () => {
-    await this.#pause(2);
-    return this.#log.bounds;
-  };
-
-  seek = (offset: number) => {
-    this.#offset = offset;
-    this.#seeks += 1;
-    this.wake();
-  };
-
-  pause = () => {
-    this.#isPaused = true;
-  };
-
-  resume = () => {
-    this.#isPaused = false;
-    this.wake();
-  };
-
-  /** Fetches if allowed and messages are available. */
-  wake(): void {
-    if (this.#isPaused || this.#isBusy || this.loop === null) return;
-    this.#isBusy = true;
-    void this.#fetch(this.loop).finally(() => {
-      this.#isBusy = false;
-      if (!this.#isPaused && this.#log.isReadable(this.#offset)) {
-        this.#world.scheduler.after(5, this.#host, () => this.wake());
-      }
-    });
-  }
-
-  async #fetch(loop: Pick<PartitionLoop, 'take'>): Promise<void> {
-    const seeks = this.#seeks;
-    // Sometimes an answer begins too early or too late, as if a seek had no effect. Never twice in a row.
-    const { random } = this.#world;
-    const elsewhere = this.#wasElsewhere || !random.chance(this.#strayChance) ? 0 : random.below(5) - 2;
-    await this.#pause(1 + random.below(5));
-    const { start, end } = this.#log;
-    const from = elsewhere === 0 ? this.#offset : Math.min(Math.max(this.#offset + elsewhere, start), end);
-    const batch = this.#log.fetch(from);
-    if (batch === null || this.#seeks !== seeks || this.#isPaused) return;
-    this.#wasElsewhere = elsewhere !== 0;
-    await loop.take(batch);
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return this.#world.scheduler.clockOf(this.#host).sleep(milliseconds);
-  }
 }
 
 export class Projector implements Host {
@@ -122,8 +41,9 @@ export class Projector implements Host {
   /** Stopped partitions, by `<generation>/<partition>`. */
   readonly stopped = new Set<string>();
   readonly #assignments = new Map<string, Assignment>();
-  /** By `<generation>/<partition>`. */
-  readonly #fetching = new Map<string, Fetching>();
+  /** Of each generation, as each has a consumer. */
+  readonly #brokers = new Map<string, SimulatedBrokers>();
+  readonly #fetchers = new Map<string, Fetcher>();
   readonly #epochs = new Map<string, Epochs>();
   readonly #trees = new TreeCache();
   readonly #readers = new Map<string, ChangeReader>();
@@ -147,32 +67,30 @@ export class Projector implements Host {
       const keys = shares.get(generation) ?? [];
       this.#assignmentOf(generation).assign(keys.map((key) => Number(key.slice(generation.length + 1))));
     }
-    for (const key of new Set(this.#fetching.keys()).difference(new Set(wanted))) this.#endFetching(key);
-  }
-
-  #endFetching(key: string): void {
-    const fetching = this.#fetching.get(key);
-    if (fetching !== undefined) fetching.loop = null;
-    this.#fetching.delete(key);
   }
 
   #assignmentOf(generation: string): Assignment {
-    return this.#of(
-      this.#assignments,
-      generation,
-      () =>
-        new Assignment((partition) => {
-          const fetching = new Fetching(this.#world, this, logOf(this.#world, partition));
-          this.#endFetching(`${generation}/${partition}`);
-          this.#fetching.set(`${generation}/${partition}`, fetching);
-          return (fetching.loop = this.#createLoop(generation, partition, fetching));
-        }, this.#world.scheduler.clockOf(this)),
-    );
+    const clock = this.#world.scheduler.clockOf(this);
+    const make = () => new Assignment((partition) => this.#createLoop(generation, partition), clock);
+    return this.#of(this.#assignments, generation, make);
+  }
+
+  #brokersOf(generation: string): SimulatedBrokers {
+    return this.#of(this.#brokers, generation, () => new SimulatedBrokers(this.#world, this));
+  }
+
+  #fetcherOf(generation: string): Fetcher {
+    const make = () =>
+      new Fetcher({
+        brokers: this.#brokersOf(generation),
+        clock: this.#world.scheduler.clockOf(this),
+      });
+    return this.#of(this.#fetchers, generation, make);
   }
 
   /** A log has new or readable messages. */
   wake(): void {
-    if (this.state === 'running') for (const fetching of this.#fetching.values()) fetching.wake();
+    if (this.state === 'running') for (const brokers of this.#brokers.values()) brokers.wake();
   }
 
   /** Erases a piece of the queue of its partitions, like the background task. */
@@ -196,7 +114,7 @@ export class Projector implements Host {
     return new Epochs(() => this.#world.random.id(), CACHED);
   }
 
-  #createLoop(generation: string, partition: number, log: Fetching): PartitionLoop {
+  #createLoop(generation: string, partition: number): PartitionLoop {
     const { scheduler, random, trace } = this.#world;
     const clock = scheduler.clockOf(this);
     const db = this.#client.db(generation) as unknown as Db;
@@ -207,10 +125,14 @@ export class Projector implements Host {
       topic: TOPIC,
       partition,
       limits: ALL_EVENTS,
-      fencedPauseMs: FENCED_PAUSE_MS,
+      readBytes: ALL_EVENTS.bytes,
+      confirmed: (signal) => clock.sleep(random.below(CONFIRM_MS), signal),
       recoveryHint: 'make the read models anew',
       clock,
-      log,
+      log: {
+        bounds: () => this.#brokersOf(generation).bounds(partition),
+        read: (wanted, signal) => this.#fetcherOf(generation).read(partition, wanted, signal),
+      },
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
       random: () => random.below(1_000) / 1_000,
       report: this.#reportOf(`${generation}/${partition}`),
@@ -277,12 +199,6 @@ export class Projector implements Host {
     cache.set(generation, found);
     return found;
   }
-}
-
-function logOf({ logs }: WorldOfProjectors, partition: number): PartitionLog {
-  const log = logs[partition];
-  if (log === undefined) throw new StoreDataError('not_found', `there is no partition ${partition}`);
-  return log;
 }
 
 const NO_REPORT: PartitionReport = {

@@ -71,6 +71,8 @@ class World implements WorldOfProjectors {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logs: PartitionLog[];
+  readonly leaders: (number | null)[];
+  faultChance = 0.02;
   readonly #server: Server;
   readonly #invariants: Invariants;
   /** Published messages by partition. */
@@ -99,8 +101,13 @@ class World implements WorldOfProjectors {
     this.scheduler = new Scheduler(this.random);
     this.#server = new Server(this.scheduler, this.random);
     this.logs = Array.from({ length: partitions }, () => new PartitionLog(this.random));
+    this.leaders = this.logs.map(() => 0);
     this.#history = this.logs.map(() => []);
-    this.#invariants = new Invariants((partition) => this.#history[partition] ?? [], this.#partitionOf);
+    this.#invariants = new Invariants(
+      (partition) => this.#history[partition] ?? [],
+      this.#partitionOf,
+      (partition, from) => this.#skips.has(`${partition}/${from}`),
+    );
     this.#followers = STORES.map((storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3));
     this.#server.onUnknownCommit = (before) => this.#restoreBefore(before);
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
@@ -144,6 +151,8 @@ class World implements WorldOfProjectors {
     [2, (partition) => this.#deleteApplied(partition)],
     [0.3, (partition) => this.#loseEnd(partition)],
     [0.2, (partition) => this.#makeAnew(partition)],
+    [3, (partition) => this.#moveLeader(partition)],
+    [2, (partition) => this.#loseLeader(partition)],
     [4, () => this.#kill()],
     [4, () => this.#freeze()],
     [4, () => this.#resume()],
@@ -154,6 +163,7 @@ class World implements WorldOfProjectors {
     [2, () => (this.#server.faults.maxWrites = 20)],
     [4, () => this.#backUp()],
     [3, () => this.#restore()],
+    [1, () => this.#restoreErasures()],
     [5, () => this.#retry()],
     [10, () => this.#erase()],
     [2, () => this.#rebuild()],
@@ -201,15 +211,22 @@ class World implements WorldOfProjectors {
     this.#noted(partition, entry);
   }
 
-  #publish(storeId = this.random.pick(STORES)): Entry {
+  #publish(
+    storeId = this.random.pick(STORES),
+    given: { entity?: Kind; subject?: string; isDeleted?: boolean } = {},
+  ): Entry {
     const { random } = this;
-    const entity = random.chance(0.05) ? 'store' : random.pick(KINDS);
-    const subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}`;
-    const isDeleted = random.chance(0.2);
+    const { entity = random.chance(0.05) ? 'store' : random.pick(KINDS) } = given;
+    const { subject = entity === 'store' ? storeId : `${entity[0]}${1 + random.below(6)}` } = given;
+    const isGiven = given.subject !== undefined;
+    const { isDeleted = !isGiven && random.chance(0.2) } = given;
     // Mostly newer than all before, sometimes late or repeated.
-    this.#sequence += random.chance(0.8) ? 1 : 0;
-    const sequence = Math.max(0, this.#sequence - (random.chance(0.15) ? random.below(5) : 0));
-    const named = random.chance(0.6) ? { id: `c${1 + random.below(6)}`, name: NAME, phone: '11 9' } : null;
+    this.#sequence += isGiven || random.chance(0.8) ? 1 : 0;
+    const sequence = Math.max(0, this.#sequence - (!isGiven && random.chance(0.15) ? random.below(5) : 0));
+    const named =
+      isGiven || random.chance(0.6)
+        ? { id: isGiven ? 'c1' : `c${1 + random.below(6)}`, name: NAME, phone: '11 9' }
+        : null;
     const data =
       entity === 'order'
         ? { ...DATA.order, customer: named, status: random.pick(['pending', 'ready', 'concluded']) }
@@ -217,7 +234,9 @@ class World implements WorldOfProjectors {
           ? { ...DATA.review, customer_id: named?.id ?? null, customer_name: named?.name ?? null }
           : entity === 'customer'
             ? { ...DATA.customer, name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']), phone: '11 98765-4321' }
-            : DATA[entity];
+            : entity === 'product'
+              ? { ...DATA.product, category_id: random.pick(['k1', 'k2', null]) }
+              : DATA[entity];
     const { key, value } = encodeEvent({
       entity,
       action: isDeleted ? 'deleted' : 'changed',
@@ -309,7 +328,27 @@ class World implements WorldOfProjectors {
     log.makeAnew();
     this.#history[partition] = [];
     for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
-    for (let count = this.random.below(2 * end); count > 0; count -= 1) this.#publish(this.#storeIn(partition));
+    for (let count = this.random.below(2 * end); count > 0; count -= 1) {
+      // Aborted messages and markers may lie where the last applied message was.
+      if (this.random.chance(0.3)) log.appendGap(1);
+      else this.#publish(this.#storeIn(partition));
+    }
+  }
+
+  #moveLeader(partition: number): void {
+    if (this.leaders[partition] === null) return;
+    this.leaders[partition] = 1 - (this.leaders[partition] ?? 0);
+    this.#wake();
+  }
+
+  #loseLeader(partition: number): void {
+    this.trace(`${partition} has no leader`);
+    this.leaders[partition] = null;
+    this.scheduler.after(this.random.below(20_000), null, () => {
+      this.leaders[partition] = this.random.below(2);
+      this.#wake();
+    });
+    this.#wake();
   }
 
   #running(): Projector[] {
@@ -408,6 +447,22 @@ class World implements WorldOfProjectors {
     this.trace('MongoDB is restored to an earlier moment');
     this.#isRestored = true;
     this.#server.restore(to);
+  }
+
+  /** A customer with several orders is deleted, partitions change owners, and MongoDB is restored to before: its erasures go on at once. */
+  #restoreErasures(): void {
+    const storeId = this.random.pick(STORES);
+    for (let order = 1; order <= 5; order += 1) this.#publish(storeId, { entity: 'order', subject: `o${order}` });
+    this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
+    const after = (milliseconds: number, work: () => void) => this.scheduler.after(milliseconds, null, work);
+    after(50 + this.random.below(200), () => {
+      this.#backUp();
+      this.#kill();
+      after(SESSION_MS + 500, () => {
+        this.#restore();
+        after(this.random.below(5), () => this.#erase());
+      });
+    });
   }
 
   /** The worst case: followers received a commit whose outcome its client does not know, and the database loses it. */
@@ -530,6 +585,7 @@ class World implements WorldOfProjectors {
   async #calmDown(): Promise<void> {
     this.trace('from here on nothing goes wrong');
     this.#isCalm = true;
+    this.faultChance = 0;
     this.#mend();
     this.#server.endSessionsOf(this.#operator);
     for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';

@@ -92,7 +92,7 @@ export async function bringUp(context: BringUp) {
   };
   const [urls] = await Promise.all([serve(), publish()]);
   for (const environment of ENVIRONMENTS) {
-    await settle({ admin, databases, environment }, HISTORY_LIMIT_MS, stopping);
+    await settle({ kafka, databases, environment }, HISTORY_LIMIT_MS, stopping);
   }
   history.isVisible = true;
 

@@ -3,8 +3,9 @@ import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/grants.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import type { Admin } from '#shared/kafka/client.ts';
-import { endsOf, missingBetween, type Positions, readLogBounds } from '#shared/kafka/positions.ts';
+import type { Kafka } from '#shared/kafka/client.ts';
+import { readLogBounds, withCluster } from '#shared/kafka/cluster.ts';
+import { endsOf, missingBetween, type Positions } from '#shared/kafka/positions.ts';
 import { isUnavailable } from '#shared/errors.ts';
 import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
@@ -13,18 +14,18 @@ import { type Databases, findLiveGeneration } from '#shared/read-models/generati
 const POLL_MS = 20;
 
 export interface Places {
-  admin: Admin;
+  kafka: Kafka;
   databases: Databases;
   environment: string;
 }
 
 /** Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key. */
 export async function settle(places: Places, limitMs: number, stopping?: AbortSignal): Promise<void> {
-  const { admin, environment } = places;
-  const ends = {
-    changes: endsOf(await readLogBounds(admin, changesTopic(environment))),
-    access: endsOf(await readLogBounds(admin, accessTopic(environment))),
-  };
+  const { kafka, environment } = places;
+  const ends = await withCluster(kafka, async (cluster) => ({
+    changes: endsOf(await readLogBounds(cluster, changesTopic(environment))),
+    access: endsOf(await readLogBounds(cluster, accessTopic(environment))),
+  }));
   const given = stopping === undefined ? [] : [stopping];
   let missing = '';
   const late = () => new Error(`not applied within ${limitMs / 1_000} s: ${missing}`);

@@ -95,7 +95,7 @@ export const listCommand = () =>
 async function listGenerations(environment: Environment) {
   const known = await environment.generations();
   if (known.length === 0) return [];
-  const bounds = await environment.logBounds();
+  const { bounds } = await environment.servers.knownBounds(environment.topic);
   const numbers = known.map(({ number }) => number);
   const groups = await groupsOf(environment, numbers);
   return Promise.all(

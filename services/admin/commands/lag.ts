@@ -1,6 +1,7 @@
 /** `lag`: how far the projector is behind the logs, by its checkpoints and Kafka's offsets. */
 import type { Db } from 'mongodb';
 import { notFound } from '#shared/errors.ts';
+import { findTopics } from '#shared/kafka/client.ts';
 import { lagOf } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
@@ -20,7 +21,7 @@ export const lagCommand = () =>
       const environments = servers.environmentsOf(flags);
       const topics = environments.flatMap((one) => one.topics);
       for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
-        const existing = new Set(await (await kafka.admin()).listTopics());
+        const existing = await findTopics(await kafka.admin(), ofKafka);
         for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
       }
       if (!flags.watch) return show(await measureLag(environments));
@@ -39,16 +40,20 @@ type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 
 /**
  * Of each partition the next offset to apply (`null` before a projector began) and the log's end; the number of messages between them
- * (`null` where the checkpoint belongs to another log); and when Kafka took the last applied message.
+ * (`null` where the checkpoint belongs to another log); the number of messages that open transactions hide behind the end; and when Kafka
+ * took the last applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are `null`.
  */
 export async function measureLag(environments: readonly Environment[]) {
   const measure = async ({ servers }: Environment, topic: string, db: Db | null) => {
     // Positions first: the lag is never below zero.
     const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
-    return [...(await servers.logBounds(topic))].map(([partition, log]) => {
+    const { leaders, bounds } = await servers.knownBounds(topic);
+    return [...leaders.keys()].map((partition) => {
       const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
-      const last_applied_at = last === null ? null : new Date(last.timestamp);
-      return { topic, partition, position, end: log.end, lag: lagOf(position, log), last_applied_at };
+      const log = bounds.get(partition);
+      const known = { topic, partition, position, last_applied_at: last === null ? null : new Date(last.timestamp) };
+      if (log === undefined) return { ...known, end: null, lag: null, open: null };
+      return { ...known, end: log.end, lag: lagOf(position, log), open: log.highWatermark - log.end };
     });
   };
   const lags = environments.map(async (environment) => {
@@ -67,11 +72,11 @@ function toJson(partitions: readonly PartitionLag[]) {
 function show(lags: readonly PartitionLag[]): void {
   const json = toJson(lags);
   const rows = lags.map((one) => {
-    const { lag, last_applied_at: last } = one;
-    return { ...one, lag: lag ?? 'other log', last: last && formatAge(last) };
+    const { lag, end, last_applied_at: last } = one;
+    return { ...one, lag: lag ?? (end === null ? 'no leader' : 'other log'), last: last && formatAge(last) };
   });
-  const total = { topic: 'total', partition: '', position: '', end: '', lag: json.lag, last: '' };
-  const columns = ['topic', 'partition', 'position', 'end', 'lag', 'last'] as const;
+  const total = { topic: 'total', partition: '', position: '', end: '', lag: json.lag, open: '', last: '' };
+  const columns = ['topic', 'partition', 'position', 'end', 'lag', 'open', 'last'] as const;
   const table = tableOf<(typeof rows)[number] | typeof total>([...rows, total], columns);
   printResult(json, table);
 }

@@ -4,6 +4,7 @@
  */
 import { BSON, type Db, type Document, type MongoClient } from 'mongodb';
 import { commandInvalid, StoreDataError } from '#shared/errors.ts';
+import { findTopics } from '#shared/kafka/client.ts';
 import { stampsIn } from '#shared/read-models/collections.ts';
 import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation.ts';
 import {
@@ -206,7 +207,7 @@ async function readEnvironment(environment: Environment, partitions: number): Pr
   const { servers, name, topic } = environment;
   const databases = await servers.databases(name);
   const pointer = await pointersIn(databases.control).findOne({ _id: name });
-  const isThere = (await (await environment.kafkaAdmin()).listTopics()).includes(topic);
+  const isThere = (await findTopics(await environment.kafkaAdmin(), [topic])).has(topic);
   return {
     name: `${servers.config.namePrefix}.${name}`,
     databases: generationsOf(pointer).map((number) => databases.generation(name, number).databaseName),

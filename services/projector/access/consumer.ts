@@ -1,7 +1,6 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { askKafka } from '#shared/kafka/client.ts';
-import { readLogBounds } from '#shared/kafka/positions.ts';
+import { readLogBounds, withCluster } from '#shared/kafka/cluster.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -12,7 +11,7 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
   const { config, control, kafkas, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
-  const boundsOfChanges = () => askKafka(kafkas.of(changes), (admin) => readLogBounds(admin, changes));
+  const boundsOfChanges = () => withCluster(kafkas.of(changes), (cluster) => readLogBounds(cluster, changes));
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,

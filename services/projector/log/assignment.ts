@@ -1,9 +1,10 @@
 /** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
 import type { ClientSession } from 'mongodb';
-import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
+import type { LogBounds } from '#shared/kafka/positions.ts';
+import { checkClaim, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
-import type { FetchedBatch } from './continuity.ts';
 import type { PartitionLoop } from './loop.ts';
+import { isFenced } from './slice-writer.ts';
 
 /** How long a partition that is assigned to us again waits for its former slice. */
 const MAX_ENDING_MS = 1_000;
@@ -18,16 +19,15 @@ export class Assignment {
     this.#clock = clock;
   }
 
-  async take(partition: number, batch: FetchedBatch): Promise<void> {
-    await this.#loops.get(partition)?.take(batch);
-  }
-
-  isIdle(): boolean {
-    return this.#loops.values().every((loop) => loop.isIdle);
-  }
-
   partitions(): number[] {
     return [...this.#loops.keys()];
+  }
+
+  noteBounds(bounds: LogBounds): void {
+    for (const [partition, loop] of this.#loops) {
+      const known = bounds.get(partition);
+      if (known !== undefined) loop.noteBounds(known);
+    }
   }
 
   /** The position of each partition; -1 where it is not known yet. */
@@ -35,13 +35,23 @@ export class Assignment {
     return new Map(this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]));
   }
 
-  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours. */
+  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours, or no longer. */
   async runBetweenSlices<R extends object>(
     partition: number,
     work: (session: ClientSession) => Promise<R>,
   ): Promise<R | null> {
-    const loop = this.#loops.get(partition);
-    return loop?.runBetweenSlices((session) => runInTransaction(session, () => work(session))) ?? null;
+    const found = this.#loops.get(partition)?.runBetweenSlices((claim) =>
+      runInTransaction(claim.session, async () => {
+        await checkClaim(claim);
+        return work(claim.session);
+      }),
+    );
+    try {
+      return (await found) ?? null;
+    } catch (error) {
+      if (isFenced(error)) return null;
+      throw error;
+    }
   }
 
   /** Starts no further slice, and resolves when the current ones have ended. */
@@ -50,18 +60,16 @@ export class Assignment {
     await Promise.all(this.#loops.values().map(({ ended }) => ended));
   }
 
-  /** Replaces the assignment. @returns the partitions that stay ours, whose loops continue. */
-  assign(partitions: readonly number[]): number[] {
+  /** Replaces the assignment. The loops of partitions that stay ours continue. */
+  assign(partitions: readonly number[]): void {
     const former = this.#loops;
     this.#loops = new Map();
     for (const [partition, loop] of former) {
-      if (partitions.includes(partition) && loop.retain()) this.#loops.set(partition, loop);
+      if (partitions.includes(partition) && loop.continues) this.#loops.set(partition, loop);
       else loop.revoke();
     }
-    const kept = [...this.#loops];
-    for (const [partition, loop] of kept) void this.#replaceIfClaimed(partition, loop);
+    for (const [partition, loop] of this.#loops) void this.#replaceIfClaimed(partition, loop);
     for (const partition of partitions) if (!this.#loops.has(partition)) this.#begin(partition, former.get(partition));
-    return kept.map(([partition]) => partition);
   }
 
   /** Between two assignments to us another projector may have claimed the partition: then we claim it again. */

@@ -1,12 +1,15 @@
 /**
- * Consumes one topic. kafkajs fetches batches and joins the group; positions are checkpoints in MongoDB, which make effects exactly-once
- * (`loop.ts`, `checkpoint.ts`).
+ * Consumes one topic. The group says which partitions are ours (`membership.ts`), and each has a loop that reads its log by itself
+ * (`loop.ts`, `fetcher.ts`). Positions are checkpoints in MongoDB, which make effects exactly-once (`checkpoint.ts`).
  */
-import { describeError, isUnavailable, isUnknownMember, StoreDataError } from '#shared/errors.ts';
-import { askKafka, type Consumer, finalError, type Kafka, rebalanceMs, watchClock } from '#shared/kafka/client.ts';
-import { setFetchMaxWait } from '#shared/kafka/fetch.ts';
-import { assigners } from '#shared/kafka/sticky-assigner.ts';
+import { unavailable } from '#shared/errors.ts';
+import { connectBrokers } from '#shared/kafka/brokers.ts';
+import { rebalanceMs } from '#shared/kafka/client.ts';
+import { createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
+import { Fetcher } from '#shared/kafka/fetcher.ts';
+import { joinGroup } from '#shared/kafka/membership.ts';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
+import { PeriodicTask } from '#shared/periodic-task.ts';
 import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -17,254 +20,221 @@ import { loopFactory, type Target } from './partition.ts';
 export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBetweenSlices'> {
   /** Rejects when the consumer cannot continue: the process should end. */
   failed: Promise<never>;
-  /** Whether something has happened within the last two minutes, an idle fetch included. */
+  /** Whether something has happened within the last two minutes, an unanswered request included. */
   isLive: () => boolean;
   stop: () => Promise<void>;
 }
 
-/** How soon new partitions of a topic are noticed; kafkajs would take five minutes. */
-const METADATA_MAX_AGE_MS = 10_000;
-/** Bytes of one fetch for each partition: about a slice, and less for each of many. What is fetched stays in memory until it is applied. */
-const FETCH_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
-/** For all partitions: more than they bring. A broker serves them in a fixed order, so a tighter bound would starve the last ones. */
-const FETCH_BYTES_IN_ALL = 256 * 1_048_576;
-/** Partitions that may hand over a batch at the same time. The scheduler bounds how many are applied at the same time. */
-const TAKEN_AT_ONCE = 64;
+/** Bytes of one read of a partition: about a slice, and less for each of many. What is read stays in memory until it is applied. */
+const READ_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
+/** How often the bounds of the log are read, and new partitions noticed. */
+const BOUNDS_MS = 10_000;
 /** Offsets are committed for all partitions together, not with every slice. */
 const COMMIT_MS = 250;
-/** When kafkajs gives a consumer up, it joins again after this time. */
-const RESTART_MS = 1_000;
-/** How long a fetch waits for messages: while some partitions are paused, and at most while all are idle. */
-const FETCH_WAIT_MS = { busy: 200, idle: 1_000 };
 const LIVE_MS = 120_000;
 
 /** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
   const { topic, generation, logger } = target;
-  const { sessionTimeoutMs } = parts.config.kafka;
-  let isStopped = false;
-  const positions = () => assignment.positions();
-  const consumer = await createConsumer(parts, target, positions, () => isStopped);
+  const { config, metrics } = parts;
+  const labels = { topic, generation };
+  const kafka = parts.kafkas.of(topic);
+  await using starting = new AsyncDisposableStack();
+  const connect = async () => {
+    const cluster = createCluster(kafka);
+    starting.defer(() => cluster.disconnect().catch(() => undefined));
+    await cluster.connect();
+    // Of no other topic anything is asked.
+    await cluster.addTargetTopic(topic);
+    return cluster;
+  };
+  const brokers = await connectBrokers(await connect(), topic);
+  starting.defer(() => brokers.close());
   const letters = startLetters(parts, target);
-  const offsets = createOffsetCommits(consumer, topic, positions, logger);
-  const loops = loopFactory(parts, target, letters.limits, consumer, offsets.schedule);
-  const assignment = new Assignment(loops, systemClock);
-  const showOnly = trackPartitionGauges(parts.metrics, { topic, generation });
-  // kafkajs sends heartbeats between fetches: a fetch must not delay them for long.
-  const idleWaitMs = Math.min(FETCH_WAIT_MS.idle, Math.floor(sessionTimeoutMs / 6));
-  const endWaiting = setFetchMaxWait(topic, () => (assignment.isIdle() ? idleWaitMs : 0));
-  const connection = watchConnection(parts.metrics, { topic, generation });
-  let lastActivity = performance.now();
-  const active = () => void (lastActivity = performance.now());
-  const answered = () => {
-    active();
-    connection.answered();
-  };
-  const { FETCH_START, FETCH, GROUP_JOIN, STOP } = consumer.events;
-  consumer.on(FETCH_START, active);
-  consumer.on(FETCH, answered);
-  // kafkajs calls this before it fetches for the new assignment: pausing must happen here, at once.
-  consumer.on(GROUP_JOIN, ({ payload }) => {
-    // It was stopped while joining: only an error ends that.
-    if (isStopped) throw finalError('the consumer is stopped');
-    answered();
-    offsets.joined();
-    const partitions = payload.memberAssignment[topic] ?? [];
-    const kept = assignment.assign(partitions);
-    showOnly(partitions);
-    parts.metrics.assignments.inc({ topic, generation });
-    logger.info({ topic, partitions, kept, joinMs: payload.duration }, 'partitions are assigned');
+  starting.defer(() => letters.stop());
+  const connection = watchConnection(metrics, labels);
+  starting.defer(() => connection.end());
+
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => undefined);
+  const fetcher = new Fetcher({
+    brokers,
+    clock: systemClock,
+    answered: connection.fetched,
+    waits: logWaits(logger, topic),
   });
-  consumer.on(STOP, () => assignment.assign([]));
-  const run = () =>
-    consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: TAKEN_AT_ONCE,
-      eachBatch: async ({ batch, isStale }) => {
-        active();
-        // kafkajs notices only by a heartbeat that we are no longer a member, and one on a dead connection blocks all others.
-        offsets.checkMembership();
-        if (!isStale()) await assignment.take(batch.partition, batch);
+  /** Partitions that start together share one request. */
+  let asking: Promise<KnownBounds> | null = null;
+  const readBounds = async () => {
+    const bounds = await (asking ??= brokers.bounds().finally(() => (asking = null)));
+    // While nothing is fetched, as from a stopped partition, this shows that Kafka answers.
+    connection.fetched();
+    return bounds;
+  };
+  const loops = loopFactory(parts, target, {
+    limits: letters.limits,
+    readBytes: Math.min(config.projector.sliceBytes, readBytesOf(brokers.partitions().length)),
+    confirmed: (signal) => membership.confirmed(signal),
+    moved: () => commits.schedule(),
+    logOf: (partition) => ({
+      bounds: async () => {
+        const bounds = (await readBounds()).bounds.get(partition);
+        if (bounds === undefined) throw unavailable(`${topic}/${partition} has no leader, or that does not answer`);
+        return bounds;
       },
-    });
-  const crashed = () => {
-    active();
-    connection.failed();
-  };
-  const crashes = watchCrashes(consumer, target, sessionTimeoutMs, { crashed, run });
-  const stop = async () => {
-    isStopped = true;
-    crashes.stop();
-    endWaiting();
-    try {
-      await assignment.stop();
-      offsets.flush();
-      await consumer.disconnect();
-    } finally {
-      assignment.assign([]);
-      showOnly([]);
-      connection.end();
-      await letters.stop();
-    }
-  };
-  try {
-    await consumer.connect();
-    await consumer.subscribe({ topics: [topic], fromBeginning: true });
-    await run();
-  } catch (error) {
-    await stop().catch(() => undefined);
-    throw error;
-  }
+      read: (wanted, signal) =>
+        fetcher.read(partition, wanted, signal).catch((error: unknown) => {
+          failure.reject(error);
+          throw error;
+        }),
+    }),
+  });
+  const assignment = new Assignment(loops, systemClock);
+  const gauges = partitionGauges(metrics, labels);
+  const membership = joinGroup({
+    cluster: await connect(),
+    groupId: target.groupId,
+    topic,
+    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+    rebalanceTimeoutMs: rebalanceMs(config.kafka),
+    partitions: brokers.partitions,
+    owned: () => assignment.positions(),
+    assigned: (partitions) => {
+      assignment.assign(partitions);
+      gauges.showOnly(partitions);
+      metrics.assignments.inc(labels);
+    },
+    answered: connection.answered,
+    logger,
+  });
+  membership.failed.catch(failure.reject);
+  const commits = scheduled(COMMIT_MS, () =>
+    membership.commit(new Map([...assignment.positions()].filter(([, position]) => position >= 0))),
+  );
+  let known = brokers.partitions().length;
+  const watching = new PeriodicTask({
+    run: async () => {
+      const { bounds } = await readBounds();
+      assignment.noteBounds(bounds);
+      gauges.noteBounds(bounds);
+      if (brokers.partitions().length > known) membership.rejoin();
+      known = brokers.partitions().length;
+    },
+    everyMs: BOUNDS_MS,
+    failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),
+  });
+  const running = starting.move();
   return {
-    failed: crashes.failed,
-    isLive: () => performance.now() - lastActivity < LIVE_MS,
+    failed: failure.promise,
+    isLive: () => connection.isLive(),
     partitions: () => assignment.partitions(),
     runBetweenSlices: (partition, work) => assignment.runBetweenSlices(partition, work),
-    stop,
+    stop: async () => {
+      try {
+        await assignment.stop();
+        commits.flush();
+        await Promise.all([membership.stop(), watching.stop()]);
+      } finally {
+        assignment.assign([]);
+        gauges.showOnly([]);
+        await running.disposeAsync();
+      }
+    },
   };
 }
 
-async function createConsumer(
-  { kafkas, config }: Parts,
-  { topic, groupId }: Target,
-  positions: Assignment['positions'],
-  isStopped: () => boolean,
-): Promise<Consumer> {
-  const kafka = kafkas.of(topic);
-  const { sessionTimeoutMs } = config.kafka;
-  return kafka.consumer({
-    groupId,
-    partitionAssigners: assigners(positions),
-    sessionTimeout: sessionTimeoutMs,
-    // Four fit into the session timeout.
-    heartbeatInterval: Math.floor(sessionTimeoutMs / 4),
-    rebalanceTimeout: rebalanceMs(config.kafka),
-    allowAutoTopicCreation: false,
-    metadataMaxAge: METADATA_MAX_AGE_MS,
-    maxWaitTimeInMs: FETCH_WAIT_MS.busy,
-    minBytes: 1,
-    maxBytesPerPartition: Math.min(config.projector.sliceBytes, await fetchBytesOf(kafka, topic)),
-    maxBytes: FETCH_BYTES_IN_ALL,
-    readUncommitted: false,
-    retry: {
-      initialRetryTime: 100,
-      maxRetryTime: 2_000,
-      retries: 8,
-      restartOnFailure: () => Promise.resolve(!isStopped()),
-    },
-  });
-}
-
-/**
- * Commits offsets for tools that show lag: the projector itself reads only checkpoints. A refused commit is the first to show that the
- * group no longer knows this member.
- */
-function createOffsetCommits(consumer: Consumer, topic: string, positions: Assignment['positions'], logger: Logger) {
-  let scheduled: NodeJS.Timeout | undefined;
-  /** Why the group no longer knows us since we last joined. */
-  let membership: { lost: Error | null } = { lost: null };
-  const commit = () => {
-    scheduled = undefined;
-    const applied = [...positions()].filter(([, position]) => position >= 0);
-    const offsets = applied.map(([partition, offset]) => ({ topic, partition, offset: String(offset) }));
-    const joined = membership;
-    if (offsets.length === 0) return;
-    consumer.commitOffsets(offsets).catch((error: unknown) => {
-      logger.debug({ error: describeError(error) }, 'offsets not committed');
-      if (isUnknownMember(error)) joined.lost = error;
+/** Work that is done once for all calls within a time, and never twice at once: a silent broker holds it up. */
+function scheduled(afterMs: number, work: () => Promise<void>) {
+  let timer: NodeJS.Timeout | undefined;
+  let underWay = Promise.resolve();
+  const run = () => {
+    underWay = underWay.then(() => {
+      timer = undefined;
+      return work();
     });
   };
   return {
-    schedule: () => void (scheduled ??= setTimeout(commit, COMMIT_MS).unref()),
-    /** Commits now what is scheduled. */
+    schedule: () => void (timer ??= setTimeout(run, afterMs).unref()),
+    /** Does now what is scheduled. */
     flush() {
-      if (scheduled === undefined) return;
-      clearTimeout(scheduled);
-      commit();
-    },
-    joined() {
-      membership = { lost: null };
-    },
-    checkMembership() {
-      if (membership.lost !== null) throw membership.lost;
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      run();
     },
   };
 }
 
-/** Removes the metrics of partitions that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
-function trackPartitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
+/** The metrics of our partitions, without those that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
+function partitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
   let shown = new Set<number>();
-  return (partitions: readonly number[]) => {
-    const now = new Set(partitions);
-    for (const partition of shown.difference(now)) {
-      for (const gauge of [metrics.lag, metrics.progress]) gauge.remove({ ...labels, partition });
-    }
-    shown = now;
-  };
-}
-
-/** Runs a consumer again that kafkajs gave up. `failed` rejects after an error that no restart helps against. */
-function watchCrashes(
-  consumer: Consumer,
-  { topic, logger }: Pick<Target, 'topic' | 'logger'>,
-  sessionTimeoutMs: number,
-  { crashed, run }: { crashed: () => void; run: () => Promise<void> },
-) {
-  let isStopped = false;
-  let restarting: NodeJS.Timeout | undefined;
-  const { promise: failed, reject } = Promise.withResolvers<never>();
-  failed.catch(() => undefined);
-  const endWatching = watchClock(sessionTimeoutMs / 2, (byMs) =>
-    reject(new StoreDataError('clock_set_back', `the clock was set back by ${byMs} ms: start again`)),
-  );
-  const repeated = new RepeatedLines();
-  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
-    if (isStopped) return;
-    crashed();
-    const description = describeError(error);
-    if (!restart && !isUnavailable(error)) return reject(error);
-    if (repeated.say(description) !== null) logger.warn({ topic, error: description }, 'consumer restarts');
-    // kafkajs gives up when no broker names the group's coordinator.
-    if (!restart) restarting = setTimeout(() => void run().catch(reject), RESTART_MS);
-  });
+  /** By partition, where readers of committed messages end, and since when. */
+  const stable = new Map<number, { end: number; since: number }>();
   return {
-    failed,
-    stop() {
-      isStopped = true;
-      clearTimeout(restarting);
-      endWatching();
+    showOnly(partitions: readonly number[]) {
+      const now = new Set(partitions);
+      const { lag, progress, openTransaction } = metrics;
+      for (const partition of shown.difference(now)) {
+        stable.delete(partition);
+        for (const gauge of [lag, progress, openTransaction.messages, openTransaction.seconds]) {
+          gauge.remove({ ...labels, partition });
+        }
+      }
+      shown = now;
+    },
+    noteBounds(bounds: KnownBounds['bounds']) {
+      const now = performance.now();
+      for (const [partition, { end, highWatermark }] of bounds) {
+        if (!shown.has(partition)) continue;
+        const hidden = Math.max(0, highWatermark - end);
+        const before = stable.get(partition);
+        const since = hidden > 0 && before?.end === end ? before.since : now;
+        stable.set(partition, { end, since });
+        metrics.openTransaction.messages.set({ ...labels, partition }, hidden);
+        metrics.openTransaction.seconds.set({ ...labels, partition }, (now - since) / 1_000);
+      }
     },
   };
 }
 
-/** Bytes of one fetch for each partition: all partitions of a topic may be ours. */
-async function fetchBytesOf(kafka: Kafka, topic: string): Promise<number> {
-  const { topics } = await askKafka(kafka, (admin) => admin.fetchTopicMetadata({ topics: [topic] }));
-  const partitions = topics[0]?.partitions.length ?? 1;
-  const { least, most, together } = FETCH_BYTES;
-  return Math.max(least, Math.min(most, Math.floor(together / partitions)));
+/** Bytes of one read of a partition: all partitions of a topic may be ours. */
+function readBytesOf(partitions: number): number {
+  const { least, most, together } = READ_BYTES;
+  return Math.max(least, Math.min(most, Math.floor(together / Math.max(1, partitions))));
+}
+
+function logWaits(logger: Logger, topic: string) {
+  const repeated = new RepeatedLines();
+  return (partitions: readonly number[], why: string) => {
+    const line = `${topic}/${partitions.join(', ')} cannot be read yet: ${why}`;
+    if (repeated.say(line) !== null) logger.warn({ topic, partitions, error: why }, line);
+  };
 }
 
 const CHECK_MS = 10_000;
 /** After this time without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
-/** Shows by metrics whether Kafka answers a consumer. Empty fetches are answered too, so silence means that Kafka is away. */
+/** Shows by metrics whether Kafka answers a consumer. Empty answers count too, so silence means that Kafka is away. */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
   let answeredAt = performance.now();
+  let triedAt = answeredAt;
   const show = (isConnected: boolean) => metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
+  const answered = (isAnswered: boolean) => {
+    triedAt = performance.now();
+    if (isAnswered) answeredAt = triedAt;
+    show(isAnswered);
+  };
   show(false);
   const checking = setInterval(() => {
     if (performance.now() - answeredAt > SILENT_MS) show(false);
   }, CHECK_MS).unref();
   return {
-    answered: () => {
-      answeredAt = performance.now();
-      show(true);
+    answered,
+    fetched: () => {
+      answered(true);
       metrics.fetched.set(labels, Date.now() / 1_000);
     },
-    failed: () => show(false),
+    isLive: () => performance.now() - triedAt < LIVE_MS,
     end: () => {
       clearInterval(checking);
       metrics.kafkaConnected.remove(labels);

@@ -1,25 +1,23 @@
 /**
- * Proves that each batch continues the applied log. An offset alone does not: between two fetches a topic may be created again or lose its
+ * Proves that each batch continues the applied log. An offset alone does not: between two reads a topic may be created again or lose its
  * end, and be longer again by the next one.
  *
- * So a batch is taken only if the same answer of the broker holds the last message that was taken. While the log has more, each fetch
- * begins with that message. At the end of the log a fetch waits for new messages and begins behind it; its messages are held back until
- * the next fetch has shown the last message again.
+ * So a batch is taken only if the same answer of the broker holds the last message that was taken:
+ *
+ * - `prove`: while the log has more, each read begins with that message.
+ * - `wait`: at the end of the log a read begins behind it and waits. What comes is a signal, not taken: the next read proves it.
+ * - `ahead`: the last message fills an answer alone, or a skipped batch ends it. What is read behind it is taken once the log has shown the
+ *   last message again.
  */
-import { damagedBatch, firstOffsetOf, isGap, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
-import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { StoreDataError } from '#shared/errors.ts';
+import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
+import { damagedBatch, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
+import { batchHeader } from '#shared/kafka/record-batch.ts';
+import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import type { LoopOptions } from './edges.ts';
 
-export interface FetchedBatch {
-  messages: readonly LogMessage[];
-  firstOffset: () => string | null;
-  lastOffset: () => string;
-  highWatermark: string;
-}
-
-/** The messages that are applied next; empty if only gaps of the log were fetched. */
+/** The messages that are applied next; empty if the log has none at the offsets before `next`. */
 export interface Taken {
   messages: readonly LogMessage[];
   /** The message that they follow; `null` at the beginning of a log. */
@@ -30,43 +28,40 @@ export interface Taken {
 
 export type Verdict =
   | { kind: 'take'; taken: Taken }
-  /** Undecided before the next fetch. */
+  /** Undecided before the next read. */
   | { kind: 'undecided' }
-  /** The bounds of the log must be read. `isMissing`: it does not show the last message. */
-  | { kind: 'doubt'; isMissing: boolean }
+  /** The bounds of the log decide. */
+  | { kind: 'doubt' }
   /** The last message lies in an unreadable batch, so it proves nothing. */
   | { kind: 'hidden'; batch: UnreadableBatch }
   /** At the offset of the last message the log has something else. */
   | { kind: 'replaced' };
 
-/** After this many fetches without the last message it is missing: after one alone a seek may not have taken effect. */
-const MAX_MISSES = 2;
+/** A read that begins within a record batch brings all of it again: it gets as much extra room, or a large one would leave little. */
+const MAX_AGAIN_BYTES = 1_048_576;
 
 export class Continuity {
   #last: LastMessage | null;
   #next: number;
   /** `false` if there is no last message, or the log no longer has it. */
   #isProvable: boolean;
-  #from: number;
-  /** Messages behind the last one, until the next fetch proves that they follow it. */
-  #unproven: FetchedBatch | null = null;
-  /** The first offset behind a gap, until a second fetch shows the same gap. */
-  #gapAt: number | null = null;
-  #misses = 0;
+  #read: 'prove' | 'wait' | 'ahead' = 'prove';
+  /** Read behind the last message, and not proven yet. */
+  #ahead: Answer | null = null;
+  readonly #bytes: number;
+  /** The bytes of the batch that holds the last message. */
+  #againBytes = 0;
 
   /**
    * @param last the last message applied.
    * @param next the position after it: the offset that is applied next.
+   * @param bytes of one read.
    */
-  constructor(last: LastMessage | null, next: number) {
+  constructor(last: LastMessage | null, next: number, bytes: number) {
     this.#last = last;
     this.#next = next;
     this.#isProvable = last !== null;
-    this.#from = this.#proofOffset();
-  }
-
-  get from(): number {
-    return this.#from;
+    this.#bytes = bytes;
   }
 
   get next(): number {
@@ -77,111 +72,85 @@ export class Continuity {
     return this.#last;
   }
 
-  get fetchesLast(): boolean {
-    return this.#isProvable && this.#from === this.#last?.offset;
+  /** Whether a read that begins with the last message would say more than the present one. */
+  get canProve(): boolean {
+    return this.#isProvable && this.#read !== 'prove';
   }
 
-  /** Lets the next fetch begin with the last message, although the log may have nothing new. */
-  fetchLast(): void {
-    this.#from = this.#proofOffset();
+  /** What is read next. */
+  get wanted(): Wanted {
+    const atEnd = this.#read === 'wait';
+    if (this.#read !== 'prove' || !this.#isProvable || this.#last === null) {
+      return { from: this.#next, bytes: this.#bytes, atEnd };
+    }
+    return { from: this.#last.offset, bytes: this.#bytes + Math.min(this.#againBytes, MAX_AGAIN_BYTES), atEnd };
   }
 
-  /** Gives up the proof if the log begins behind the last message. @returns whether it did. */
-  giveUpProofBefore(logStart: number): boolean {
-    if (!this.#isProvable || this.#last === null || this.#last.offset >= logStart) return false;
-    this.giveUpProof();
-    return true;
+  /** Lets the next read begin with the last message, although the log may have nothing new. */
+  prove(): void {
+    this.#read = 'prove';
+    this.#ahead = null;
+  }
+
+  /** Takes note of the bounds: without a last message only they say whether the log has more. @returns whether it no longer has that. */
+  noteBounds({ start, end }: PartitionBounds): boolean {
+    const isCutOff = this.#isProvable && this.#last !== null && this.#last.offset < start;
+    if (isCutOff) this.#isProvable = false;
+    this.prove();
+    if (!this.#isProvable && this.#next >= end) this.#read = 'wait';
+    return isCutOff;
   }
 
   giveUpProof(): void {
     this.#isProvable = false;
-    this.#unproven = null;
-    this.#from = this.#next;
+    this.prove();
   }
 
-  /** Judges a fetched batch. The next fetch must begin at `from` then. */
-  judge(batch: FetchedBatch): Verdict {
+  /** Judges the answer to what was wanted. */
+  judge(answer: Answer): Verdict {
+    const { messages } = answer;
+    if (answer.isOutside) return { kind: 'doubt' };
     const last = this.#last;
-    if (!this.#isProvable || last === null) return this.#judgeUnproven(batch);
-    const at = batch.messages.findIndex(({ offset }) => Number(offset) === last.offset);
-    const found = batch.messages[at];
-    if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);
-    this.#misses = 0;
-    // The placeholder of a skipped batch is fetched again.
-    const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);
-    if (behind.length > 0) return this.#take(batch, behind);
-    this.#next = Math.max(this.#next, Number(batch.lastOffset()) + 1);
-    const unproven = this.#unproven;
-    this.#unproven = null;
-    this.#from = this.#next;
-    // The last message and the next ones do not fit into one answer. The log was the same before and after they were fetched.
-    const isProven =
-      unproven !== null && Number(unproven.messages[0]?.offset) >= this.#next && this.#isWithoutGap(unproven);
-    return isProven ? this.#take(unproven, unproven.messages) : { kind: 'undecided' };
-  }
-
-  #judgeWithout(batch: FetchedBatch, last: LastMessage): Verdict {
-    const { first, end } = reachOf(batch);
-    const wasAsked = this.fetchesLast;
-    const hiding = batch.messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
-    if (wasAsked && hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
-    if (first <= last.offset && end > last.offset) return { kind: 'replaced' };
-    this.#from = last.offset;
-    if (first > last.offset && !wasAsked) {
-      this.#unproven = batch;
+    const isRead = (message: LogMessage) => Number(message.offset) >= this.#next;
+    if (last === null || !this.#isProvable) {
+      return this.#take(messages.filter(isRead), answer);
+    }
+    if (this.#read !== 'prove') {
+      this.#ahead = this.#read === 'ahead' ? answer : null;
+      this.#read = 'prove';
       return { kind: 'undecided' };
     }
-    this.#misses += 1;
-    if (this.#misses < MAX_MISSES) return { kind: 'undecided' };
-    this.#misses = 0;
-    return { kind: 'doubt', isMissing: first > last.offset };
+    const at = messages.findIndex(({ offset }) => Number(offset) === last.offset);
+    const found = messages[at];
+    if (found === undefined || !isSameMessage(last, found)) {
+      const hiding = messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
+      if (hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
+      return { kind: 'replaced' };
+    }
+    if (answer.next > this.#next) return this.#take(messages.slice(at + 1).filter(isRead), answer);
+    const ahead = this.#ahead;
+    if (ahead !== null) return this.#take(ahead.messages.filter(isRead), ahead);
+    this.#read = answer.end > this.#next ? 'ahead' : 'wait';
+    return { kind: 'undecided' };
   }
 
-  /** Without a last message in the log: its first messages, or those behind deleted ones. */
-  #judgeUnproven(batch: FetchedBatch): Verdict {
-    this.#from = this.#next;
-    if (!this.#isWithoutGap(batch)) return { kind: 'doubt', isMissing: false };
-    const messages = batch.messages.filter(({ offset }) => Number(offset) >= this.#next);
-    return messages.length > 0 ? this.#take(batch, messages) : { kind: 'undecided' };
-  }
-
-  /** Whether a batch begins at the next position. A gap counts only when two fetches show it: a seek may not have taken effect. */
-  #isWithoutGap({ messages }: FetchedBatch): boolean {
-    const first = Math.min(...messages.slice(0, 1).map(firstOffsetOf));
-    if (first <= this.#next || first === this.#gapAt) return true;
-    this.#gapAt = first;
-    return false;
-  }
-
-  #take(batch: FetchedBatch, messages: readonly LogMessage[]): Verdict {
+  #take(messages: readonly LogMessage[], { next, end }: Answer): Verdict {
     const after = this.#last;
-    const read = messages.filter((message) => !isGap(message));
-    const newest = read.findLast((message) => damagedBatch(message) === undefined);
+    const newest = messages.findLast((message) => damagedBatch(message) === undefined);
     if (newest !== undefined) {
       this.#last = identityOf(newest);
       this.#isProvable = true;
+      this.#againBytes = newest.batch === undefined ? 0 : (batchHeader(newest.batch, 0)?.bytes ?? 0);
     }
-    this.#next = reachOf(batch).end;
-    this.#unproven = null;
-    this.#gapAt = null;
-    this.#misses = 0;
-    const logEnd = Number(batch.highWatermark);
-    this.#from = this.#next < logEnd ? this.#proofOffset() : this.#next;
-    return { kind: 'take', taken: { messages: read, after, next: this.#next, logEnd } };
-  }
-
-  #proofOffset(): number {
-    return this.#isProvable && this.#last !== null ? this.#last.offset : this.#next;
+    this.#next = next;
+    this.#ahead = null;
+    this.#read = next < end ? 'prove' : 'wait';
+    return { kind: 'take', taken: { messages, after, next, logEnd: end } };
   }
 }
 
 function holds({ from, to }: UnreadableBatch, { offset }: LastMessage): boolean {
   return from <= offset && (to === null || to >= offset);
-}
-
-function reachOf(batch: FetchedBatch): { first: number; end: number } {
-  const first = Number(batch.firstOffset() ?? batch.messages[0]?.offset);
-  return { first, end: Number(batch.lastOffset()) + 1 };
 }
 
 type LogOfCheckpoint = Pick<LoopOptions, 'topic' | 'partition' | 'recoveryHint'>;

@@ -1,4 +1,5 @@
 /** The edges of a partition's loop: all that it touches but its clock. The simulation implements them too. */
+import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -6,15 +7,11 @@ import type { Claim, ClaimState, Slice, SliceLimits } from '#shared/projection/s
 import type { Clock } from '#shared/waiting.ts';
 import type { Permits } from './scheduler.ts';
 
-/**
- * The partition's log. Fetched batches go to `PartitionLoop.take`, but none that was fetched before the last `seek`. No batch comes while
- * the log is paused, nor before the promise of the last `take` has resolved.
- */
+/** The partition's log. */
 export interface PartitionLog {
   bounds: () => Promise<PartitionBounds>;
-  seek: (offset: number) => void;
-  pause: () => void;
-  resume: () => void;
+  /** Resolves when the log has something from an offset on; with `null` once the signal is aborted. */
+  read: (wanted: Wanted, signal: AbortSignal) => Promise<Answer | null>;
 }
 
 /**
@@ -61,8 +58,10 @@ export interface LoopOptions {
   topic: string;
   partition: number;
   limits: SliceLimits;
-  /** How long a fenced partition waits before it claims again: until then a heartbeat reports a lost partition. */
-  fencedPauseMs: number;
+  /** Bytes of one read. */
+  readBytes: number;
+  /** Resolves when the group has confirmed that the partition is ours, or once the signal is aborted. */
+  confirmed: (signal: AbortSignal) => Promise<void>;
   recoveryHint: string;
   log: PartitionLog;
   store: PartitionStore;

@@ -1,139 +1,83 @@
-/** Passes fetched batches to the loop: proves each, holds one while another is written, and decides alone what is fetched and when. */
+/** Reads a partition's log for its loop and proves each batch. While the log has more, it reads ahead as the loop writes. */
 import type { Clock } from '#shared/waiting.ts';
-import type { Continuity, FetchedBatch, Taken, Verdict } from './continuity.ts';
+import type { Continuity, Verdict } from './continuity.ts';
 import type { PartitionLog, Prepare } from './edges.ts';
 
-/** How long one partition's batch may block the fetch for all: after that the partition pauses. */
-const MAX_WAIT_MS = 100;
 /**
  * The least time between two batches at the end of the log. A transaction costs 8 ms of processor time however small it is: more of them
  * make all of them slow.
  */
 const BATCHES_APART_MS = 40;
 
-export type Fetched = Exclude<Verdict, { kind: 'undecided' }>;
-
-interface Item {
-  fetched: Fetched;
-  /** Aborted when the loop takes it. */
-  begun: AbortController;
-  /** Aborted when the loop has finished it. */
-  done: AbortController;
-}
+export type Found = Exclude<Verdict, { kind: 'undecided' }>;
 
 export class Feed {
+  readonly continuity: Continuity;
   readonly #log: PartitionLog;
   readonly #clock: Clock;
-  /** Aborted when another loop controls the log. */
-  readonly #over: AbortSignal;
   /** Called with messages that wait while the loop writes others. */
   readonly #prepare: Prepare;
-  /** `null` while the log is not followed. */
-  #continuity: Continuity | null = null;
-  #isFetching = false;
-  #waiting: Item | null = null;
-  #underWay: Item | null = null;
-  /** Ends the loop's wait; `null` while it does not wait. */
-  #waking: AbortController | null = null;
+  #closing = new AbortController();
+  #reading: Promise<Found | null> | null = null;
+  #isAwaited = false;
+  #isEmpty = true;
+  #tookAt = -Infinity;
 
-  constructor(log: PartitionLog, clock: Clock, over: AbortSignal, prepare: Prepare) {
+  constructor(log: PartitionLog, continuity: Continuity, clock: Clock, prepare: Prepare) {
     this.#log = log;
+    this.continuity = continuity;
     this.#clock = clock;
-    this.#over = over;
     this.#prepare = prepare;
-    log.pause();
   }
 
-  /** Whether the loop waits for a batch. */
-  get isIdle(): boolean {
-    return this.#waking !== null && this.#waiting === null;
-  }
-
+  /** Whether nothing was read yet for the next call of `next`. */
   get isEmpty(): boolean {
-    return this.#waiting === null;
+    return this.#isEmpty;
   }
 
-  open(continuity: Continuity): void {
-    this.#continuity = continuity;
-    this.continue();
-  }
-
-  /** Drops fetched batches, and fetches nothing until it is opened again. */
+  /** Ends the present read. `next` reads again, as the continuity wants it then. */
   close(): void {
-    this.#fetch(false);
-    this.#continuity = null;
-    this.#waiting?.begun.abort();
-    this.#underWay?.done.abort();
-    this.#waking?.abort();
-    this.#waiting = this.#underWay = null;
+    this.#closing.abort();
+    this.#closing = new AbortController();
+    this.#reading = null;
   }
 
-  hold(): void {
-    this.#fetch(false);
-  }
-
-  continue(): void {
-    this.seek();
-    this.#fetch(true);
-  }
-
-  /** Lets the next fetch begin where the continuity wants it. kafkajs forgets that with each assignment. */
-  seek(): void {
-    if (this.#continuity !== null && !this.#over.aborted) this.#log.seek(this.#continuity.from);
-  }
-
-  /**
-   * Takes a batch. While the log has more, it resolves as soon as the loop has taken the batch, or after a short wait: kafkajs fetches for
-   * all partitions together, and not before this has resolved for each.
-   */
-  async take(batch: FetchedBatch): Promise<void> {
-    const continuity = this.#continuity;
-    if (continuity === null || !this.#isFetching || this.#waiting !== null) return;
-    const found = continuity.judge(batch);
-    this.seek();
-    if (found.kind === 'undecided') return;
-    const item = { fetched: found, begun: new AbortController(), done: new AbortController() };
-    this.#waiting = item;
-    const isAwaited = this.#waking !== null;
-    this.#waking?.abort();
-    if (found.kind !== 'take') return this.hold();
-    if (!isAwaited) this.#prepare(found.taken.messages);
-    await this.#waitForNextFetch(item, found.taken);
-  }
-
-  async #waitForNextFetch(item: Item, { next, logEnd }: Taken): Promise<void> {
-    // Not paused at once: the fetch after a pause may wait long for messages of other partitions.
-    await this.#clock.sleep(MAX_WAIT_MS, item.begun.signal);
-    if (this.#waiting === item) return this.#fetch(false);
-    if (next < logEnd) return;
-    // Messages that come meanwhile make one batch.
-    const began = this.#clock.now();
-    await this.#clock.sleep(MAX_WAIT_MS, item.done.signal);
-    await this.#clock.sleep(Math.max(0, began + BATCHES_APART_MS - this.#clock.now()), this.#over);
-  }
-
-  /** The next batch, which also says that the loop has finished the one before; `null` if none comes within `quietMs`. */
-  async next(quietMs: number): Promise<Fetched | null> {
-    this.#underWay?.done.abort();
-    this.#underWay = null;
-    if (this.#waiting === null && !this.#over.aborted) {
-      this.#waking = new AbortController();
-      await this.#clock.sleep(quietMs, this.#waking.signal);
-      this.#waking = null;
+  /** What the log has next; `null` if nothing comes within `quietMs`. */
+  async next(quietMs: number): Promise<Found | null> {
+    this.#isAwaited = true;
+    this.#reading ??= this.#read(this.#closing.signal);
+    const came = new AbortController();
+    const quiet = this.#clock.sleep(quietMs, AbortSignal.any([came.signal, this.#closing.signal])).then(() => null);
+    const found = await Promise.race([this.#reading, quiet]).finally(() => {
+      came.abort();
+      this.#isAwaited = false;
+    });
+    if (found === null) return null;
+    this.#reading = null;
+    this.#isEmpty = true;
+    if (found.kind !== 'take') return found;
+    this.#tookAt = this.#clock.now();
+    // At the end of the log the next read begins when this batch is written: what comes meanwhile makes one batch.
+    if (!this.continuity.wanted.atEnd) {
+      this.#reading = this.#read(this.#closing.signal);
+      // The loop learns of it when it reads next.
+      this.#reading.catch(() => undefined);
     }
-    const item = this.#waiting;
-    if (item === null) return null;
-    this.#waiting = null;
-    this.#underWay = item;
-    item.begun.abort();
-    if (item.fetched.kind === 'take') this.#fetch(true);
-    return item.fetched;
+    return found;
   }
 
-  #fetch(isWanted: boolean): void {
-    if (this.#over.aborted || this.#continuity === null || isWanted === this.#isFetching) return;
-    this.#isFetching = isWanted;
-    if (isWanted) this.#log.resume();
-    else this.#log.pause();
+  async #read(closing: AbortSignal): Promise<Found | null> {
+    for (;;) {
+      const { wanted } = this.continuity;
+      const pauseMs = wanted.atEnd ? this.#tookAt + BATCHES_APART_MS - this.#clock.now() : 0;
+      if (pauseMs > 0) await this.#clock.sleep(pauseMs, closing);
+      const answer = await this.#log.read(wanted, closing);
+      if (answer === null || closing.aborted) return null;
+      const verdict = this.continuity.judge(answer);
+      if (verdict.kind === 'undecided') continue;
+      this.#isEmpty = false;
+      if (verdict.kind === 'take' && !this.#isAwaited) this.#prepare(verdict.taken.messages);
+      return verdict;
+    }
   }
 }

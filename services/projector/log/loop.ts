@@ -1,8 +1,20 @@
 /**
- * One partition during one assignment: claims its checkpoint, checks that the log reaches it, follows the log, and writes it slice by
- * slice. A new assignment makes a new loop, whose claim fences the old one.
+ * One partition during one assignment. A new assignment makes a new loop, whose claim fences the old one. It is in one state at a time:
+ *
+ * | state     | what it does                                      | what ends it                                                   |
+ * | --------- | ------------------------------------------------- | -------------------------------------------------------------- |
+ * | claiming  | claims the checkpoint                             | claimed: checking                                              |
+ * | checking  | checks that the log reaches the checkpoint        | it does: following                                             |
+ * | following | waits for messages that continue the applied log  | they came: writing                                             |
+ * | writing   | writes them, slice by slice                       | all written: following; failed several times: resting          |
+ * | deciding  | waits before a damaged batch                      | an operator's decision, or time to read it again: claiming     |
+ * | replaying | waits, since continuing would lose events         | an operator removed the checkpoint: claiming                   |
+ * | fenced    | waits, since the checkpoint has another owner     | the group confirmed that the partition is ours: claiming       |
+ * | resting   | pauses after any other failure                    | time: claiming                                                 |
+ * | stopped   | nothing                                           | nothing                                                        |
+ *
+ * An error leads from each state to fenced, to replaying (the log is another one, or begins too late) or to resting.
  */
-import type { ClientSession } from 'mongodb';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import {
   damagedBatch,
@@ -11,6 +23,7 @@ import {
   offsetsInWords,
   type UnreadableBatch,
 } from '#shared/kafka/message.ts';
+import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import { FailureTracker } from '#shared/logging.ts';
 import {
   type Claim,
@@ -21,7 +34,7 @@ import {
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Semaphore } from '#shared/waiting.ts';
-import { checkHistory, Continuity, type FetchedBatch, replacedLog, type Taken } from './continuity.ts';
+import { checkHistory, Continuity, replacedLog, type Taken } from './continuity.ts';
 import type { LoopOptions } from './edges.ts';
 import { Feed } from './feed.ts';
 import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
@@ -41,31 +54,29 @@ const DECISION_POLL_MS = 1_000;
 /** How often it reads the damaged batch again: another broker may have it whole. */
 const READ_AGAIN_MS = 30_000;
 
-/** Interrupts following the log. The checkpoint is claimed again after a pause, or after a decision about a damaged batch. */
-class StartOver extends Error {
-  readonly afterMs: number;
-  readonly damaged: UnreadableBatch | null;
+type State =
+  | { name: 'claiming' | 'checking' | 'fenced' | 'stopped' }
+  | { name: 'following'; feed: Feed }
+  | { name: 'writing'; feed: Feed; taken: Taken }
+  | { name: 'deciding'; batch: UnreadableBatch }
+  | { name: 'replaying'; error: StoreDataError }
+  | { name: 'resting'; ms: number };
 
-  constructor(afterMs: number, damaged: UnreadableBatch | null = null) {
-    super('the checkpoint is claimed again');
-    this.afterMs = afterMs;
-    this.damaged = damaged;
-  }
-}
+const CLAIMING: State = { name: 'claiming' };
 
 export class PartitionLoop {
   readonly #options: LoopOptions;
   readonly #writer: SliceWriter;
-  readonly #feed: Feed;
   readonly #over = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   /** One piece of work at a time uses the claim's session. */
   readonly #session = new Semaphore(1);
+  #state: State = CLAIMING;
+  /** The last claim, which the next one names. */
   #claim: Claim | null = null;
-  /** Whether the last claim failed because the checkpoint has another owner. */
-  #isFenced = false;
-  #isFollowing = false;
   readonly #unclaimed = new FailureTracker();
+  /** Failures in a row before the log was followed. */
+  #failures = 0;
   /** Pauses in a row after which a slice failed again. */
   #rests = 0;
   /** `null` once something is applied. */
@@ -74,9 +85,6 @@ export class PartitionLoop {
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#writer = new SliceWriter(options);
-    this.#feed = new Feed(options.log, options.clock, this.#over.signal, (messages) =>
-      this.#prepare(messages, 0, this.#writer.limits(Infinity)),
-    );
     this.#assignedAt = options.clock.now();
     options.report.progress();
   }
@@ -86,47 +94,40 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  /** Whether it only waits for the next message. */
-  get isIdle(): boolean {
-    return this.#isFollowing && this.#feed.isIdle;
-  }
-
-  /** Takes a fetched batch. The next fetch may begin when it resolves. */
-  take(batch: FetchedBatch): Promise<void> {
-    return this.#feed.take(batch);
+  /** Whether it continues when the partition is assigned to us again; otherwise another loop claims it. */
+  get continues(): boolean {
+    return !this.#isOver && this.#state.name !== 'fenced';
   }
 
   /** Lets `run` end after the current transaction. */
   stop(): void {
     this.#over.abort();
-    this.#feed.close();
+    if ('feed' in this.#state) this.#state.feed.close();
+    this.#state = { name: 'stopped' };
   }
 
   /** Called when another loop gets the partition, here or elsewhere. */
   revoke(): void {
     this.stop();
-    this.#isFollowing = false;
     this.#options.permits.noteLag(null);
     this.#options.report.end();
-  }
-
-  /** Called when it is assigned to us again: current work continues. @returns `false` if a new loop must claim it. */
-  retain(): boolean {
-    if (this.#claim === null) return !this.#isOver;
-    if (this.#isFollowing) this.#feed.seek();
-    return this.#isFollowing;
   }
 
   /** Whether another owner has claimed the partition since; `false` if that is unknown. */
   async isClaimedByOther(): Promise<boolean> {
     const claim = this.#claim;
-    if (claim === null || !this.#isFollowing) return false;
+    if (claim === null || !this.continues) return false;
     return (await this.#whereIs(claim)) === 'not ours' && this.#claim === claim;
   }
 
   /** Runs work in the claim's session between two slices; `null` if the partition is not ours, or not claimed yet. */
-  runBetweenSlices<R>(work: (session: ClientSession) => Promise<R>): Promise<R | null> {
-    return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim.session)));
+  runBetweenSlices<R>(work: (claim: Claim) => Promise<R>): Promise<R | null> {
+    return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim)));
+  }
+
+  /** Shows the lag by the bounds of the log, also while nothing is read. */
+  noteBounds({ end }: Pick<PartitionBounds, 'end'>): void {
+    if (this.position !== null && !this.#isOver) this.#options.report.lag(Math.max(0, end - this.position));
   }
 
   /** Resolves when its work has ended. */
@@ -134,84 +135,131 @@ export class PartitionLoop {
     return this.#ended.promise;
   }
 
-  /** Follows the log until the loop is stopped, and starts over after each error. Called once; never rejects. */
+  /** Runs until the loop is stopped. Called once; never rejects. */
   async run(): Promise<void> {
-    for (let attempt = 0; !this.#isOver; attempt += 1) {
-      try {
-        this.#isFollowing = false;
-        const continuity = await this.#open();
-        attempt = 0;
-        await this.#follow(continuity);
-      } catch (error) {
-        if (this.#isOver) break;
-        this.#feed.close();
-        await this.#recover(error, attempt);
-      }
+    while (!this.#isOver) {
+      const state = this.#state;
+      const next = await this.#step(state).catch((error: unknown) => this.#afterError(state, error));
+      if ('feed' in state && !('feed' in next)) state.feed.close();
+      if (!this.#isOver) this.#state = next;
+      else if ('feed' in next) next.feed.close();
     }
     await this.#withSession(async () => this.#claim?.session.endSession()).catch(() => undefined);
     this.#ended.resolve();
   }
 
-  async #open(): Promise<Continuity> {
-    const { position, lastMessage } = await this.#claimCheckpoint();
-    const continuity = new Continuity(lastMessage, position);
-    const { end } = await this.#readBounds(continuity);
-    this.#unclaimed.end();
-    this.#noteLag(end - position);
-    return continuity;
-  }
-
-  async #follow(continuity: Continuity): Promise<void> {
-    if (this.#isOver) return;
-    this.#isFollowing = true;
-    this.#feed.open(continuity);
-    while (!this.#isOver) {
-      const fetched = await this.#feed.next(QUIET_MS);
-      if (this.#isOver) return;
-      switch (fetched?.kind) {
-        case undefined:
-          await this.#checkQuietLog(continuity);
-          break;
-        case 'take':
-          await this.#write(fetched.taken);
-          break;
-        case 'doubt':
-          await this.#checkBounds(continuity, fetched.isMissing);
-          break;
-        case 'hidden':
-          await this.#continueWithoutProof(continuity, fetched.batch);
-          break;
-        case 'replaced':
-          throw replacedLog(this.#options, continuity.last?.offset);
-      }
+  /** @returns the next state. */
+  async #step(state: State): Promise<State> {
+    switch (state.name) {
+      case 'claiming':
+        await this.#claimCheckpoint(this.#claim);
+        return { name: 'checking' };
+      case 'checking':
+        return this.#check();
+      case 'following':
+        return this.#follow(state.feed);
+      case 'writing':
+        return (await this.#write(state.taken)) ?? { name: 'following', feed: state.feed };
+      case 'deciding':
+        return this.#decide(state.batch);
+      case 'replaying':
+        return this.#awaitReplay(state.error);
+      case 'fenced':
+        await this.#options.confirmed(this.#over.signal);
+        if (!this.#isOver) await this.#claimCheckpoint(null);
+        return { name: 'checking' };
+      case 'resting':
+        await this.#sleep(state.ms);
+        return CLAIMING;
+      case 'stopped':
     }
+    return state;
   }
 
-  async #write(taken: Taken): Promise<void> {
+  #afterError({ name }: State, error: unknown): State {
+    // Others do not wait for a stopped partition's backlog.
+    this.#options.permits.noteLag(null);
+    if (error instanceof StoreDataError && error.code === 'history_lost') return { name: 'replaying', error };
+    const failures = this.#unclaimed.failed(this.#options.clock.now());
+    if (failures !== null && !this.#isOver) {
+      const words =
+        name === 'following' ? 'log cannot be followed yet' : 'checkpoint not claimed or log bounds not read yet';
+      this.#options.logger.warn({ ...failures, error: describeError(error) }, words);
+    }
+    if (isFenced(error)) return { name: 'fenced' };
+    this.#failures += 1;
+    return { name: 'resting', ms: Math.min(50 * 2 ** this.#failures, MAX_CLAIM_PAUSE_MS) };
+  }
+
+  /** @param former the claim that must still be the owner's; `null` to claim it from any. */
+  async #claimCheckpoint(former: Claim | null): Promise<void> {
+    await this.#withSession(async () => {
+      const before = this.#claim;
+      this.#claim = await this.#options.store.claim(former);
+      // A claim with a former one ends that one's session itself.
+      if (former === null) void before?.session.endSession().catch(() => undefined);
+    });
+    this.#writer.noteAnswered();
+  }
+
+  async #check(): Promise<State> {
+    if (this.#claim === null) return CLAIMING;
+    const { log, clock, readBytes } = this.#options;
+    const { position, lastMessage } = this.#claim;
+    const continuity = new Continuity(lastMessage, position, readBytes);
+    const end = await this.#checkBounds(continuity);
+    this.#unclaimed.end();
+    this.#failures = 0;
+    this.#noteLag(end - position);
+    const prepare = (messages: readonly LogMessage[]) => this.#prepare(messages, 0, this.#writer.limits(Infinity));
+    return { name: 'following', feed: new Feed(log, continuity, clock, prepare) };
+  }
+
+  async #follow(feed: Feed): Promise<State> {
+    const following: State = { name: 'following', feed };
+    const found = await feed.next(QUIET_MS);
+    if (this.#isOver) return following;
+    switch (found?.kind) {
+      case undefined:
+        return (await this.#checkQuietLog(feed)) ? following : CLAIMING;
+      case 'take':
+        return { name: 'writing', feed, taken: found.taken };
+      case 'doubt':
+        await this.#checkBounds(feed.continuity);
+        return following;
+      case 'hidden':
+        return this.#continueWithoutProof(feed, found.batch);
+      case 'replaced':
+    }
+    throw replacedLog(this.#options, feed.continuity.last?.offset);
+  }
+
+  /** @returns what interrupts following the log, or `null`. */
+  async #write(taken: Taken): Promise<State | null> {
     const { messages } = taken;
     let failures = 0;
-    for (let index = this.#indexOfPosition(taken); (this.position ?? 0) < taken.next;) {
+    for (let index = this.#indexOfPosition(taken); (this.position ?? 0) < taken.next && !this.#isOver;) {
       if (index === -1) {
-        this.#options.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: seeking');
-        throw new StartOver(0);
+        this.#options.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: it is read again');
+        return CLAIMING;
       }
       const damaged = damagedBatch(messages[index] ?? {});
       if (damaged !== undefined) return this.#skip(taken, index, damaged);
       const written = await this.#writeNext(taken, index);
-      if (this.#isOver) return;
       if (typeof written === 'number') {
         index = written;
         failures = 0;
         continue;
       }
       failures += 1;
-      if (failures >= QUICK_ATTEMPTS[written]) throw new StartOver(this.#nextRestMs());
+      if (failures >= QUICK_ATTEMPTS[written]) return this.#rest();
       await this.#sleep(RETRY_MS * Math.min(failures, 3));
-      if (this.#isOver) return;
+      if (this.#isOver) break;
       // The failed commit may have happened: the checkpoint says so.
-      await this.#claimCheckpoint();
+      await this.#claimCheckpoint(this.#claim);
       index = this.#indexOfPosition(taken);
     }
+    return null;
   }
 
   /** Writes one slice of a batch, and prepares the messages behind it meanwhile. @returns the index behind it, or how it failed. */
@@ -238,10 +286,10 @@ export class PartitionLoop {
   }
 
   /** With jitter: partitions that failed together would otherwise load a recovering server together. */
-  #nextRestMs(): number {
+  #rest(): State {
     const ms = Math.min(REST_MS * 2 ** this.#rests, MAX_REST_MS);
     this.#rests += 1;
-    return ms * (1 - this.#options.random() / 2);
+    return { name: 'resting', ms: ms * (1 - this.#options.random() / 2) };
   }
 
   #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
@@ -259,16 +307,16 @@ export class PartitionLoop {
     this.#noteLag(Math.max(0, logEnd - position));
   }
 
-  /** Moves the checkpoint behind a damaged batch if an operator decided so, and reads the log from there. */
-  async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<never> {
+  /** Moves the checkpoint behind a damaged batch if an operator decided so. The log is read again from there. */
+  async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<State> {
     const to = await this.#options.store.skippedTo(damaged);
-    if (to === null) throw new StartOver(0, damaged);
+    if (to === null) return { name: 'deciding', batch: damaged };
     const skipped = Object.assign({}, taken.messages[index], { unreadable: { ...damaged, to } });
     const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
-    if (typeof written === 'string') throw new StartOver(this.#nextRestMs());
+    if (typeof written === 'string') return this.#rest();
     const { from, reason } = damaged;
     this.#options.logger.warn({ from, to, reason }, 'a damaged batch is skipped');
-    throw new StartOver(0);
+    return CLAIMING;
   }
 
   /** The index of the message that is written next; -1 if the checkpoint is neither before the batch nor in it. */
@@ -282,79 +330,48 @@ export class PartitionLoop {
 
   /**
    * Nothing came for a while. Checks that the checkpoint has not moved, and lets the log show the last message again: otherwise a
-   * replaced log or database would go unnoticed.
+   * replaced log or database would go unnoticed. @returns whether the log is followed on.
    */
-  async #checkQuietLog(continuity: Continuity): Promise<void> {
+  async #checkQuietLog(feed: Feed): Promise<boolean> {
     const claim = this.#claim;
-    if (claim === null) return;
+    if (claim === null) return false;
     const place = await this.#whereIs(claim);
-    if (this.#isOver) return;
     if (place === 'here') this.#options.report.progress();
-    if (!this.#feed.isEmpty) return;
+    if (this.#isOver || !feed.isEmpty) return true;
     if (place !== 'here') {
       const { position } = claim;
       this.#options.logger.warn({ position }, 'the checkpoint was moved by another process: it is read again');
-      throw new StartOver(0);
+      return false;
     }
-    if (continuity.fetchesLast) return this.#checkBounds(continuity, false);
-    continuity.fetchLast();
-    this.#feed.seek();
+    feed.close();
+    if (feed.continuity.canProve) feed.continuity.prove();
+    else await this.#checkBounds(feed.continuity);
+    return true;
   }
 
-  /**
-   * Reads the bounds of the log before the next fetch.
-   * @param isMissing whether a fetch that began at the last message did not show it.
-   */
-  async #checkBounds(continuity: Continuity, isMissing: boolean): Promise<void> {
-    this.#feed.hold();
-    const { isCutOff } = await this.#readBounds(continuity);
-    if (isMissing && !isCutOff) throw replacedLog(this.#options, continuity.last?.offset);
-    this.#feed.continue();
-  }
-
-  /** @returns where the log ends, and whether it now begins behind the last message. @throws `history_lost` */
-  async #readBounds(continuity: Continuity): Promise<{ end: number; isCutOff: boolean }> {
+  /** @returns where the log ends. @throws `history_lost` */
+  async #checkBounds(continuity: Continuity): Promise<number> {
     const { start, end } = await this.#options.log.bounds();
     checkHistory(this.#options, continuity.next, { start, end });
-    const isCutOff = continuity.giveUpProofBefore(start);
-    if (isCutOff) {
+    if (continuity.noteBounds({ start, end })) {
       this.#options.logger.warn(
         { position: continuity.next, logStart: start },
         'the last applied message was deleted from the log: nothing proves any longer that this is the same log',
       );
     }
-    return { end, isCutOff };
+    return end;
   }
 
   /** The last message lies in a batch that can no longer be read. If that is damaged, an operator decides. */
-  async #continueWithoutProof(continuity: Continuity, batch: UnreadableBatch): Promise<void> {
+  async #continueWithoutProof(feed: Feed, batch: UnreadableBatch): Promise<State> {
     const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
-    if (to === null) throw new StartOver(0, batch);
-    continuity.giveUpProof();
-    this.#feed.continue();
-  }
-
-  async #recover(error: unknown, attempt: number): Promise<void> {
-    if (error instanceof StartOver && error.damaged === null) return this.#sleep(error.afterMs);
-    // Others do not wait for a stopped partition's backlog.
-    this.#options.permits.noteLag(null);
-    if (error instanceof StartOver && error.damaged !== null) return this.#waitForDecision(error.damaged);
-    if (error instanceof StoreDataError && error.code === 'history_lost') return this.#waitForReplay(error);
-    const failures = this.#unclaimed.failed(this.#options.clock.now());
-    if (failures !== null) {
-      this.#options.logger.warn(
-        { ...failures, error: describeError(error) },
-        this.#isFollowing ? 'log cannot be followed yet' : 'checkpoint not claimed or log bounds not read yet',
-      );
-    }
-    this.#isFenced = isFenced(error);
-    // If the group gave the partition to another member, a heartbeat reports that meanwhile, and this loop is stopped.
-    const { fencedPauseMs } = this.#options;
-    await this.#sleep(this.#isFenced ? fencedPauseMs : Math.min(100 * 2 ** attempt, MAX_CLAIM_PAUSE_MS));
+    if (to === null) return { name: 'deciding', batch };
+    feed.continuity.giveUpProof();
+    return { name: 'following', feed };
   }
 
   /** Stops until an operator removes the checkpoint, so that the log is applied from its beginning. */
-  async #waitForReplay(error: StoreDataError): Promise<void> {
+  async #awaitReplay(error: StoreDataError): Promise<State> {
     const { logger, report } = this.#options;
     report.stopped(true);
     logger.fatal({ error: error.message }, 'partition stopped: continuing would lose events');
@@ -365,14 +382,16 @@ export class PartitionLoop {
       logger.warn({}, 'the checkpoint was removed: the log is applied from its beginning');
       await this.#claim.session.endSession();
       this.#claim = null;
-      return;
+      break;
     }
+    return CLAIMING;
   }
 
   /** Stops before a damaged batch until an operator skips it, or until it is time to read it again. */
-  async #waitForDecision(batch: UnreadableBatch): Promise<void> {
-    const { topic, partition, report, logger, store, clock } = this.#options;
+  async #decide(batch: UnreadableBatch): Promise<State> {
+    const { topic, partition, report, logger, store, clock, permits } = this.#options;
     const { from, reason, detail } = batch;
+    permits.noteLag(null);
     // Shown until something behind it is applied.
     report.stopped(true, reason);
     logger.fatal(
@@ -380,24 +399,11 @@ export class PartitionLoop {
       `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
         `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" continues behind it`,
     );
-    for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS;) {
+    for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS && !this.#isOver;) {
       await this.#sleep(DECISION_POLL_MS);
-      if (this.#isOver) return;
-      if ((await store.skippedTo(batch).catch(() => null)) !== null) return;
+      if ((await store.skippedTo(batch).catch(() => null)) !== null) break;
     }
-  }
-
-  async #claimCheckpoint(): Promise<Claim> {
-    const claim = await this.#withSession(async () => {
-      const former = this.#claim;
-      this.#claim = await this.#options.store.claim(this.#isFenced ? null : former);
-      // A claim with a former one ends that one's session itself.
-      if (this.#isFenced) void former?.session.endSession().catch(() => undefined);
-      this.#isFenced = false;
-      return this.#claim;
-    });
-    this.#writer.noteAnswered();
-    return claim;
+    return CLAIMING;
   }
 
   /** `here` if MongoDB does not answer. */
@@ -414,6 +420,7 @@ export class PartitionLoop {
     if (this.#isOver) return;
     this.#options.permits.noteLag(messages);
     this.#options.report.lag(messages);
+    this.#options.report.progress();
   }
 
   get #isOver(): boolean {

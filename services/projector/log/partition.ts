@@ -1,7 +1,5 @@
 /** Makes the loops of a topic's partitions, each with its log, checkpoint, permits and metrics. */
 import type { Db } from 'mongodb';
-import { askKafka, type Consumer } from '#shared/kafka/client.ts';
-import { type LogBounds, readLogBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
 import { skippedTo } from '#shared/projection/dead-letters/decisions.ts';
 import { giveUpSlice, type LetterLimits } from '#shared/projection/dead-letters/write.ts';
@@ -11,7 +9,7 @@ import { traced, type Tracing } from '#shared/tracing.ts';
 import { systemClock } from '#shared/waiting.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Parts } from '../parts.ts';
-import type { CommitSlice, PartitionReport, Prepare } from './edges.ts';
+import type { CommitSlice, LoopOptions, PartitionLog, PartitionReport, Prepare } from './edges.ts';
 import { PartitionLoop } from './loop.ts';
 import type { Permits } from './scheduler.ts';
 
@@ -37,13 +35,20 @@ export interface Target {
   apply: (claim: Claim, slice: Slice, limits: LetterLimits) => Promise<readonly DeadLetter[]>;
 }
 
-/** @param moved called when a position may have moved. */
+/** What the loops of a topic's partitions share. */
+interface Shared {
+  limits: LetterLimits;
+  readBytes: number;
+  confirmed: LoopOptions['confirmed'];
+  logOf: (partition: number) => PartitionLog;
+  /** Called when a position may have moved. */
+  moved: () => void;
+}
+
 export function loopFactory(
-  { config, kafkas, control, metrics, tracing }: Parts,
+  { config, control, metrics, tracing }: Parts,
   target: Target,
-  limits: LetterLimits,
-  consumer: Consumer,
-  moved: () => void,
+  { limits, readBytes, confirmed, logOf, moved }: Shared,
 ): (partition: number) => PartitionLoop {
   const { environment, topic, db, generation, recoveryHint, logger, permits, checkDatabase, prepare, apply } = target;
   const counted = (write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>): CommitSlice =>
@@ -53,30 +58,18 @@ export function loopFactory(
     });
   const commit = counted((claim, slice) => apply(claim, slice, limits));
   const giveUp = counted((claim, slice) => giveUpSlice(claim, slice, db));
-  /** Partitions that start together share one request. */
-  let asking: Promise<LogBounds> | null = null;
-  return (partition) => {
-    const selection = [{ topic, partitions: [partition] }];
-    return new PartitionLoop({
+  return (partition) =>
+    new PartitionLoop({
       topic,
       partition,
       limits: { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes },
-      fencedPauseMs: Math.ceil(config.kafka.sessionTimeoutMs / 2),
+      readBytes,
+      confirmed,
       recoveryHint,
       clock: systemClock,
       random: Math.random,
       logger: logger.child({ topic, partition }),
-      log: {
-        bounds: async () => {
-          asking ??= askKafka(kafkas.of(topic), (admin) => readLogBounds(admin, topic)).finally(() => (asking = null));
-          const bounds = (await asking).get(partition);
-          if (bounds === undefined) throw new Error(`no offsets of ${topic}/${partition}`);
-          return bounds;
-        },
-        seek: (offset) => consumer.seek({ topic, partition, offset: String(offset) }),
-        pause: () => consumer.pause(selection),
-        resume: () => consumer.resume(selection),
-      },
+      log: logOf(partition),
       store: {
         claim: async (former) => {
           await checkDatabase();
@@ -92,7 +85,6 @@ export function loopFactory(
       report: reportTo(metrics, { topic, partition, generation }, moved),
       prepare,
     });
-  };
 }
 
 export function reportTo(
@@ -103,20 +95,18 @@ export function reportTo(
   const { topic, generation } = labels;
   let unreadable: { reason: string } | null = null;
   let isEnded = false;
-  const progress = () => {
-    if (!isEnded) metrics.progress.set(labels, Date.now() / 1_000);
-  };
   const clear = () => {
     if (unreadable !== null) metrics.unreadable.remove({ ...labels, ...unreadable });
     unreadable = null;
     metrics.stopped.remove(labels);
   };
   return {
-    progress,
+    progress: () => {
+      if (!isEnded) metrics.progress.set(labels, Date.now() / 1_000);
+      moved();
+    },
     lag: (messages) => {
       if (!isEnded) metrics.lag.set(labels, messages);
-      progress();
-      moved();
     },
     stopped: (isStopped, reason) => {
       if (isEnded) return;

@@ -1,6 +1,6 @@
 /** Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new owner claims them from the former one. */
 import { hash, randomUUID } from 'node:crypto';
-import type { ClientSession, Collection, Db, FindOptions } from 'mongodb';
+import type { ClientSession, Collection, Db, Filter, FindOptions } from 'mongodb';
 import { damagedBatch, type LogMessage, batchDigest } from '../../kafka/message.ts';
 import { activeSpan, traced } from '../../tracing.ts';
 import { systemClock } from '../../waiting.ts';
@@ -184,13 +184,7 @@ export async function applyWithCheckpoint<T>(
   // A damaged batch proves nothing about the log.
   const newest = slice.messages.findLast((message) => damagedBatch(message) === undefined);
   const last = newest === undefined ? claim.lastMessage : identityOf(newest);
-  const before = Object.entries(claim.lastMessage ?? {}).map(([field, value]) => [`last_message.${field}`, value]);
-  const filter = {
-    _id: claim.id,
-    owner: claim.owner,
-    position: claim.position,
-    ...(claim.lastMessage === null ? { last_message: null } : Object.fromEntries(before)),
-  };
+  const filter = placeOf(claim);
   const result = await runInTransaction(claim.session, () =>
     apply(async () => {
       const $set = { position: slice.next, updated_at: new Date(clock.wall()), last_message: last };
@@ -201,6 +195,21 @@ export async function applyWithCheckpoint<T>(
   claim.position = slice.next;
   claim.lastMessage = last;
   return result;
+}
+
+/** Finds the checkpoint where its claim left it. */
+function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint> {
+  const last = Object.entries(lastMessage ?? {}).map(([field, value]) => [`last_message.${field}`, value]);
+  return { _id: id, owner, position, ...(lastMessage === null ? { last_message: null } : Object.fromEntries(last)) };
+}
+
+/**
+ * For a transaction that does not move the checkpoint. As long as that names the claim's session, whoever claims it ends the transaction.
+ * @throws {StoreDataError} `fenced` when the checkpoint has another owner, position or last message.
+ */
+export async function checkClaim(claim: Claim): Promise<void> {
+  const found = await claim.checkpoints.findOne(placeOf(claim), { session: claim.session, projection: { _id: 1 } });
+  if (found === null) throw fenced(claim.id);
 }
 
 function fenced(id: string): StoreDataError {

@@ -38,6 +38,8 @@ const NAMES = {
   lag: `store_data_partition_lag{${OF_PARTITION}}`,
   stopped: `store_data_partition_stopped{${OF_PARTITION}}`,
   unreadable: `store_data_partition_unreadable{${OF_PARTITION},reason="corrupt"}`,
+  openTransaction:
+    'store_data_partition_open_transaction_seconds{instance="p1",topic="store-changes.production",partition="0",generation="g1"}',
   failing: `store_data_partition_failing{${OF_PARTITION}}`,
   environmentStopped: `store_data_environment_stopped{${PROJECTOR},environment="sandbox"}`,
   fresh: `store_data_freshness_seconds_bucket{${OF_ENVIRONMENT},le="10"}`,
@@ -193,6 +195,10 @@ export const SCENARIOS: readonly Scenario[] = [
       labels: { ...PARTITION, reason: 'corrupt' },
     },
     silent: { series: { [NAMES.stopped]: '1x120' }, at: '1h' },
+  },
+  {
+    alert: 'StoreDataTransactionOpen',
+    ...alone(NAMES.openTransaction, '0x10 60+60x110', '0+60x2 0x117', '15m', PARTITION),
   },
   {
     alert: 'StoreDataPartitionFails',

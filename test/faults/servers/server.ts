@@ -14,6 +14,8 @@ export interface Server {
   end: () => Promise<void>;
   /** SIGSTOP: it accepts connections and never answers. */
   freeze: () => void;
+  /** SIGCONT. */
+  resume: () => void;
   isRunning: () => boolean;
 }
 
@@ -39,6 +41,9 @@ export function makeServer(guard: Guard, command: Command, port: number, logFile
     },
     freeze() {
       if (held !== null) process.kill(held.pid, 'SIGSTOP');
+    },
+    resume() {
+      if (held !== null) process.kill(held.pid, 'SIGCONT');
     },
     isRunning: () => held !== null,
   };

@@ -9,7 +9,6 @@ import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet } from '#shared/kafka/record-set.ts';
-import { isGap } from '#shared/kafka/message.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { randomBatch } from './random-batches.ts';
 
@@ -109,24 +108,19 @@ async function readOurselves(batch: Buffer): Promise<Read> {
   const unreadable = messages.map(({ unreadable }) => unreadable).find((one) => one !== undefined);
   if (unreadable !== undefined) return { error: `${unreadable.reason}: ${unreadable.detail}` };
   return {
-    records: messages
-      .filter((message) => !isGap(message))
-      .map(({ offset, timestamp, key, value, headers }) => ({
-        offset,
-        timestamp: exactly(batch, timestamp),
-        key: key?.toString('base64') ?? null,
-        value: value?.toString('base64') ?? null,
-        headers: byName(
-          Object.entries(headers ?? {}).flatMap(([header, values]) =>
-            [values]
-              .flat()
-              .map((one): ReadRecord['headers'][number] => [
-                named(Buffer.from(header)),
-                one?.toString('base64') ?? null,
-              ]),
-          ),
+    records: messages.map(({ offset, timestamp, key, value, headers }) => ({
+      offset,
+      timestamp: exactly(batch, timestamp),
+      key: key?.toString('base64') ?? null,
+      value: value?.toString('base64') ?? null,
+      headers: byName(
+        Object.entries(headers ?? {}).flatMap(([header, values]) =>
+          [values]
+            .flat()
+            .map((one): ReadRecord['headers'][number] => [named(Buffer.from(header)), one?.toString('base64') ?? null]),
         ),
-      })),
+      ),
+    })),
   };
 }
 

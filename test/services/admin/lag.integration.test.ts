@@ -22,8 +22,8 @@ describe('lag', () => {
     expect(await lag()).toEqual({
       lag: 3,
       partitions: [
-        { ...nothing, topic: `store-changes.${environment}`, end: 3, lag: 3 },
-        { ...nothing, topic: `store-access.${environment}`, end: 0, lag: 0 },
+        { ...nothing, topic: `store-changes.${environment}`, end: 3, lag: 3, open: 0 },
+        { ...nothing, topic: `store-access.${environment}`, end: 0, lag: 0, open: 0 },
       ],
     });
     await applyAll(installation);
@@ -32,7 +32,7 @@ describe('lag', () => {
       partitions: [{ position: 3, lag: 0, last_applied_at: expect.any(String) as string }, {}],
     });
     const lines = (await runCommand(installation.env, ['lag'])).stdout.trimEnd().split('\n');
-    expect(lines[0]).toMatch(/^TOPIC +PARTITION +POSITION +END +LAG +LAST$/);
+    expect(lines[0]).toMatch(/^TOPIC +PARTITION +POSITION +END +LAG +OPEN +LAST$/);
     expect(lines).toHaveLength(6);
     expect(lines.at(-1)).toMatch(/^total +\d+$/);
   });

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { rebalanceMs } from '#shared/kafka/client.ts';
-import { firstToAnswer, kafkaSockets, quietRequestQueues, seedBrokers } from '#shared/kafka/connection.ts';
+import { createQuietKafka, rebalanceMs } from '#shared/kafka/client.ts';
+import { firstToAnswer, kafkaSockets, seedBrokers } from '#shared/kafka/connection.ts';
 
 const LIMITS = { atOnceMs: 500, othersMs: 2_500 };
 /** For connections that must not end: a busy machine may stall longer than the usual timeout. */
@@ -119,7 +119,7 @@ describe.concurrent('a connection to Kafka', () => {
     const [idle, answered] = await Promise.all([
       connectTo(() => undefined),
       connectTo((end) => {
-        const answers = Buffer.concat([frame(FETCH, 300), frame(FETCH, 2)]);
+        const answers = Buffer.concat([frame(FETCH, 300), frame(FETCH, 4)]);
         end.write(answers.subarray(0, 3));
         setTimeout(() => end.write(answers.subarray(3, 7)), 20);
         setTimeout(() => end.write(answers.subarray(7)), 40);
@@ -145,6 +145,25 @@ it('a connection stays open if the answer arrived while this process was stalled
   // Rejects if it ends.
   await once(socket, 'data');
   expect(socket.destroyed).toBe(false);
+});
+
+it.each([-1, 0, 1, 2, 3])('a frame of %i bytes ends the connection, and nothing else', async (bytes) => {
+  const answer = Buffer.alloc(4 + Math.max(0, bytes));
+  answer.writeInt32BE(bytes);
+  const port = await serve((end) => end.on('data', () => end.write(answer)));
+  const admin = createQuietKafka('test', [`127.0.0.1:${port}`], {
+    socketFactory: kafkaSockets(PATIENT.atOnceMs, PATIENT.othersMs),
+    retry: { retries: 0 },
+  }).admin();
+  await expect(admin.connect()).rejects.toThrow('is not a Kafka frame');
+});
+
+it('an answer that cannot be decoded ends the connection', async () => {
+  const answer = Buffer.alloc(4 + 4);
+  answer.writeInt32BE(4);
+  const port = await serve((end) => end.on('data', () => end.write(answer)));
+  const admin = createQuietKafka('test', [`127.0.0.1:${port}`], { retry: { retries: 0 } }).admin();
+  await expect(admin.connect()).rejects.toThrow();
 });
 
 it('the limit is the group’s rebalance timeout, but at least ten seconds', () => {
@@ -192,7 +211,6 @@ interface Queue {
 }
 
 describe('the requests of a connection', () => {
-  quietRequestQueues();
   const RequestQueue = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as new (
     options: object,
   ) => Queue;

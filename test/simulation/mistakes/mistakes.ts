@@ -16,6 +16,10 @@ const DECODE = 'shared/projection/pipeline/decode.ts';
 const STORED = 'shared/projection/pipeline/stored.ts';
 const CONTINUITY = 'services/projector/log/continuity.ts';
 const LOOP = 'services/projector/log/loop.ts';
+const ASSIGNMENT = 'services/projector/log/assignment.ts';
+const FETCHER = 'shared/kafka/fetcher.ts';
+const PIECES = 'shared/projection/erasure/pieces.ts';
+const LAYOUTS = 'shared/projection/pipeline/layouts.ts';
 const CURSOR = 'services/query/feed/cursor.ts';
 const TREE = 'shared/projection/rank-tree/loaded-tree.ts';
 const MAINTAIN = 'shared/projection/rank-tree/change.ts';
@@ -30,8 +34,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'the checkpoint is moved without regard to its owner and position',
     file: CHECKPOINT,
-    replace: '    owner: claim.owner,\n    position: claim.position,\n    ...(claim.lastMessage',
-    by: '    ...(claim.lastMessage',
+    replace: 'return { _id: id, owner, position, ...',
+    by: 'return { _id: id, ...',
   },
   {
     mistake: 'a claim leaves the transaction of a killed owner open',
@@ -162,39 +166,88 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'another log is not noticed',
     file: CONTINUITY,
-    replace: 'if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);',
-    by: 'if (found === undefined) return this.#judgeWithout(batch, last);',
+    replace: 'if (found === undefined || !isSameMessage(last, found)) {',
+    by: 'if (found === undefined) {',
   },
   {
-    mistake: 'a batch is taken that begins behind the position',
+    mistake: 'what comes at the end of the log is taken without a proof',
     file: CONTINUITY,
-    replace: 'if (first <= this.#next || first === this.#gapAt) return true;',
-    by: 'if (first >= 0) return true;',
+    replace: "if (this.#read !== 'prove') {",
+    by: "if (this.#read === 'wait') return this.#take(messages.filter(isRead), answer);\n    if (this.#read !== 'prove') {",
   },
   {
     mistake: 'a fetch that does not show the last message is taken',
     file: CONTINUITY,
-    replace: 'if (found === undefined || !isSameMessage(last, found)) return this.#judgeWithout(batch, last);',
-    by: `if (found === undefined) return this.#take(batch, batch.messages.filter(({ offset }) => Number(offset) >= this.#next));
-    if (!isSameMessage(last, found)) return this.#judgeWithout(batch, last);`,
+    replace: 'if (found === undefined || !isSameMessage(last, found)) {',
+    by: `if (found === undefined) return this.#take(messages.filter(isRead), answer);
+    if (!isSameMessage(last, found)) {`,
   },
   {
     mistake: 'messages that were applied are taken again',
     file: CONTINUITY,
-    replace: 'const behind = batch.messages.slice(at + 1).filter(({ offset }) => Number(offset) >= this.#next);',
-    by: 'const behind = batch.messages.slice(at).filter(({ offset }) => Number(offset) >= this.#next - 1);',
+    replace: 'return this.#take(messages.slice(at + 1).filter(isRead), answer);',
+    by: 'return this.#take(messages.slice(at), answer);',
   },
   {
     mistake: 'the position behind a gap is one too low',
     file: CONTINUITY,
-    replace: 'return { first, end: Number(batch.lastOffset()) + 1 };',
-    by: 'return { first, end: Number(batch.lastOffset()) };',
+    replace: 'this.#next = next;\n    this.#ahead = null;',
+    by: 'this.#next = next - 1;\n    this.#ahead = null;',
   },
   {
     mistake: 'the position behind a gap is one too high',
     file: CONTINUITY,
-    replace: 'return { first, end: Number(batch.lastOffset()) + 1 };',
-    by: 'return { first, end: Number(batch.lastOffset()) + 2 };',
+    replace: "return { kind: 'take', taken: { messages, after, next, logEnd: end } };",
+    by: "return { kind: 'take', taken: { messages, after, next: next + 1, logEnd: end } };",
+  },
+  {
+    mistake: 'a late answer is taken for what is wanted now',
+    file: FETCHER,
+    replace: 'if (want !== undefined && this.#wants.has(want)) await this.#settle(want, one);',
+    by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
+        void want;`,
+  },
+  {
+    mistake: 'a piece of an erasure is not fenced',
+    file: ASSIGNMENT,
+    replace: 'await checkClaim(claim);',
+    by: 'await Promise.resolve(checkClaim);',
+  },
+  {
+    mistake: 'a slice does not stop before a damaged batch',
+    file: CHECKPOINT,
+    replace: '(bytes > limits.bytes || damagedBatch(message) !== undefined)',
+    by: '(bytes > limits.bytes || damagedBatch(message) === null)',
+  },
+  {
+    mistake: 'a retried letter takes no position',
+    file: APPLY,
+    replace: 'given.set(_id, taken);\n',
+    by: 'given.set(_id, taken);\n    if (!isNext) delete $set["position"];\n',
+  },
+  {
+    mistake: 'an erasure skips reviews after it has ended the orders',
+    file: PIECES,
+    replace: "[collection, after] = ['', ''];",
+    by: "[collection, after] = [COLLECTIONS[entity], ''];",
+  },
+  {
+    mistake: 'a leaf forgets the facets of what comes',
+    file: TREE,
+    replace: 'part.counts[facet] = (part.counts[facet] ?? 0) + by;',
+    by: 'if (node.level > 0) part.counts[facet] = (part.counts[facet] ?? 0) + by;',
+  },
+  {
+    mistake: 'a product that changes its category counts in both',
+    file: LAYOUTS,
+    replace: "if (typeof place !== 'string') continue;",
+    by: "if (typeof place !== 'string' || (by < 0 && after !== null)) continue;",
+  },
+  {
+    mistake: 'the position of the reviews is not moved',
+    file: EPOCHS,
+    replace: 'for (const [entity, last] of Object.entries(positions)) fields',
+    by: 'for (const [entity, last] of Object.entries(positions)) if (entity !== "review") fields',
   },
   {
     mistake: 'the last message of a slice is left out',
@@ -217,8 +270,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a partition that is fenced never claims again',
     file: LOOP,
-    replace: 'this.#claim = await this.#options.store.claim(this.#isFenced ? null : former);',
-    by: 'this.#claim = await this.#options.store.claim(former);',
+    replace: 'if (!this.#isOver) await this.#claimCheckpoint(null);',
+    by: 'if (!this.#isOver) await this.#claimCheckpoint(this.#claim);',
   },
   {
     mistake: 'a transaction is never committed',

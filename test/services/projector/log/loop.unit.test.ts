@@ -3,10 +3,10 @@ import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import type { FetchedBatch } from '#projector/log/continuity.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import { reportTo } from '#projector/log/partition.ts';
 import { createMetrics } from '#projector/metrics.ts';
+import type { Answer } from '#shared/kafka/fetcher.ts';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
 import { eventually } from '#test/installation.ts';
@@ -18,21 +18,31 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
   const metrics = createMetrics();
   const lags: (number | null)[] = [];
   let [position, lastMessage]: [number, LastMessage | null] = [0, null];
+  /** Answers that the log has. */
+  const answers: Answer[] = [];
+  let come = () => undefined as void;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
   const partition = new PartitionLoop({
     topic: 't',
     partition: 0,
     limits: { events: 10, bytes: 1_000_000 },
-    fencedPauseMs: 1,
+    readBytes: 1_000_000,
+    confirmed: () => Promise.resolve(),
     logger: pino({ level: 'silent' }),
     clock,
     random: () => 0,
     recoveryHint: '',
     log: {
       bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
-      pause: () => undefined,
-      resume: () => undefined,
-      seek: () => undefined,
+      read: async (_, signal) => {
+        while (answers.length === 0 && !signal.aborted) {
+          await new Promise<void>((resolve) => {
+            come = resolve;
+            signal.addEventListener('abort', () => resolve());
+          });
+        }
+        return answers.shift() ?? null;
+      },
     },
     store: {
       skippedTo: () => Promise.resolve(null),
@@ -55,24 +65,22 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
   });
   onTestFinished(() => partition.revoke());
   const ended = partition.run();
-  await eventually('it follows the log', () => partition.isIdle);
-  return { partition, ended, lags, metrics };
+  await eventually('it follows the log', () => lags.length > 0);
+  const take = (answer: Answer) => {
+    answers.push(answer);
+    come();
+  };
+  return { partition, take, ended, lags, metrics };
 }
 
-/** A fetched batch of ten new messages from an offset on, and the message before them. */
-function batch(next: number): FetchedBatch {
+/** An answer with ten new messages from an offset on, and the message before them. */
+function batch(next: number): Answer {
   const first = Math.max(0, next - 1);
-  const last = next + 9;
   const messages = Array.from(
-    { length: last - first + 1 },
+    { length: next + 10 - first },
     (_, index) => ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
-  return {
-    highWatermark: String(LOG_ENDS),
-    messages,
-    firstOffset: () => String(first),
-    lastOffset: () => String(last),
-  };
+  return { messages, next: next + 10, end: LOG_ENDS, isOutside: false };
 }
 
 function isDown(): never {
@@ -88,9 +96,9 @@ it.each([
     logStart = logStartThen;
     return Promise.reject(new Error('down'));
   };
-  const { partition, lags } = await following(apply, () => logStart());
+  const { take, lags } = await following(apply, () => logStart());
   expect(lags).toEqual([LOG_ENDS]);
-  await partition.take(batch(0));
+  take(batch(0));
   await eventually('it says so', () => lags.at(-1) === null);
 });
 
@@ -99,18 +107,18 @@ it('an idle or applying partition reports progress, a hanging or revoked one doe
   // Ten seconds pass in 0.1.
   const sleep: Clock['sleep'] = (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal);
   const clock = { ...systemClock, sleep };
-  const { partition, ended, metrics } = await following(() => gate.promise, undefined, clock);
+  const { partition, take, ended, metrics } = await following(() => gate.promise, undefined, clock);
   const forget = () => metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);
   const isShown = async () => (await metrics.progress.get()).values[0]?.value !== 0;
   forget();
   await eventually('what is idle progresses', isShown);
-  await partition.take(batch(0));
+  take(batch(0));
   forget();
   await systemClock.sleep(400);
   expect(await isShown()).toBe(false);
   gate.resolve();
   await eventually('what is applied is progress', isShown);
-  await partition.take(batch(10));
+  take(batch(10));
   partition.revoke();
   forget();
   await ended;

@@ -1,5 +1,5 @@
 /** The parts of an erasure: the slice that deletes customers, and later pieces. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Db } from 'mongodb';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { type ErasedPiece, erasePiece } from '#shared/projection/erasure/pieces.ts';
@@ -13,11 +13,13 @@ import {
   lettersIn,
 } from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
+import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { applyEvents, findErased, inTransaction } from '#test/slices.ts';
+import { withSmallErasures } from '#test/small-erasures.ts';
 
 const customer = (id: string) => aCustomer(id, { name: 'Maria' });
 const deleted = (id: string) => gone(aCustomer(id));
@@ -120,6 +122,23 @@ describe('erasing', () => {
     expect(Math.max(...pieces.map(({ erased }) => erased))).toBeLessThan(450);
     expect(pieces.map(({ isLast }) => isLast)).toEqual([false, false, true]);
     expect(await named()).toBe(0);
+  });
+
+  it('begins a new epoch after a piece of unknown outcome that the database has lost', async () => {
+    onTestFinished(withSmallErasures());
+    await apply(...many(4, (index) => order(`o${index}`, 'c1')));
+    await apply(deleted('c1'));
+    await piece(1);
+    const epochsOf = async () => epochsIn((await stamp()).epochs).map(({ from }) => from);
+    const before = { stamp: await stamp(), orders: await orders().find().toArray(), erasures: await erasures() };
+    expect(await epochsOf()).toEqual([1]);
+    // Nobody learns how this one ended.
+    await inTransaction(db, (session) => erasePiece(db, session, 's1', 1, epochs));
+    await stampsIn(db).replaceOne({ _id: 's1' }, before.stamp);
+    for (const one of before.orders) await orders().replaceOne({ _id: one._id }, one);
+    for (const one of before.erasures) await erasuresIn(db).replaceOne({ _id: one._id }, one);
+    await piece(1);
+    expect(await epochsOf()).toEqual([1, (before.stamp.position ?? 0) + 1]);
   });
 
   it('erases poison before a deletion in the same slice, even if the customer returns', async () => {

@@ -1,0 +1,193 @@
+/** The brokers of a topic, as the reader asks them: connections for each, and answers to Fetch of which each batch is checked. */
+import { createRequire } from 'node:module';
+import {
+  type Broker,
+  type Cluster,
+  type ConnectionPool,
+  encoderOf,
+  type KnownBounds,
+  protocolError,
+  readBounds,
+  readLeaders,
+  type Request,
+} from './cluster.ts';
+import type { LogMessage } from './message.ts';
+import type { Answer, Brokers, Fetched, FetchRequest } from './fetcher.ts';
+import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
+import { DecodingBudget, Unpacking } from './unpacking.ts';
+
+const require = createRequire(import.meta.url);
+
+/** Unpacked messages of a partition may have this many times the requested bytes; two messages are always read. */
+const UNPACKED_TIMES = 4;
+/** Messages and their headers of one partition in a fetch: many times those of real events. */
+const MAX_PARTS = 10_000;
+/** The same for all partitions of one answer. */
+const MAX_PARTS_IN_ALL = 100_000;
+/** For all partitions: more than they bring. A broker serves them in order, so a tighter bound would starve the last ones. */
+const MAX_BYTES = 256 * 1_048_576;
+
+/** Codes of the protocol: what is wanted lies outside of the log; the broker finds a batch corrupt. */
+const OUTSIDE = 1;
+const CORRUPT_MESSAGE = 2;
+
+const encodeFetch = encoderOf('fetch/v11');
+
+interface Decoder {
+  readInt16: () => number;
+  readInt32: () => number;
+  readInt64: () => bigint;
+  readString: () => string | null;
+  readBytes: () => Buffer | null;
+  readArray: <T>(read: (decoder: Decoder) => T) => T[];
+}
+const DecoderOf = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Decoder;
+
+interface RawPartition {
+  partition: number;
+  errorCode: number;
+  end: number;
+  abortedTransactions: AbortedTransaction[];
+  set: Buffer;
+}
+
+/** An answer to Fetch in version 11, whose record sets are not decoded (https://kafka.apache.org/protocol.html). */
+function decodeFetch(raw: Buffer): { throttleMs: number; errorCode: number; partitions: RawPartition[] } {
+  const decoder = new DecoderOf(raw);
+  const throttleMs = decoder.readInt32();
+  const errorCode = decoder.readInt16();
+  decoder.readInt32();
+  const topics = decoder.readArray((ofTopic) => {
+    ofTopic.readString();
+    return ofTopic.readArray((one): RawPartition => {
+      const partition = one.readInt32();
+      const partitionError = one.readInt16();
+      one.readInt64();
+      const end = Number(one.readInt64());
+      one.readInt64();
+      const abortedTransactions = one.readArray((transaction) => ({
+        producerId: String(transaction.readInt64()),
+        firstOffset: String(transaction.readInt64()),
+      }));
+      one.readInt32();
+      const set = one.readBytes() ?? Buffer.alloc(0);
+      return { partition, errorCode: partitionError, end, abortedTransactions, set };
+    });
+  });
+  return { throttleMs, errorCode, partitions: topics.flat() };
+}
+
+export interface ConnectedBrokers extends Brokers {
+  partitions: () => number[];
+  /** As `readBounds`. */
+  bounds: () => Promise<KnownBounds>;
+  /** Closes the connections that it has opened, not the cluster. */
+  close: () => Promise<void>;
+}
+
+/** @param cluster connected. Its own connections stay free for other questions. */
+export async function connectBrokers(cluster: Cluster, topic: string): Promise<ConnectedBrokers> {
+  let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
+  const unpacking = new Unpacking();
+  /** By broker and pair, the connections of all lanes but the first, which has the one that kafkajs keeps for Fetch. */
+  const pools = new Map<string, { address: string; pool: Promise<ConnectionPool> }>();
+
+  const connectionOf = async (nodeId: number, lane: number) => {
+    const broker = await cluster.findBroker({ nodeId });
+    if (lane === 0) return broker.connectionPool.getConnection(1);
+    const { host, port } = broker.connectionPool;
+    const address = `${host}:${port}`;
+    const pair = `${nodeId}/${Math.ceil(lane / 2)}`;
+    let known = pools.get(pair);
+    if (known?.address !== address) {
+      void known?.pool.then((pool) => pool.destroy()).catch(() => undefined);
+      pools.set(pair, (known = { address, pool: openPool(cluster, broker) }));
+    }
+    return (await known.pool).getConnection(lane % 2);
+  };
+
+  const fetch = async (nodeId: number, { lane, maxWaitMs, partitions }: FetchRequest): Promise<Fetched> => {
+    const connection = await connectionOf(nodeId, lane);
+    const asked = partitions.map(({ partition, from, bytes }) => ({
+      partition,
+      fetchOffset: String(from),
+      maxBytes: bytes,
+    }));
+    const request: Request<ReturnType<typeof decodeFetch>> = {
+      request: encodeFetch({
+        replicaId: -1,
+        maxWaitTime: maxWaitMs,
+        minBytes: 1,
+        maxBytes: MAX_BYTES,
+        isolationLevel: 1,
+        topics: [{ topic, partitions: inRandomTurn(asked) }],
+      }),
+      response: { decode: async (raw) => decodeFetch(raw), parse: async (answer) => answer },
+    };
+    const answer = await connection.send(request);
+    if (answer.errorCode !== 0) throw protocolError(answer.errorCode);
+    const decoding = { unpacking, budget: new DecodingBudget() };
+    let parts = 0;
+    const decode = async (raw: RawPartition): Promise<{ messages: readonly LogMessage[]; next: number }> => {
+      const { from, bytes } = partitions.find(({ partition }) => partition === raw.partition) ?? { from: 0, bytes: 0 };
+      if (raw.errorCode === CORRUPT_MESSAGE) {
+        return { messages: [damagedFrom('the broker finds it corrupt', raw.set, from)], next: from + 1 };
+      }
+      if (parts > 0 && (parts >= MAX_PARTS_IN_ALL || decoding.budget.isSpent)) return { messages: [], next: from };
+      const { abortedTransactions } = raw;
+      const wanted = { fetchOffset: from, abortedTransactions, most: MAX_PARTS, mostBytes: bytes * UNPACKED_TIMES };
+      const read = await decodeRecordSet(raw.set, wanted, decoding);
+      parts += read.parts;
+      return read;
+    };
+    const read = async (raw: RawPartition): Promise<'moved' | Answer> => {
+      const { errorCode, end } = raw;
+      if (errorCode === OUTSIDE) return { messages: [], next: 0, end, isOutside: true };
+      if (errorCode !== 0 && errorCode !== CORRUPT_MESSAGE) {
+        const error = protocolError(errorCode);
+        if (error.retriable) return 'moved';
+        throw error;
+      }
+      return { ...(await decode(raw)), end, isOutside: false };
+    };
+    return {
+      throttleMs: answer.throttleMs,
+      partitions: answer.partitions.map((raw) => ({ partition: raw.partition, read: () => read(raw) })),
+    };
+  };
+
+  return {
+    leaderOf: (partition) => leaders.get(partition) ?? null,
+    partitions: () => [...leaders.keys()],
+    refresh: async () => void (leaders = await readLeaders(cluster, topic)),
+    bounds: async () => {
+      const read = await readBounds(cluster, topic);
+      ({ leaders } = read);
+      return read;
+    },
+    fetch,
+    close: async () => {
+      await Promise.all([...pools.values()].map(async ({ pool }) => (await pool).destroy()));
+    },
+  };
+}
+
+async function openPool(cluster: Cluster, { connectionPool }: Broker): Promise<ConnectionPool> {
+  const {
+    host,
+    port,
+    rack,
+    pool: [asked],
+  } = connectionPool;
+  const pool = await cluster.connectionPoolBuilder.build({ host, port, rack });
+  if (asked === undefined) return pool;
+  pool.setVersions(asked.versions);
+  pool.setSupportAuthenticationProtocol(asked.getSupportAuthenticationProtocol());
+  return pool;
+}
+
+/** Rotates the partitions at random: a fixed first one could spend the budget of all others. */
+function inRandomTurn<T>(sets: readonly T[]): T[] {
+  const first = Math.floor(Math.random() * sets.length);
+  return [...sets.slice(first), ...sets.slice(0, first)];
+}

@@ -1,0 +1,226 @@
+/**
+ * Reads the partitions of a topic for the loops that ask. Each request names exactly the partitions that are wanted now, from the offsets
+ * that their loops want. An error, a missing leader or a silent broker delays its own partitions alone.
+ */
+import { describeError, isUnavailable } from '../errors.ts';
+import type { Clock } from '../waiting.ts';
+import type { LogMessage } from './message.ts';
+
+/** What is wanted of a partition. */
+export interface Wanted {
+  from: number;
+  bytes: number;
+  /** Whether the partition is at its end: then its broker may wait for messages. */
+  atEnd: boolean;
+}
+
+/** What the log has from an offset on. */
+export interface Answer {
+  messages: readonly LogMessage[];
+  /** The offset behind what was read: offsets before it without a message have none. */
+  next: number;
+  /** Where readers of committed messages end. */
+  end: number;
+  /** Whether the offset lies outside of the log. */
+  isOutside: boolean;
+}
+
+export interface FetchRequest {
+  /** The number of the connection. */
+  lane: number;
+  maxWaitMs: number;
+  partitions: { partition: number; from: number; bytes: number }[];
+}
+
+/** What a broker answers about one partition. */
+export interface FetchedPartition {
+  partition: number;
+  /** `moved`: another broker leads it, or none does; `outside`: the log does not have the offset. @throws what waiting does not mend */
+  read: () => Promise<'moved' | Answer>;
+}
+
+export interface Fetched {
+  /** How long the broker wants no further request of this kind. */
+  throttleMs: number;
+  partitions: FetchedPartition[];
+}
+
+/** The brokers of a topic. The simulation implements them too. */
+export interface Brokers {
+  /** The leader of a partition, as last heard; `null` where there is none. */
+  leaderOf: (partition: number) => number | null;
+  /** Asks who leads the partitions now. */
+  refresh: () => Promise<void>;
+  fetch: (broker: number, request: FetchRequest) => Promise<Fetched>;
+}
+
+/**
+ * The requests to one broker that may be under way together, each on its own connection, since a broker answers in order; and how long it
+ * waits if it has nothing. The second is for partitions that ask while the first brings another's backlog; the last for those that reach
+ * their end while the one before waits, which takes them when it is answered.
+ */
+const LANES = [
+  { atEnd: false, maxWaitMs: 50 },
+  { atEnd: false, maxWaitMs: 50 },
+  { atEnd: true, maxWaitMs: 1_000 },
+  { atEnd: true, maxWaitMs: 100 },
+];
+/** A shorter wait is not worth a request. */
+const MIN_WAIT_MS = 20;
+/** The pause before leaders are asked for. */
+const RETRY_MS = 250;
+
+interface Want extends Wanted {
+  partition: number;
+  /** Whether a request under way names it, or leaders are asked for first. */
+  isAsked: boolean;
+  settle: (answer: Answer | null) => void;
+  fail: (error: unknown) => void;
+}
+
+export interface FetcherOptions {
+  brokers: Brokers;
+  clock: Clock;
+  /** Called after each answer of a broker. */
+  answered?: () => void;
+  /** Called with why partitions wait, each time that this is tried to mend. */
+  waits?: (partitions: number[], why: string) => void;
+}
+
+export class Fetcher {
+  readonly #options: FetcherOptions;
+  readonly #wants = new Set<Want>();
+  /** Those in use, as `<broker>/<number>`, and when each is answered if nothing comes. */
+  readonly #lanes = new Map<string, number>();
+  /** What waits until leaders are known again. */
+  readonly #held = new Set<Want>();
+  #isRecovering = false;
+
+  constructor(options: FetcherOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when the log has something from the offset on; with `null` once the signal is aborted.
+   * @throws what no waiting helps against, as a missing right.
+   */
+  async read(partition: number, wanted: Wanted, signal: AbortSignal): Promise<Answer | null> {
+    if (signal.aborted) return null;
+    const { promise, resolve: settle, reject: fail } = Promise.withResolvers<Answer | null>();
+    const want = { ...wanted, partition, isAsked: false, settle, fail };
+    const cancel = () => settle(null);
+    signal.addEventListener('abort', cancel, { once: true });
+    this.#wants.add(want);
+    this.#wake();
+    try {
+      return await promise;
+    } finally {
+      this.#wants.delete(want);
+      signal.removeEventListener('abort', cancel);
+    }
+  }
+
+  #wake(): void {
+    for (const want of this.#wants) {
+      if (want.isAsked) continue;
+      const broker = this.#options.brokers.leaderOf(want.partition);
+      if (broker === null) {
+        this.#hold([want], 'no leader');
+        continue;
+      }
+      const lane = LANES.findIndex(
+        ({ atEnd }, number) =>
+          atEnd === want.atEnd &&
+          !this.#lanes.has(`${broker}/${number}`) &&
+          this.#waitMs(broker, number) >= MIN_WAIT_MS,
+      );
+      // Otherwise a lane in use takes what is wanted when it is answered.
+      if (lane !== -1) void this.#serve(broker, lane);
+    }
+  }
+
+  #waitMs(broker: number, lane: number): number {
+    const { maxWaitMs = 0 } = LANES[lane] ?? {};
+    const before = this.#lanes.get(`${broker}/${lane - 1}`) ?? 0;
+    return lane < 3 ? maxWaitMs : Math.min(maxWaitMs, before - this.#options.clock.now());
+  }
+
+  async #serve(broker: number, lane: number): Promise<void> {
+    const { brokers, clock } = this.#options;
+    this.#lanes.set(`${broker}/${lane}`, Infinity);
+    for (;;) {
+      // All that is wanted in this turn of the event loop.
+      await clock.sleep(0);
+      const wants = [...this.#wants].filter(
+        ({ atEnd, isAsked, partition }) =>
+          atEnd === LANES[lane]?.atEnd && !isAsked && brokers.leaderOf(partition) === broker,
+      );
+      const maxWaitMs = this.#waitMs(broker, lane);
+      if (wants.length === 0 || maxWaitMs < MIN_WAIT_MS) break;
+      for (const want of wants) want.isAsked = true;
+      this.#lanes.set(`${broker}/${lane}`, clock.now() + maxWaitMs);
+      await this.#fetch(broker, { lane, maxWaitMs: Math.floor(maxWaitMs) }, wants);
+    }
+    this.#lanes.delete(`${broker}/${lane}`);
+    // What was to be asked for again may have another leader by now.
+    this.#wake();
+  }
+
+  async #fetch(broker: number, to: Omit<FetchRequest, 'partitions'>, wants: readonly Want[]): Promise<void> {
+    const { brokers, clock } = this.#options;
+    const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
+    const open = new Set(wants);
+    try {
+      const fetched = await brokers.fetch(broker, { ...to, partitions });
+      this.#options.answered?.();
+      for (const one of fetched.partitions) {
+        const want = wants.find(({ partition }) => partition === one.partition);
+        // A loop may want something else by now.
+        if (want === undefined || !this.#wants.has(want)) continue;
+        if (await this.#settle(want, one)) open.delete(want);
+      }
+      if (fetched.throttleMs > 0) await clock.sleep(fetched.throttleMs);
+      for (const want of open) want.isAsked = false;
+    } catch (error) {
+      if (isUnavailable(error)) this.#hold(wants, describeError(error));
+      else for (const want of wants) want.fail(error);
+    }
+  }
+
+  /** @returns whether it need not be asked for again with the others of its request. */
+  async #settle(want: Want, one: FetchedPartition): Promise<boolean> {
+    try {
+      const answer = await one.read();
+      if (answer === 'moved') this.#hold([want], 'its leader has changed');
+      else if (answer.isOutside || answer.next > want.from) want.settle(answer);
+      else return false;
+    } catch (error) {
+      want.fail(error);
+    }
+    return true;
+  }
+
+  /** They are fetched again once the leaders are known again. */
+  #hold(wants: readonly Want[], why: string): void {
+    const held = wants.filter((want) => this.#wants.has(want));
+    if (held.length === 0) return;
+    for (const want of held) this.#held.add(Object.assign(want, { isAsked: true }));
+    this.#options.waits?.(
+      held.map(({ partition }) => partition),
+      why,
+    );
+    void this.#recover();
+  }
+
+  async #recover(): Promise<void> {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
+    const { brokers, clock } = this.#options;
+    await clock.sleep(RETRY_MS);
+    await brokers.refresh().catch(() => undefined);
+    this.#isRecovering = false;
+    for (const want of this.#held) want.isAsked = false;
+    this.#held.clear();
+    this.#wake();
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Membership of a consumer group: it says which partitions are ours, and reads nothing. Heartbeats go by a timer of their own, whatever a
+ * fetch or an event does. While the coordinator is away the assignment stays: no other member can get one meanwhile.
+ */
+import { describeError, isUnavailable } from '../errors.ts';
+import { FailureTracker, type Logger } from '../logging.ts';
+import { pause } from '../waiting.ts';
+import type { Broker, Cluster } from './cluster.ts';
+import type { Positions } from './positions.ts';
+import { assignedIn, groupAssignment, groupProtocol } from './sticky-assigner.ts';
+
+/** The pause before a coordinator is looked for again. */
+const RETRY_MS = 250;
+/** Four heartbeats fit into the session timeout. */
+const HEARTBEATS = 4;
+
+export interface MembershipOptions {
+  /** Connected, and for this membership alone: joining a group blocks its connection. */
+  cluster: Cluster;
+  groupId: string;
+  topic: string;
+  sessionTimeoutMs: number;
+  rebalanceTimeoutMs: number;
+  /** The topic's partitions, for the leader of the group. */
+  partitions: () => number[];
+  /** Our partitions and positions, which a new assignment keeps. */
+  owned: () => Positions;
+  /** Called with each assignment; with an empty one as soon as the group no longer knows us. */
+  assigned: (partitions: number[]) => void;
+  /** Called whenever the coordinator has answered, and when it has not. */
+  answered: (isAnswered: boolean) => void;
+  logger: Logger;
+}
+
+export interface Membership {
+  /** Rejects after an error that no waiting helps against. */
+  failed: Promise<never>;
+  /** Resolves when a heartbeat sent after the call has confirmed the present assignment, or once the signal is aborted. */
+  confirmed: (signal: AbortSignal) => Promise<void>;
+  /** Joins again, so that new partitions are assigned. */
+  rejoin: () => void;
+  /** Commits positions, for tools that show lag. Failures are only logged: nothing depends on it. */
+  commit: (positions: Positions) => Promise<void>;
+  /** Leaves the group. */
+  stop: () => Promise<void>;
+}
+
+interface Member {
+  groupId: string;
+  memberId: string;
+  groupGenerationId: number;
+}
+
+export function joinGroup(options: MembershipOptions): Membership {
+  const { cluster, groupId, topic, sessionTimeoutMs, rebalanceTimeoutMs, logger } = options;
+  const { partitions, owned, assigned, answered } = options;
+  const stopped = new AbortController();
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => undefined);
+  /** Ends the pause before the next heartbeat, or this membership. */
+  let nudge = new AbortController();
+  let rejoining = new AbortController();
+  let waiting: (() => void)[] = [];
+  const silence = new FailureTracker();
+  let coordinator: Broker | null = null;
+  let memberId = '';
+  let member: Member | null = null;
+
+  /** Joins, and leads if it is chosen: the leader deals out the partitions. */
+  async function join(): Promise<Member> {
+    const began = performance.now();
+    rejoining = new AbortController();
+    coordinator = await cluster.findGroupCoordinator({ groupId });
+    const joined = await coordinator.joinGroup({
+      groupId,
+      memberId,
+      sessionTimeout: sessionTimeoutMs,
+      rebalanceTimeout: rebalanceTimeoutMs,
+      groupProtocols: [groupProtocol(topic, owned())],
+    });
+    memberId = joined.memberId;
+    const { generationId } = joined;
+    const isLeader = joined.leaderId === memberId;
+    const { memberAssignment } = await coordinator.syncGroup({
+      groupId,
+      memberId,
+      generationId,
+      groupAssignment: isLeader ? groupAssignment(topic, partitions(), joined.members) : [],
+    });
+    noteAnswer();
+    const ours = assignedIn(topic, memberAssignment);
+    logger.info({ topic, partitions: ours, joinMs: Math.round(performance.now() - began) }, 'partitions are assigned');
+    if (!stopped.signal.aborted) assigned(ours);
+    return { groupId, memberId, groupGenerationId: generationId };
+  }
+
+  /** Sends heartbeats until the group changes. @throws what ends this membership. */
+  async function keep(own: Member): Promise<void> {
+    const over = AbortSignal.any([stopped.signal, rejoining.signal]);
+    for (;;) {
+      await pause(sessionTimeoutMs / HEARTBEATS, AbortSignal.any([over, nudge.signal]));
+      nudge = new AbortController();
+      if (over.aborted) return;
+      const confirmed = waiting;
+      waiting = [];
+      try {
+        coordinator ??= await cluster.findGroupCoordinator({ groupId });
+        await coordinator.heartbeat(own);
+        noteAnswer();
+        for (const resolve of confirmed) resolve();
+      } catch (error) {
+        waiting.push(...confirmed);
+        if (!isUnavailable(error)) throw error;
+        // Another broker may coordinate the group by now: it has our membership.
+        await waitAfter(error);
+        nudge.abort();
+      }
+    }
+  }
+
+  function noteAnswer(): void {
+    silence.end();
+    answered(true);
+  }
+
+  async function waitAfter(error: unknown): Promise<void> {
+    coordinator = null;
+    answered(false);
+    const failures = silence.failed(performance.now());
+    const facts = { topic, ...failures, error: describeError(error) };
+    if (failures !== null) logger.warn(facts, 'the coordinator of the group does not answer');
+    await pause(RETRY_MS, stopped.signal);
+  }
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      try {
+        member = await join();
+        await keep(member);
+      } catch (error) {
+        const change = changeOf(error);
+        if (change === 'lost') {
+          memberId = '';
+          assigned([]);
+        }
+        if (change !== null) logger.info({ topic, error: describeError(error) }, 'joins the group again');
+        else if (isUnavailable(error)) await waitAfter(error);
+        else if (!stopped.signal.aborted) return failure.reject(error);
+      }
+    }
+    if (memberId !== '') await coordinator?.leaveGroup({ groupId, memberId }).catch(() => undefined);
+  }
+
+  const running = run();
+  return {
+    failed: failure.promise,
+    confirmed: (signal) =>
+      new Promise((resolve) => {
+        waiting.push(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+        nudge.abort();
+      }),
+    rejoin: () => rejoining.abort(),
+    commit: async (positions) => {
+      if (coordinator === null || member === null || positions.size === 0) return;
+      const committed = [...positions].map(([partition, offset]) => ({ partition, offset: String(offset) }));
+      try {
+        await coordinator.offsetCommit({ ...member, topics: [{ topic, partitions: committed }] });
+      } catch (error) {
+        logger.debug({ error: describeError(error) }, 'offsets not committed');
+        nudge.abort();
+      }
+    },
+    stop: async () => {
+      stopped.abort();
+      await running;
+      await cluster.disconnect().catch(() => undefined);
+    },
+  };
+}
+
+/** What an error says about the membership: the group no longer knows us, or only deals out anew; `null` for other errors. */
+function changeOf(error: unknown): 'lost' | 'rebalance' | null {
+  const type = error instanceof Error && 'type' in error ? error.type : null;
+  if (type === 'UNKNOWN_MEMBER_ID') return 'lost';
+  return type === 'REBALANCE_IN_PROGRESS' || type === 'ILLEGAL_GENERATION' ? 'rebalance' : null;
+}
