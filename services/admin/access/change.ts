@@ -25,7 +25,7 @@ import { audited, messageOf } from '../audit.ts';
 import { remark } from '../output.ts';
 import type { Environment, Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
-import { publishMarked } from './log.ts';
+import { publishMarked, publishMarkedElsewhere } from './log.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -133,7 +133,7 @@ async function complete(servers: Servers, name: string, record: AccessRecord, st
       `${messageOf(error)}; the log lacks the change until the next change of access, or "access republish", publishes it`,
     );
   }
-  if (failures.length === 0) return;
+  if (failures.length === 0) return publishMarkedElsewhere(servers, record.environment);
   const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;
   throw new IncompleteChange(message, state);
 }

@@ -171,26 +171,29 @@ describe('signing-keys', () => {
   });
 
   const isRoot = process.getuid?.() === 0;
-  it.skipIf(!isRoot)('keeps mode, owner and group, so that another user reads the file as before (needs root)', async () => {
-    await chmod(folder, 0o755);
-    for (const [uid, gid, mode] of [
-      [0, SERVICE_USER, 0o640],
-      [SERVICE_USER, SERVICE_USER, 0o400],
-      [0, 0, 0o644],
-    ] as const) {
-      await chown(file, uid, gid);
-      await chmod(file, mode);
-      expect(await readAsService(file)).toContain(first.kid);
-      const [made] = await json('rotate');
-      const changed = await stat(file);
-      expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([uid, gid, mode]);
-      expect(await readAsService(file)).toContain(made?.kid);
-      await json('retire', made?.kid ?? '');
-      expect((await stat(file)).mode & 0o777).toBe(mode);
-      expect(await readAsService(file)).toContain(first.kid);
-    }
-    await expect(readAsService('/etc/shadow')).rejects.toThrow(/Permission denied/);
-  });
+  it.skipIf(!isRoot)(
+    'keeps mode, owner and group, so that another user reads the file as before (needs root)',
+    async () => {
+      await chmod(folder, 0o755);
+      for (const [uid, gid, mode] of [
+        [0, SERVICE_USER, 0o640],
+        [SERVICE_USER, SERVICE_USER, 0o400],
+        [0, 0, 0o644],
+      ] as const) {
+        await chown(file, uid, gid);
+        await chmod(file, mode);
+        expect(await readAsService(file)).toContain(first.kid);
+        const [made] = await json('rotate');
+        const changed = await stat(file);
+        expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([uid, gid, mode]);
+        expect(await readAsService(file)).toContain(made?.kid);
+        await json('retire', made?.kid ?? '');
+        expect((await stat(file)).mode & 0o777).toBe(mode);
+        expect(await readAsService(file)).toContain(first.kid);
+      }
+      await expect(readAsService('/etc/shadow')).rejects.toThrow(/Permission denied/);
+    },
+  );
 
   it('keeps the mode for any user', async () => {
     for (const mode of [0o640, 0o644, 0o600]) {
