@@ -313,6 +313,11 @@ const settings = Type.Object({
           'The most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, ' +
           'and Kafka has the message.',
       }),
+      payloads: setting('DEAD_LETTER_PAYLOADS', oneOf('all', 'tied'), 'all', {
+        meaning:
+          'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only of messages ' +
+          'of a known type of which it is certain whom they name. The others have place, size, digest and reason, and Kafka has the message.',
+      }),
     }),
   }),
 });

@@ -187,10 +187,11 @@ async function confirmLetters(
   const stayed = new Set(dead.map(({ _id }) => _id));
   const remaining = found.filter(({ _id }) => stayed.has(_id));
   const shown = await withoutErasedLetters(db, remaining, session);
+  const named = remaining.flatMap(({ customers = [] }) => customers);
   for (const { _id, dead_at, cut, kept_bytes, erased } of shown) {
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
     await lettersIn(db).updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
-    if (erased === true) await eraseLetters(db, session, { _id }, 1);
+    if (erased === true) await eraseLetters(db, session, { _id }, named, 1);
   }
   const done = found.map(({ _id }) => _id).filter((id) => !stayed.has(id));
   if (done.length > 0) await lettersIn(db).deleteMany({ _id: { $in: done } }, { session });
