@@ -42,7 +42,7 @@ export async function projectGeneration(
   await using starting = new AsyncDisposableStack();
   const adopting = new PeriodicTask({
     run: async () => {
-      if (generation.state === 'live' && (await adoptStoreRecords(environment, db, stores)) > 0) publish();
+      if (generation.state === 'live') await adoptStoreRecords(environment, db, stores, publish);
     },
     everyMs: ADOPT_MS,
     failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),

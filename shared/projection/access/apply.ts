@@ -8,6 +8,7 @@ import {
   applyErasure,
   applyKeyChange,
   applyQuota,
+  applyRecordStatuses,
   applyStoreStatus,
   type ControlCollections,
   controlCollections,
@@ -28,12 +29,14 @@ import {
   type DeadLetter,
   COLLECTIONS,
   documentId,
+  documentsWith,
+  ONE_BATCH,
   STORE_RECORDS_PENDING,
   type StoreDocument,
   tombstoneId,
   findTombstones,
 } from '../../read-models/collections.ts';
-import { lazy, withTimeLimit } from '../../waiting.ts';
+import { inBatches, lazy, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
@@ -168,31 +171,58 @@ export async function markStoreRecords(db: Db, session: ClientSession, records: 
   await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Adopts the status of every marked store. @returns how many marks there were. */
-export async function adoptStoreRecords(environment: string, db: Db, stores: Collection<StoreAccess>): Promise<number> {
-  const marks = await pendingRecords(db).find().toArray();
-  for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
+/** Stores whose status is adopted together. */
+const ADOPTED_TOGETHER = 500;
+
+/**
+ * Adopts the status of every marked store, those that were marked last first: after a flip a generation has the marks of all the time in
+ * which it was not live.
+ * @param adopted is called after each batch. @returns how many marks there were.
+ */
+export async function adoptStoreRecords(
+  environment: string,
+  db: Db,
+  stores: Collection<StoreAccess>,
+  adopted: () => void = () => undefined,
+): Promise<number> {
+  const marks = await pendingRecords(db)
+    .find({}, { sort: { $natural: -1 }, batchSize: ONE_BATCH })
+    .toArray();
+  const marked = Map.groupBy(marks, ({ store_id }) => store_id);
+  for await (const batch of inBatches(marked, ADOPTED_TOGETHER)) {
     // At least as new as the newest of these marks.
-    const { sequence, status } = await readRecord(db, storeId);
-    if (sequence !== undefined) {
-      await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');
-    }
-    await pendingRecords(db).deleteMany({ _id: { $in: ofStore.map(({ _id }) => _id) } });
+    const records = await readRecords(
+      db,
+      batch.map(([storeId]) => storeId),
+    );
+    await applyRecordStatuses(stores, environment, records);
+    adopted();
+    const done = batch.flatMap(([, ofStore]) => ofStore.map(({ _id }) => _id));
+    await pendingRecords(db).deleteMany({ _id: { $in: done } });
   }
   return marks.length;
 }
 
 /** A deleted record blocks no store. */
-async function readRecord(
-  db: Db,
-  storeId: string,
-): Promise<{ sequence: number | undefined; status: StoreDocument['status'] }> {
-  const record = await db
+async function readRecords(db: Db, storeIds: readonly string[]) {
+  const ids = storeIds.map((storeId) => documentId(storeId, storeId));
+  const options = { projection: { store_id: 1, status: 1, sequence: 1 }, batchSize: ONE_BATCH } as const;
+  const found = await db
     .collection<StoreDocument>(COLLECTIONS.store)
-    .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
-  if (record !== null) return record;
-  const [tombstone] = await findTombstones(db, [tombstoneId('store', storeId, storeId)]);
-  return { sequence: tombstone?.sequence, status: 'active' };
+    .find(documentsWith(ids), options)
+    .toArray();
+  const present = new Map(found.map((record) => [record._id, record]));
+  const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
+  const tombstones = await findTombstones(
+    db,
+    deleted.map((storeId) => tombstoneId('store', storeId, storeId)),
+  );
+  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  return storeIds.flatMap((storeId) => {
+    const record = present.get(documentId(storeId, storeId));
+    const sequence = record?.sequence ?? sequences.get(tombstoneId('store', storeId, storeId));
+    return sequence === undefined ? [] : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
+  });
 }
 
 function pendingRecords(db: Db): Collection<PendingRecord> {
