@@ -336,6 +336,12 @@ export function describeSettings(): Setting[] {
   return settingsOf(settings);
 }
 
+/** The environment without any setting of ours. */
+export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = new Set(describeSettings().map(({ name }) => name));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
+}
+
 /** The settings of own servers, for the environments that `ENVIRONMENTS` names. */
 export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
   const environments = readSettings(settings.properties.environments, env, []);

@@ -78,9 +78,10 @@ const api = createRequire(${from})('./api.js');
 `;
 const ofModule = load("import vm from 'node:vm';", 'import.meta.url');
 const ofCommonJs = load("const vm = require('node:vm');", '__filename');
+const exported = Object.keys((await import('../testing/index.ts')) as object);
 const types = readFileSync(join(ROOT, 'deploy/testing/api.d.ts'), 'utf8');
 const written = {
-  'deploy/testing/index.js': `${ofModule}export const { connectStoreData, startStoreData } = api;\n`,
+  'deploy/testing/index.js': `${ofModule}export const { ${exported.join(', ')} } = api;\n`,
   'deploy/testing/index.cjs': `${ofCommonJs}module.exports = { ...api };\n`,
   'deploy/testing/index.d.ts': types,
   'deploy/testing/index.d.cts': types,
