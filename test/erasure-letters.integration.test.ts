@@ -71,7 +71,10 @@ describe.each([
   const change = (subject: string, sequence: number, data: object | null) =>
     installation.publish([
       {
-        ...{ entity: 'customer', storeId: 's1', subject, sequence },
+        entity: 'customer',
+        storeId: 's1',
+        subject,
+        sequence,
         ...(data === null ? { action: 'deleted' as const } : { data }),
       },
     ]);

@@ -106,6 +106,9 @@ async function writeChange<S extends object, R extends AccessRecord>(
         continue;
       }
     }
+    if (last === LAST_SEQUENCE && atTheLast === '') {
+      throw commandInvalid(`${name} has the last sequence that there is: it stays as it is`);
+    }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch((error: unknown) => {
       // Another process has made the key meanwhile, for another store.
@@ -184,7 +187,7 @@ export interface Subject<S, R extends AccessRecord> {
   /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
   givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: the changes that are possible at the last sequence. */
+  /** For messages: the changes that are possible at the last sequence; empty if none is. */
   atTheLast: string;
   /** Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer sequence. */
   write: (sequence: number, state: S) => Promise<R | null>;

@@ -3,7 +3,7 @@
  * a running projector a write conflict, which is retried.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { findErasedIn, judgeEnds } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -142,7 +142,8 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   const { source, epochs, fetched, result } = attempt;
   const { kind, db, topic } = source;
   const { servers, name: environment } = source.environment;
-  const boundsOfChanges = () => source.environment.logBounds();
+  const judge = async (ends: Parameters<typeof judgeEnds>[1]) =>
+    judgeEnds(await servers.logReader(source.environment.topic), ends);
   const findErased = findErasedIn(await servers.control(), environment);
   const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
@@ -154,7 +155,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
     const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
     const access =
-      kind === 'access' ? await applyAccess(db, environment, session, slice, { boundsOfChanges }) : undefined;
+      kind === 'access' ? await applyAccess(db, environment, session, slice, { judgeEnds: judge }) : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
     await confirmLetters(db, session, found, dead);
     return { found, messages, dead, changes, access };

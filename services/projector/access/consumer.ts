@@ -1,7 +1,8 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
+import { judgeEnds } from '#shared/access/erased-stores.ts';
 import { askKafka } from '#shared/kafka/client.ts';
-import { readLogBounds } from '#shared/kafka/positions.ts';
+import { createCluster, createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -9,10 +10,10 @@ import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
 
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
-  const { config, control, kafkas, metrics, scheduler } = parts;
+  const { config, control, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
-  const boundsOfChanges = () => askKafka(kafkas.of(changes), (admin) => readLogBounds(admin, changes));
+  const judge = (ends: Parameters<typeof judgeEnds>[1]) => readLog(parts, changes, (log) => judgeEnds(log, ends));
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
@@ -27,7 +28,7 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     prepare: () => undefined,
     apply: async (claim, slice, limits) => {
       const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
-        applyAccess(control, environment, claim.session, slice, { boundsOfChanges, limits, checkpoint }),
+        applyAccess(control, environment, claim.session, slice, { judgeEnds: judge, limits, checkpoint }),
       );
       publisher.publish(changed);
       for (const entity of applied) metrics.applied.inc({ ...labels, entity });
@@ -35,4 +36,20 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
       return deadLetters;
     },
   });
+}
+
+/** Reads messages of a topic apart from its consumer. */
+async function readLog<T>(
+  { kafkas, control }: Pick<Parts, 'kafkas' | 'control'>,
+  topic: string,
+  read: (log: LogReader) => Promise<T>,
+): Promise<T> {
+  const kafka = kafkas.of(topic);
+  const cluster = createCluster(kafka);
+  try {
+    await cluster.connect();
+    return await askKafka(kafka, async (admin) => read(await createLogReader(cluster, admin, control, topic)));
+  } finally {
+    void cluster.disconnect().catch(() => undefined);
+  }
 }

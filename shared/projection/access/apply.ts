@@ -24,7 +24,6 @@ import { unavailable } from '../../errors.ts';
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
-import type { LogBounds } from '../../kafka/positions.ts';
 import {
   type DeadLetter,
   COLLECTIONS,
@@ -36,22 +35,22 @@ import {
   tombstoneId,
   findTombstones,
 } from '../../read-models/collections.ts';
-import { inBatches, lazy, withTimeLimit } from '../../waiting.ts';
+import { inBatches, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
 interface AccessOptions {
-  /** The bounds of the log of changes, which the ends of erasures are compared with. */
-  boundsOfChanges: () => Promise<LogBounds>;
+  /** Compares the ends of an erasure with the log of changes, as `judgeEnds` does. */
+  judgeEnds: (ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[]) => Promise<boolean[]>;
   limits?: LetterLimits;
   /** As in `applyChanges`. */
   checkpoint?: () => Promise<void>;
 }
 
 /** Far longer than Kafka needs to answer, and well within a transaction's time. */
-const BOUNDS_MS = 5_000;
+const JUDGE_MS = 5_000;
 
 /** The records that changed must be published to Redis once it is committed. @returns also the kinds of the events that took effect. */
 export async function applyAccess(
@@ -59,13 +58,13 @@ export async function applyAccess(
   environment: string,
   session: ClientSession,
   slice: Slice,
-  { boundsOfChanges, limits, checkpoint }: AccessOptions,
+  { judgeEnds, limits, checkpoint }: AccessOptions,
 ) {
   await checkpoint?.();
   // While that log's Kafka is away ends count as they are: revocations do not wait for it.
-  const bounds = lazy(() =>
-    withTimeLimit(BOUNDS_MS, () => unavailable('the log of changes is away'), boundsOfChanges).catch(() => null),
-  );
+  const away = () => unavailable('the log of changes is away');
+  const judge: AccessOptions['judgeEnds'] = (ends) =>
+    withTimeLimit(JUDGE_MS, away, () => judgeEnds(ends)).catch(() => ends.map(() => true));
   const collections = controlCollections(control);
   const changed = new Map<string, AccessRecord>();
   const audit: AuditRecord[] = [];
@@ -80,7 +79,7 @@ export async function applyAccess(
     try {
       const change = readAccessChange(message);
       const isLeftOut = isSkipped && givesRights(change);
-      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, bounds);
+      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, judge);
       if (record === null) outdated += 1;
       else {
         // Publishers choose the ids of keys.
@@ -105,19 +104,20 @@ async function applyChange(
   environment: string,
   change: AccessChange,
   session: ClientSession,
-  bounds: () => Promise<LogBounds | null>,
+  judge: AccessOptions['judgeEnds'],
 ): Promise<AccessRecord | null> {
   const { keys, stores } = collections;
   if (change.kind === 'access_key') return applyKeyChange(keys, environment, change, { session });
   if (change.kind === 'store_access') return applyStoreStatus(stores, environment, change, 'access', { session });
   if (change.kind === 'store_quota') return applyQuota(stores, environment, change, { session });
   const topic = changesTopic(environment);
-  const known = await bounds();
-  const ends = change.ends.map((one): PartitionEnd => {
-    // An end behind the log's own is another log's.
-    const isOther = known !== null && one.end > (known.get(one.partition)?.end ?? 0);
-    return { topic, ...one, until: one.end, ...(isOther ? { other_log: true } : {}) };
-  });
+  const isOfThisLog = await judge(change.ends);
+  const ends = change.ends.map((one, at): PartitionEnd => ({
+    topic,
+    ...one,
+    until: one.end,
+    ...(isOfThisLog[at] === true ? {} : { other_log: true }),
+  }));
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
 
@@ -207,10 +207,7 @@ export async function adoptStoreRecords(
 async function readRecords(db: Db, storeIds: readonly string[]) {
   const ids = storeIds.map((storeId) => documentId(storeId, storeId));
   const options = { projection: { store_id: 1, status: 1, sequence: 1 }, batchSize: ONE_BATCH } as const;
-  const found = await db
-    .collection<StoreDocument>(COLLECTIONS.store)
-    .find(documentsWith(ids), options)
-    .toArray();
+  const found = await db.collection<StoreDocument>(COLLECTIONS.store).find(documentsWith(ids), options).toArray();
   const present = new Map(found.map((record) => [record._id, record]));
   const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
   const tombstones = await findTombstones(

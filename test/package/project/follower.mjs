@@ -2,7 +2,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 
 const { BASE_URL, CLIENT_ID, CLIENT_SECRET, COPY } = process.env;
-let copy = { after: null, timezone_offset: null, records: {} };
+let copy = { after: '', timezone_offset: '', records: {} };
 try {
   copy = JSON.parse(readFileSync(COPY, 'utf8'));
 } catch {
@@ -13,7 +13,7 @@ if (process.argv.includes('--print')) {
   const { records, timezone_offset } = copy;
   for (const [name, record] of Object.entries(records)) {
     const [kind, id] = name.split('/');
-    console.log(JSON.stringify({ kind, id, record, timezone_offset }));
+    process.stdout.write(`${JSON.stringify({ kind, id, record, timezone_offset })}\n`);
   }
   process.exit(0);
 }
@@ -28,7 +28,7 @@ async function newToken() {
 for (let token; ;) {
   try {
     token ??= await newToken();
-    const after = copy.after === null ? '' : `&after=${copy.after}`;
+    const after = copy.after === '' ? '' : `&after=${copy.after}`;
     const url = `${BASE_URL}/api/changes?records=whole&page_size=1000&wait=5${after}`;
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
     if (answer.status === 401) token = undefined;

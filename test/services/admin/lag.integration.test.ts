@@ -55,7 +55,10 @@ describe('lag', () => {
     const asJson = await runCommand(installation.env, [...args, '--json']);
     expect([asJson.code, (JSON.parse(asJson.stdout) as LagAnswer).lag]).toEqual([1, null]);
     const { generations } = await runJson<{ generations: { lag: number | null }[] }>(installation.env, [
-      ...['generations', 'list', '-e', environment],
+      'generations',
+      'list',
+      '-e',
+      environment,
     ]);
     expect(generations.map(({ lag }) => lag)).toEqual([null]);
     await checkpoints.updateOne({ topic }, { $set: { position: applied?.position ?? 0 } });

@@ -24,7 +24,11 @@ async function leaveMarks(environment: string): Promise<string> {
   await start();
   const about = ['--store', 's1', '--environment', environment];
   const { client_id: key } = await runJson<{ client_id: string }>(installation.env, [
-    ...['keys', 'create', '--scopes', 'order', ...about],
+    'keys',
+    'create',
+    '--scopes',
+    'order',
+    ...about,
   ]);
   const noKafka = { ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
   for (const args of [

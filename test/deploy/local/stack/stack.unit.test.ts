@@ -50,9 +50,10 @@ test('gives the folder of a dead owner to one of several processes that claim it
     writeFileSync(join(path, 'owner.json'), JSON.stringify({ owner: dead, guardian: dead }));
     const args = ['--input-type=module', '--eval', program, path, String(Date.now() + 1_500)];
     const processes = Array.from({ length: 4 }, () => spawn(process.execPath, args));
+    const exited = processes.map((child) => once(child, 'exit'));
     const said = await Promise.all(processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])));
     for (const child of processes) child.kill('SIGKILL');
-    await Promise.all(processes.map((child) => child.exitCode ?? once(child, 'exit')));
+    await Promise.all(exited);
     expect(said.filter((text) => text === 'claimed')).toHaveLength(1);
     expect(said.filter((text) => /^process \d+ runs a stack in /.test(text))).toHaveLength(3);
   }
