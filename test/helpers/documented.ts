@@ -122,7 +122,9 @@ function resolve<T>(object: T | { $ref: string }): T {
 
 /** The document allows fields of later releases; of this release no answer may have one that it does not know. */
 const closed = JSON.parse(
-  JSON.stringify(openApi.components).replaceAll('"additionalProperties":true', '"additionalProperties":false'),
+  JSON.stringify(openApi.components, (name, value: unknown) =>
+    name === 'OpenApiDocument' ? { type: 'object' } : value,
+  ).replaceAll('"additionalProperties":true', '"additionalProperties":false'),
 ) as DocumentObject['components'];
 
 const validators = new Map<unknown, ReturnType<typeof Schema.Compile>>();

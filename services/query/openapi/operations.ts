@@ -252,6 +252,7 @@ export const documentOperation: OperationObject = {
           schema: component('OpenApiDocument', {
             ...objectOf({ openapi: { type: 'string', pattern: '^3[.]1[.]' }, info: objectOf({}), paths: objectOf({}) }),
             description: 'An OpenAPI 3.1 document.',
+            additionalProperties: true,
           }),
         },
       },

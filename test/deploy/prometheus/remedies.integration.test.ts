@@ -2,20 +2,13 @@
  * Alerts that a person ends: by the metrics of real services each fires when its cause is there, and ends by what its runbook
  * (docs/operations.md) says. Prometheus evaluates the rules (promtool).
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { newSigningKey, printKeySet } from '#shared/access/signing-key-set.ts';
-import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, lettersIn } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
-import { withAdmin } from '#test/topics.ts';
 import { runCommand, runJson } from '../../services/admin/run-command.ts';
 import { firingAlerts } from './firing-alerts.ts';
 import { findPromtool } from './tools.ts';
@@ -24,25 +17,16 @@ const promtool = await findPromtool();
 const withPromtool = it.skipIf(promtool === null);
 
 const installation = useInstallation({ partitions: 1, settings: { DEAD_LETTER_BYTES: '100' } });
-let folder: string;
-let keyFile: string;
-let keys: string;
 let projector: Awaited<ReturnType<typeof startSilentProjector>> | null = null;
 let query: RunningApp;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'store-data-remedies-'));
-  keyFile = join(folder, 'keys.json');
-  keys = printKeySet([await newSigningKey()]);
-  await writeFile(keyFile, keys);
-  const { SIGNING_KEYS: _keys, ...env } = installation.env;
   projector = await startSilentProjector(installation);
-  query = await startApp(readConfig({ ...env, SIGNING_KEYS_FILE: keyFile }));
+  query = await startApp(installation.config);
 });
 afterAll(async () => {
   await query?.close();
   await projector?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 beforeEach(() => expectFiring([]));
 
@@ -81,13 +65,6 @@ withPromtool('StoreDataAccessPending: access republish', async () => {
   await expectFiring([]);
 });
 
-withPromtool('StoreDataSigningKeysBroken: the file is restored', async () => {
-  await writeFile(keyFile, 'half of a fi');
-  await expectFiring(['StoreDataSigningKeysBroken']);
-  await writeFile(keyFile, keys);
-  await expectFiring([]);
-});
-
 withPromtool('StoreDataProjectorsGone, StoreDataGenerationNotProjected: a projector is started', async () => {
   await projector?.stop();
   projector = null;
@@ -100,39 +77,8 @@ withPromtool('StoreDataDeadLettersFull, StoreDataDeadLettersForgotten: the lette
   await installation.send(topic(), [{ key: 's1', value: 'x'.repeat(90), partition: 0 }]);
   await eventually('there is a letter', async () => (await lettersIn(generation()).countDocuments()) === 1);
   await lettersIn(generation()).updateMany({}, { $set: { dead_at: new Date(Date.now() - 8 * 86_400_000) } });
-  await expectFiring(['StoreDataDeadLetters', 'StoreDataDeadLettersForgotten', 'StoreDataDeadLettersFull']);
+  await expectFiring(['StoreDataDeadLettersForgotten', 'StoreDataDeadLettersFull']);
   await run('dead-letters', 'drop', '--all', '--yes');
-  // A counter that began within the last quarter of an hour; it ends by itself.
-  await expectFiring(['StoreDataDeadLetters']);
-  // A restart begins its counters anew.
-  await projector?.stop();
-  projector = await startSilentProjector(installation);
-  await expectFiring([]);
-});
-
-withPromtool('StoreDataEnvironmentStopped: the topic is corrected', async () => {
-  const setRetention = (value: string) =>
-    withAdmin(installation.kafka, (admin) =>
-      admin.alterConfigs({
-        validateOnly: false,
-        resources: [
-          {
-            type: kafkajs.ConfigResourceTypes.TOPIC,
-            name: topic(),
-            configEntries: [
-              { name: 'retention.ms', value },
-              { name: 'cleanup.policy', value: 'delete' },
-            ],
-          },
-        ],
-      }),
-    );
-  await projector?.stop();
-  await setRetention('86400000');
-  projector = await startSilentProjector(installation);
-  const stopped = async () => (await firing()).includes('StoreDataEnvironmentStopped');
-  await eventually('the environment is stopped', stopped, 60_000);
-  await setRetention('-1');
   await expectFiring([]);
 });
 
