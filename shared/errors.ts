@@ -1,5 +1,5 @@
 /** The closed set of our errors, and the one place that classifies errors of libraries. */
-import { MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoError, MongoInvalidArgumentError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
 export type ErrorCode =
@@ -51,17 +51,104 @@ const NETWORK_CODES = new Set(
   'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(' '),
 );
 
-/** MongoDB codes that pass by themselves (https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml). */
-const PASSING_MONGODB_CODES = new Set<unknown>([
-  6, 7, 24, 50, 63, 89, 91, 112, 133, 134, 150, 189, 202, 225, 234, 246, 251, 262, 290, 317, 358, 365, 384, 402, 9001,
-  10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 17507, 50915,
+/** MongoDB's codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
+type Reasons = ReadonlyMap<unknown, string>;
+
+/** What names the data of a write. Of MongoDB's errors, only these can be the fault of a message. */
+const DATA_ERRORS: Reasons = new Map([
+  [15, 'Overflow: a number leaves its range'],
+  [121, 'DocumentValidationFailure: a validator of the collection refuses the document'],
+  [257, 'TransactionTooLarge: one event writes more than a transaction may hold'],
+  [10_334, 'BSONObjectTooLarge: a document would have more than 16 MiB'],
+  [11_000, 'DuplicateKey: a document with this key exists'],
+  [17_280, 'KeyTooLong: a value does not fit into an index'],
+  [17_419, 'the document would have more than 16 MiB after an update'],
+  [17_420, 'the document of an upsert would have more than 16 MiB'],
 ]);
 
+/** What names the command, or the indexes that it needs: a mistake of ours, which no waiting mends. */
+const COMMAND_ERRORS: Reasons = new Map([
+  [2, 'BadValue'],
+  [9, 'FailedToParse'],
+  [14, 'TypeMismatch'],
+  [40, 'ConflictingUpdateOperators'],
+  [52, 'DollarPrefixedFieldName'],
+  [59, 'CommandNotFound'],
+  [67, 'CannotCreateIndex'],
+  [72, 'InvalidOptions'],
+  [73, 'InvalidNamespace'],
+  [85, 'IndexOptionsConflict'],
+  [86, 'IndexKeySpecsConflict'],
+  [115, 'CommandNotSupported'],
+  [146, 'ExceededMemoryLimit'],
+  [168, 'InvalidPipelineOperator'],
+  [263, 'OperationNotSupportedInTransaction'],
+  [292, 'QueryExceededMemoryLimitNoDiskUseAllowed'],
+]);
+
+/** From here on MongoDB numbers the places of its code that refuse a command, but for the states of a server that are named below. */
+const FIRST_LOCATION = 10_000;
+const SERVER_STATES: Reasons = new Map([
+  [10_058, 'LegacyNotPrimary'],
+  [10_107, 'NotWritablePrimary'],
+  [11_600, 'InterruptedAtShutdown'],
+  [11_601, 'Interrupted'],
+  [11_602, 'InterruptedDueToReplStateChange'],
+  [13_388, 'StaleConfig'],
+  [13_435, 'NotPrimaryNoSecondaryOk'],
+  [13_436, 'NotPrimaryOrSecondary'],
+  [14_031, 'OutOfDiskSpace'],
+  [17_507, 'a member is in no state to answer'],
+  [50_915, 'BackupCursorOpenConflictWithCheckpoint'],
+]);
+
+const MONGODB_UNAUTHORIZED = 13;
+const MONGODB_AUTHENTICATION_FAILED = 18;
+
+/** Labels count before codes. */
+const PASSING_MONGODB_LABELS = [
+  'SystemOverloadedError',
+  'RetryableError',
+  'TransientTransactionError',
+  'UnknownTransactionCommitResult',
+  'RetryableWriteError',
+];
+
+/** Errors that the driver itself throws. */
 const PASSING_MONGODB_NAMES = new RegExp(
-  '^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|' +
-    'NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction)',
+  '^Mongo(?:ServerSelection|NetworkTimeout|OperationTimeout|WaitQueueTimeout|PoolCleared|PoolClosed|ClientClosed|' +
+    'NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction|StalePrimary|UnexpectedServerResponse)',
 );
-const PASSING_MONGODB_LABELS = ['TransientTransactionError', 'UnknownTransactionCommitResult', 'RetryableWriteError'];
+
+/** Whether an error of MongoDB or its driver is one of a server's state: whatever names neither the data, the command nor our rights. */
+function isStateOfMongodb(error: MongoError): boolean {
+  if (PASSING_MONGODB_LABELS.some((label) => error.hasErrorLabel(label))) return true;
+  if (!(error instanceof MongoServerError)) {
+    return error instanceof MongoNetworkError || PASSING_MONGODB_NAMES.test(error.name);
+  }
+  const { code } = error;
+  if (code === MONGODB_UNAUTHORIZED || code === MONGODB_AUTHENTICATION_FAILED) return false;
+  if (DATA_ERRORS.has(code) || COMMAND_ERRORS.has(code)) return false;
+  return typeof code !== 'number' || code < FIRST_LOCATION || SERVER_STATES.has(code);
+}
+
+/** The driver wraps the error that ends a bulk write, without the labels of a lost connection. */
+function unwrapped(error: unknown): unknown {
+  return error instanceof MongoServerError && error.errorResponse instanceof Error ? error.errorResponse : error;
+}
+
+/**
+ * Whether an error can be the fault of the message that was being applied: an error of MongoDB that names the data, or one of our own
+ * code. All others are states of a server, which pass or are mended: the message waits.
+ */
+export function canBeFaultOfMessage(wrapping: unknown): boolean {
+  const error = unwrapped(wrapping);
+  if (!(error instanceof Error) || error instanceof StoreDataError) return false;
+  if (error instanceof MongoServerError) return DATA_ERRORS.has(error.code) && !isStateOfMongodb(error);
+  // A document that the driver refuses to send.
+  if (error instanceof MongoError) return error instanceof MongoInvalidArgumentError;
+  return !isUnavailable(error) && !isRefusal(error);
+}
 
 /**
  * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of the others. MOVED
@@ -76,21 +163,11 @@ const REDIS_UNAVAILABLE = [
 ];
 
 /** Whether a server is away, frozen, full or between primaries, so that the same work may succeed later. */
-export function isUnavailable(error: unknown): boolean {
+export function isUnavailable(wrapping: unknown): boolean {
+  const error = unwrapped(wrapping);
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
   if (!(error instanceof Error)) return false;
-  if (error instanceof MongoError) {
-    // The driver wraps the error that ends a bulk write, without the labels of a lost connection.
-    if (error instanceof MongoServerError && error.errorResponse instanceof Error) {
-      return isUnavailable(error.errorResponse);
-    }
-    return (
-      error instanceof MongoNetworkError ||
-      PASSING_MONGODB_CODES.has(error.code) ||
-      PASSING_MONGODB_NAMES.test(error.name) ||
-      PASSING_MONGODB_LABELS.some((label) => error.hasErrorLabel(label))
-    );
-  }
+  if (error instanceof MongoError) return isStateOfMongodb(error);
   if (error.name.startsWith('KafkaJS') && 'retriable' in error) {
     return (
       error.retriable === true ||
@@ -112,8 +189,6 @@ const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 const WRONG_USER = 'the user or its password is wrong';
-const MONGODB_UNAUTHORIZED = 13;
-const MONGODB_AUTHENTICATION_FAILED = 18;
 // The check of a connection, and sentinels, put words before it.
 const REDIS_NO_RIGHT = /\bNOPERM\b/;
 const REDIS_WRONG_USER = /\b(?:WRONGPASS|NOAUTH)\b|^ERR invalid password/;

@@ -1,22 +1,41 @@
 /** The MongoDB clients, of which that of the query service must not wait, and the metrics of their connections. */
-import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { createRequire } from 'node:module';
+import {
+  type Db,
+  MongoClient,
+  type MongoClientOptions,
+  MongoStalePrimaryError,
+  type TopologyDescription,
+} from 'mongodb';
 import { readPassword } from './config/files.ts';
 import type { Config } from './config.ts';
+import { describeError } from './errors.ts';
+import type { Logger } from './logging.ts';
 import type { metricFactory } from './operations.ts';
+import { pause } from './waiting.ts';
 
-/** Majority writes, and time for an election. @param more options that replace ours. */
+interface ClientOptions extends MongoClientOptions {
+  /** Where it is said that the client connects anew. */
+  logger?: Logger | undefined;
+}
+
+/** Majority writes, reads from the primary alone, and time for an election. @param more options that replace ours. */
 export function createWriterClient(
   config: Pick<Config, 'mongodb'>,
   appName: string,
-  more: MongoClientOptions = {},
+  { logger, ...more }: ClientOptions = {},
 ): MongoClient {
-  return new MongoClient(config.mongodb.uri, {
+  return new RenewedClient(logger, config.mongodb.uri, {
     ...securityOf(config.mongodb),
     appName,
     retryWrites: true,
+    // Whatever the address says: checkpoints and transactions need what was written last.
+    readPreference: 'primary',
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
+    // A member that refused a command is asked so soon whether it may be used again. The driver's default are ten seconds.
+    heartbeatFrequencyMS: 2_000,
     // Also the monitor's limit: beyond it all connections are closed.
     connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
     socketTimeoutMS: 60_000,
@@ -26,8 +45,9 @@ export function createWriterClient(
 }
 
 /** Fails within `MONGODB_READ_TIMEOUT_MS` without a server. A connection with an overdue reply is closed. */
-export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string): MongoClient {
-  return new MongoClient(config.mongodb.uri, {
+export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string, logger?: Logger): MongoClient {
+  decodeErrorReplies();
+  return new RenewedClient(logger, config.mongodb.uri, {
     ...securityOf(config.mongodb),
     appName,
     serverSelectionTimeoutMS: config.mongodb.readTimeoutMs,
@@ -43,11 +63,92 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
   });
 }
 
+/** How long the one primary may be refused as stale. While a deposed primary gives up, another one is there, or comes soon. */
+const STALE_MS = 500;
+const RECONNECT_MS = 250;
+
+/**
+ * The driver remembers the newest election, and refuses a primary of an older one for as long as it lives: also that of a database which
+ * was restored from a snapshot. This client then closes its connections and connects anew, as a new process would.
+ */
+class RenewedClient extends MongoClient {
+  readonly #logger: Logger | undefined;
+  readonly #closed = new AbortController();
+  #newest: TopologyDescription | null = null;
+  #checking: NodeJS.Timeout | undefined;
+
+  constructor(logger: Logger | undefined, uri: string, options: MongoClientOptions) {
+    super(uri, options);
+    this.#logger = logger;
+    this.on('topologyDescriptionChanged', ({ newDescription }) => {
+      this.#newest = newDescription;
+      if (refusesPrimary(newDescription)) this.#checking ??= setTimeout(() => void this.#check(), STALE_MS).unref();
+    });
+  }
+
+  override close(): Promise<void> {
+    this.#closed.abort();
+    clearTimeout(this.#checking);
+    return super.close();
+  }
+
+  async #check(): Promise<void> {
+    const { signal } = this.#closed;
+    if (this.#newest !== null && refusesPrimary(this.#newest)) {
+      this.#logger?.warn(
+        {},
+        'MongoDB has a primary of an older election, as after a restored snapshot: connecting anew',
+      );
+      await super.close();
+      do {
+        try {
+          if (!signal.aborted) await this.connect();
+          // It may have been closed meanwhile.
+          if (signal.aborted) await super.close();
+          break;
+        } catch (error) {
+          this.#logger?.warn({ error: describeError(error) }, 'MongoDB cannot be reached');
+        }
+      } while (await pause(RECONNECT_MS, signal));
+    }
+    this.#checking = undefined;
+  }
+}
+
+/** Whether a member is primary, but of an older election than the newest known, and no other member is primary. */
+function refusesPrimary({ servers }: TopologyDescription): boolean {
+  const all = [...servers.values()];
+  return all.some(({ error }) => error instanceof MongoStalePrimaryError) && !all.some(({ isWritable }) => isWritable);
+}
+
 /** A database without a read concern: its own would silently replace a session's snapshot. */
 export function forSnapshots(db: Db): Db {
   // If it were absent, the client's would hold.
   const unsaid: object = { readConcern: undefined };
   return db.client.db(db.databaseName, unsaid);
+}
+
+interface Reply {
+  ok: 0 | 1;
+  toObject: (options?: { raw?: boolean }) => object;
+}
+
+let areErrorsDecoded = false;
+
+/**
+ * The driver decodes the error reply of a raw command as raw too, and keeps its `topologyVersion`, a document, as bytes. Its next heartbeat
+ * compares that and throws where nothing can catch it. So error replies are always decoded (decision 0080).
+ */
+function decodeErrorReplies(): void {
+  if (areErrorsDecoded) return;
+  areErrorsDecoded = true;
+  const driver: unknown = createRequire(import.meta.url)('mongodb/lib/cmap/wire_protocol/responses');
+  const { prototype } = (driver as { MongoDBResponse: { prototype: Reply } }).MongoDBResponse;
+  const { toObject } = prototype;
+  prototype.toObject = function (options) {
+    const isRawError = options?.raw === true && this.ok === 0;
+    return toObject.call(this, isRawError ? { ...options, raw: false } : options);
+  };
 }
 
 function securityOf(settings: Config['mongodb']): MongoClientOptions {

@@ -1,5 +1,4 @@
 /** Projects one generation: consumes its environment's changes into its database, erases customers, adopts the status of stores. */
-import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { brokersSetting } from '#shared/config.ts';
@@ -14,7 +13,7 @@ import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import type { Plan } from '#shared/projection/pipeline/plan.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { generationGroup, generationLabel, type GenerationMarker } from '#shared/read-models/generation.ts';
+import { generationGroup, generationLabel, hasMarker } from '#shared/read-models/generation.ts';
 import type { ActiveGeneration, Applying } from './environment.ts';
 import { startErasures } from './erasures.ts';
 import { startConsumer } from './log/consumer.ts';
@@ -62,6 +61,7 @@ export async function projectGeneration(
       `with "store-data rebuild --environment ${environment}"`,
     permits: scheduler.permits(generation),
     prepare: (messages) => void reader.readAhead(messages),
+    givesUp: true,
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);
       const { plan, deadLetters, given } = await applyWithCheckpoint(claim, whole, (checkpoint) =>
@@ -122,9 +122,8 @@ export function beginOfAge(time: number, takenAt: number, createdAt: number): nu
 }
 
 /** A claim creates a missing checkpoint. It must not create a dropped database again. */
-async function checkMarker({ db, marker }: { db: Db; marker: GenerationMarker }): Promise<void> {
-  const markers = db.collection<GenerationMarker>('generation');
-  const found = await markers.findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });
-  if (found?.id === marker.id) return;
-  throw new StoreDataError('generation_unsuitable', `database ${db.databaseName} was dropped or replaced`);
+async function checkMarker(generation: ActiveGeneration): Promise<void> {
+  if (await hasMarker(generation)) return;
+  const { databaseName } = generation.db;
+  throw new StoreDataError('generation_unsuitable', `database ${databaseName} was dropped or replaced`);
 }

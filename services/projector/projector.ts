@@ -54,7 +54,7 @@ export async function startProjector(
   logger: Logger,
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const databases = Databases.of(config, (one) => createWriterClient(one, 'projector'));
+  const databases = Databases.of(config, (one) => createWriterClient(one, 'projector', { logger }));
   for (const client of databases.clients) watchPool(client, metrics.pool);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   await using begun = new AsyncDisposableStack();

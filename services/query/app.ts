@@ -1,4 +1,5 @@
 /** Builds the query service: its services, its hooks, its routes. */
+import type { RequestListener } from 'node:http';
 import autoload from '@fastify/autoload';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Config } from '#shared/config.ts';
@@ -14,7 +15,7 @@ import { createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
-import { classify, clientErrorHandler, refuseConnect, sendRefusal } from './responses/send.ts';
+import { classify, clientErrorHandler, refuseConnect, refuseManyFields, sendRefusal } from './responses/send.ts';
 import { type StaticContent, staticContent } from './responses/compress.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
@@ -59,6 +60,7 @@ export async function buildApp({
     metrics,
     logger,
   });
+  const admitted = (handler: RequestListener) => refuseManyFields(admission.before(handler));
   const services = await createServices({ config, logger, metrics, admission, tokens, addressOf, projectionVersion });
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
@@ -68,7 +70,7 @@ export async function buildApp({
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
     serverFactory: (handler) =>
-      createListener(admission.before(handler), {
+      createListener(admitted(handler), {
         tls: config.query.tls,
         isEnding: (): boolean => app.isEnding,
         logger,
@@ -88,7 +90,7 @@ export async function buildApp({
   });
   app.server.on('connect', refuseConnect);
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's refusal would have no body.
-  app.server.on('checkExpectation', admission.before(app.routing));
+  app.server.on('checkExpectation', admitted(app.routing));
   app.removeAllContentTypeParsers();
   // The token endpoint, the only route with a body, parses it.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

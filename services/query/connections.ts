@@ -19,7 +19,7 @@ export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
   const withDeadline = deadlineAfter(readTimeoutMs);
-  const databases = Databases.of(config, (one) => createReaderClient(one, 'query'));
+  const databases = Databases.of(config, (one) => createReaderClient(one, 'query', logger));
   const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
     watchPool(client, metrics.pool);
     const away = metrics.mongodbAway.labels(labels);

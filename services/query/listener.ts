@@ -5,6 +5,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
+import { MAX_HEADER_FIELDS } from './responses/send.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 
 /** A request, headers and body, must have arrived within this time. */
@@ -46,8 +47,8 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);
-  // Node would silently drop headers above 2,000, maybe a decisive one. The limit of bytes is enough.
-  server.maxHeadersCount = 0;
+  // Thousands of small fields would take many times their bytes. One more than is allowed, so that its refusal has all headers.
+  server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   return server;
 }
 

@@ -59,44 +59,55 @@ function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T
   const validator = Compile(schema);
   return (value) => {
     if (validator.Check(value)) return value;
-    // First: a list may have hundreds of thousands of entries too many, which are not checked one by one.
-    const errors = beyondBound(schema, value, '') ?? validator.Errors(value);
-    throw new EventRejected('invalid_data', describe(errors));
+    const [mistake] = withoutNullAlternatives(firstMistakes(schema, value, ''));
+    throw new EventRejected('invalid_data', mistake === undefined ? 'data has the wrong shape' : sentence(mistake));
   };
 }
 
 export function findMistakes(schema: TSchema, value: unknown): string[] {
-  return [...new Set(withoutNullAlternatives(beyondBound(schema, value, '') ?? Errors(schema, value)).map(sentence))];
+  const first = firstMistakes(schema, value, '');
+  // A list may have hundreds of thousands of entries too many, of which each could have mistakes.
+  const all = first.some(({ keyword }) => keyword === 'maxItems') ? first : Errors(schema, value);
+  return [...new Set(withoutNullAlternatives(all).map(sentence))];
 }
 
-function beyondBound(schema: TSchema, value: unknown, instancePath: string): SchemaError[] | null {
-  if (typeof value !== 'object' || value === null) return null;
+const validators = new WeakMap<TSchema, { Check: (value: unknown) => boolean }>();
+
+function isValid(schema: TSchema, value: unknown): boolean {
+  const known = validators.get(schema) ?? Compile(schema);
+  validators.set(schema, known);
+  return known.Check(value);
+}
+
+/**
+ * The mistakes of the first part of a value that is wrong, whose other parts are right; empty for a right value. Compiled checks find the
+ * part: to list the mistakes of a large value takes a hundred times as long as to check it. Missing fields come before all others.
+ */
+function firstMistakes(schema: TSchema, value: unknown, instancePath: string): SchemaError[] {
   if (Type.IsUnion(schema)) {
-    return firstOf(schema.anyOf, (alternative) => beyondBound(alternative, value, instancePath));
+    // The unions of event data are "this or null".
+    const [first] = schema.anyOf;
+    return first === undefined || value === null ? [] : firstMistakes(first, value, instancePath);
   }
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
     if (value.length > limit) return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
-    return firstOf(value.entries(), ([at, entry]) => beyondBound(schema.items, entry, `${instancePath}/${at}`));
+    const at = value.findIndex((entry) => !isValid(schema.items, entry));
+    if (at !== -1) return firstMistakes(schema.items, value[at], `${instancePath}/${at}`);
   }
-  if (!Type.IsObject(schema)) return null;
-  return firstOf(Object.entries(schema.properties), ([field, fieldSchema]) =>
-    beyondBound(fieldSchema, (value as Record<string, unknown>)[field], `${instancePath}/${field}`),
-  );
-}
-
-function firstOf<T, R>(list: Iterable<T>, find: (entry: T) => R | null): R | null {
-  for (const entry of list) {
-    const found = find(entry);
-    if (found !== null) return found;
+  if (Type.IsObject(schema) && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    const fields = value as Record<string, unknown>;
+    const missing = (schema.required ?? []).filter((field) => !Object.hasOwn(fields, field));
+    if (missing.length > 0) {
+      const message = `must have required properties ${missing.join(', ')}`;
+      return [{ keyword: 'required', instancePath, message, params: {} }];
+    }
+    for (const [field, ofField] of Object.entries(schema.properties)) {
+      if (!Object.hasOwn(fields, field) || isValid(ofField, fields[field])) continue;
+      return firstMistakes(ofField, fields[field], `${instancePath}/${field}`);
+    }
   }
-  return null;
-}
-
-function describe(errors: readonly SchemaError[]): string {
-  const depth = (error: SchemaError) => error.instancePath.split('/').length;
-  const [first] = withoutNullAlternatives(errors).toSorted((a, b) => depth(b) - depth(a));
-  return first === undefined ? 'data has the wrong shape' : sentence(first);
+  return Errors(schema, value).map((error) => ({ ...error, instancePath: instancePath + error.instancePath }));
 }
 
 /** Without "must be null", which every optional field may be. */

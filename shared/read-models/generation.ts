@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient, Collection } from 'mongodb';
 import type { Config } from '../config.ts';
 import { commandInvalid, notFound, StoreDataError } from '../errors.ts';
+import { STAMPS } from './collections.ts';
 import project from '../../package.json' with { type: 'json' };
 
 /** Knows which MongoDB holds which database: the common one, or an environment's own for its generations. */
@@ -109,6 +110,25 @@ export interface KnownGeneration {
 
 export function generationGroup(prefix: string, environment: string, number: number): string {
   return `${prefix}.${environment}.g${number}`;
+}
+
+/**
+ * Whether its database still is the generation: a dropped one reads as an empty one. A marker's id is unique, so that all that was read
+ * before was read from the generation too.
+ */
+export async function hasMarker({ db, marker }: Generation): Promise<boolean> {
+  const markers = db.collection<GenerationMarker>('generation');
+  const found = await markers.findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });
+  return found?.id === marker.id;
+}
+
+/**
+ * Drops the database of a generation. MongoDB drops its collections one after the other: the marker and the stamps are removed first, so
+ * that no read takes what is left for the whole.
+ */
+export async function dropDatabaseOf({ db }: Pick<Generation, 'db'>): Promise<void> {
+  for (const name of ['generation', STAMPS]) await db.collection(name).deleteMany({});
+  await db.dropDatabase();
 }
 
 /** All generations of an environment, by number. */

@@ -22,7 +22,7 @@ describe('a MongoDB whose disk is full', () => {
       skip(disk);
       return;
     }
-    mongodb = await startReplicaSet(1, disk.path);
+    mongodb = await startReplicaSet(1, { dataIn: disk.path });
     trial = await startTrial({ settings: { MONGODB_URI: mongodb.uri } });
     const [server] = mongodb.servers;
     trial.start();

@@ -9,6 +9,8 @@ export interface RedisSentinels {
   settings: Record<string, string>;
   master: RedisProcess;
   replica: RedisProcess;
+  /** Lets the sentinels promote the replica. */
+  promote: () => Promise<void>;
   /** Stops the first sentinel in the address. */
   killSentinel: () => Promise<void>;
   close: () => Promise<void>;
@@ -44,6 +46,11 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     },
     master,
     replica,
+    async promote() {
+      const sentinel = new Redis({ port: sentinelPorts[0] ?? 0, password: PASSWORD });
+      await sentinel.call('SENTINEL', 'FAILOVER', NAME);
+      sentinel.disconnect();
+    },
     killSentinel: async () => first?.stop(0),
     async close() {
       await Promise.all([first, ...others].map(async (sentinel) => sentinel?.stop(0)));

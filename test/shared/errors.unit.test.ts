@@ -1,7 +1,15 @@
 import kafkajs from 'kafkajs';
 import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { asFailure, describeError, framesOf, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
+import {
+  asFailure,
+  canBeFaultOfMessage,
+  describeError,
+  framesOf,
+  isUnavailable,
+  refusalOf,
+  StoreDataError,
+} from '#shared/errors.ts';
 
 /** The driver's error of a bulk write that another error ended. */
 function duringBulkWrite(error: Error): MongoBulkWriteError {
@@ -35,6 +43,51 @@ describe('a transient error', () => {
     expect(isUnavailable(refused)).toBe(false);
     expect(isUnavailable(duringBulkWrite(refused))).toBe(false);
     expect(isUnavailable(new TypeError('x is undefined'))).toBe(false);
+  });
+
+  it.each([6, 43, 64, 112, 189, 202, 406, 407, 412, 433, 449, 462, 9999, 11602])(
+    'is a state of MongoDB that this release does not know as an error of data or commands: code %i',
+    (code) => {
+      const error = new MongoServerError({ message: 'not now', code });
+      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
+    },
+  );
+
+  it.each(['SystemOverloadedError', 'RetryableError', 'TransientTransactionError', 'RetryableWriteError'])(
+    'is what MongoDB labels %s, whatever its code',
+    (label) => {
+      const error = new MongoServerError({ message: 'not now', code: 11000, errorLabels: [label] });
+      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
+      expect(canBeFaultOfMessage(duringBulkWrite(error))).toBe(false);
+    },
+  );
+
+  it.each([2, 9, 40324])('is not a mistake in the command, which is no fault of a message either: code %i', (code) => {
+    const error = new MongoServerError({ message: 'unrecognized', code });
+    expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([false, false]);
+  });
+});
+
+describe('the fault of a message', () => {
+  it.each([121, 257, 10334, 11000, 17419])('is an error of MongoDB that names the data: code %i', (code) => {
+    const error = new MongoServerError({ message: 'refused', code });
+    expect([canBeFaultOfMessage(error), canBeFaultOfMessage(duringBulkWrite(error))]).toEqual([true, true]);
+    expect(isUnavailable(error)).toBe(false);
+  });
+
+  it('is an error of our own code', () => {
+    expect(canBeFaultOfMessage(new RangeError('Invalid time value'))).toBe(true);
+  });
+
+  it.each([
+    new MongoServerError({ message: 'not authorized', code: 13 }),
+    new MongoNetworkError('closed'),
+    new StoreDataError('fenced', 'another owner'),
+    new Error('NOPERM this user has no permissions'),
+    new Error('OOM command not allowed'),
+    new kafkajs.KafkaJSConnectionError('gone'),
+  ])('is not what a server refuses or cannot do now: $message', (error) => {
+    expect(canBeFaultOfMessage(error)).toBe(false);
   });
 });
 

@@ -1,7 +1,9 @@
+import { MongoClient } from 'mongodb';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { createWriterClient, poolMetrics, watchPool } from '#shared/mongodb.ts';
 import { metricFactory } from '#shared/operations.ts';
+import { runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import { useInstallation } from '#test/hooks.ts';
 
 const installation = useInstallation();
@@ -32,4 +34,19 @@ it('each command is timed, also in transactions, and no connection counts as use
   for (const gauge of [metrics.inUse, metrics.waiting]) {
     expect((await gauge.get()).values.map(({ value }) => value)).toEqual([0]);
   }
+});
+
+it('a transaction reads from the primary, whatever the connection string says', async () => {
+  const { namePrefix, mongodb } = installation.config;
+  const uri = `${mongodb.uri}${mongodb.uri.includes('?') ? '&' : '?'}readPreference=secondaryPreferred`;
+  await using elsewhere = new MongoClient(uri);
+  const collection = elsewhere.db(`${namePrefix}_preferred`).collection('a');
+  await elsewhere.withSession((session) =>
+    runInTransaction(session, async () => {
+      await collection.findOne({}, { session });
+      await collection.insertOne({ n: 1 }, { session });
+    }),
+  );
+  await using writer = createWriterClient({ mongodb: { ...mongodb, uri } }, 'test');
+  expect(writer.readPreference.mode).toBe('primary');
 });

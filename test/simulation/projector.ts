@@ -212,6 +212,7 @@ export class Projector implements Host {
       clock,
       log,
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
+      random: () => random.below(1_000) / 1_000,
       report: this.#reportOf(`${generation}/${partition}`),
       prepare: () => undefined,
       permits: {
@@ -250,6 +251,7 @@ export class Projector implements Host {
         giveUp: async (claim, slice) => {
           await giveUpSlice(claim, slice, db);
         },
+        givesUp: true,
         skippedTo: async ({ from }) => this.#world.skippedTo(partition, from),
       },
     });

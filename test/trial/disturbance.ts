@@ -1,7 +1,8 @@
-/** Randomly kills, kills inside a transaction, freezes and restarts projector processes. */
+/** Randomly kills, kills inside a transaction, freezes and restarts projector processes, and lets MongoDB hand over and shed load. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
+import type { MongodbFaults } from './mongodb-faults.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 
 const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
@@ -11,18 +12,23 @@ export interface Faults {
   kills: number;
   killsInTransactions: number;
   freezes: number;
+  stepDowns: number;
+  overloads: number;
 }
 
 export class DisturbedProjectors {
   readonly #env: Record<string, string>;
   readonly #faults: Faults;
+  readonly #mongodb: MongodbFaults | null;
   #projectors: ServiceProcess[] = [];
   /** Projectors that will die in a transaction. */
   #doomed = new Set<ServiceProcess>();
 
-  constructor(env: Record<string, string>, faults: Faults) {
+  /** @param mongodb `null` where MongoDB is shared with others. */
+  constructor(env: Record<string, string>, faults: Faults, mongodb: MongodbFaults | null) {
     this.#env = env;
     this.#faults = faults;
+    this.#mongodb = mongodb;
   }
 
   /** Starts projectors up to this number. */
@@ -55,6 +61,8 @@ export class DisturbedProjectors {
       { weight: 2, value: 'kill in a transaction' },
       { weight: 3, value: 'freeze' },
       { weight: 3, value: 'nothing' },
+      { weight: this.#mongodb === null ? 0 : 2, value: 'step down' },
+      { weight: this.#mongodb === null ? 0 : 2, value: 'shed load' },
     ] as const);
     const wait = (most: number) =>
       sleep(chance.number.int({ min: 50, max: most }), undefined, { signal: over }).catch(() => undefined);
@@ -72,6 +80,12 @@ export class DisturbedProjectors {
       victim.kill('SIGSTOP');
       await wait(5_000);
       victim.kill('SIGCONT');
+    } else if (kind === 'step down') {
+      this.#faults.stepDowns += 1;
+      await this.#mongodb?.stepDown();
+    } else if (kind === 'shed load') {
+      this.#faults.overloads += 1;
+      await this.#mongodb?.shedLoad(chance.number.int({ min: 50, max: 3_000 }));
     }
     await wait(3_000);
     this.start(2);

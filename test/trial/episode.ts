@@ -20,6 +20,7 @@ import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { ChangesFollowers } from './changes-followers.ts';
 import { DisturbedProjectors, type Faults } from './disturbance.ts';
+import type { MongodbFaults } from './mongodb-faults.ts';
 import { poison } from './poison.ts';
 import { inSomeForm, Traffic, type TrafficTally, untilPartitions } from './traffic.ts';
 
@@ -36,6 +37,7 @@ export interface EpisodeOptions {
   rounds: number;
   isOver: () => boolean;
   say: (line: string) => void;
+  mongodb: MongodbFaults | null;
 }
 
 export interface Tally extends Compared, Faults, TrafficTally {
@@ -67,7 +69,7 @@ export async function playEpisode(options: EpisodeOptions, tally: Tally): Promis
       TOKEN_LIFETIME_SECONDS: '3600',
     },
   });
-  const projectors = new DisturbedProjectors(installation.env, tally);
+  const projectors = new DisturbedProjectors(installation.env, tally, options.mongodb);
   const episode = new Episode(options, tally, installation, projectors);
   try {
     await episode.play();

@@ -4,6 +4,8 @@ import { Command } from 'commander';
 import startServers from '#test/global-setup.ts';
 import { wholeNumber } from '#test/options.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
+import { startReplicaSet, WITH_TEST_COMMANDS } from '../faults/servers/replica-set.ts';
+import { mongodbFaults } from './mongodb-faults.ts';
 import { SMALL_TREES } from './small-trees.ts';
 import { describeTally, runTrial } from './trial.ts';
 
@@ -15,11 +17,14 @@ const options = new Command('npm run test:trial --')
   .opts<{ seed: number; seconds: number; rounds: number }>();
 const say = (line: string) => process.stdout.write(`${line}\n`);
 withSmallTrees(...SMALL_TREES);
+const mongodb = await startReplicaSet(3, { args: WITH_TEST_COMMANDS });
+process.env['MONGODB_URI'] = mongodb.uri;
 const stop = await startServers();
 try {
   say(`seed ${options.seed}, for ${options.seconds} s`);
-  const tally = await runTrial({ ...options, say });
+  const tally = await runTrial({ ...options, say, mongodb: mongodbFaults(mongodb) });
   say(`no difference: ${describeTally(tally)}`);
 } finally {
   await stop();
+  await mongodb.close();
 }

@@ -20,6 +20,7 @@ describe('a short trial', () => {
         seed: randomInt(2 ** 31),
         seconds: 8,
         rounds: 2,
+        mongodb: null,
         say: (line) => said.push(line),
       }).catch((error: unknown) => {
         throw new Error(said.join('\n'), { cause: error });

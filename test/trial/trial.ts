@@ -7,13 +7,15 @@ export interface TrialOptions {
   /** The rounds of an episode, fewer if the time is over. */
   rounds: number;
   say: EpisodeOptions['say'];
+  /** `null` where MongoDB is shared with others. */
+  mongodb: EpisodeOptions['mongodb'];
 }
 
 /**
  * Runs the trial, and completes the last round.
  * @throws at the first difference, with the seed.
  */
-export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Promise<Tally> {
+export async function runTrial({ seed, seconds, rounds, say, mongodb }: TrialOptions): Promise<Tally> {
   const tally: Tally = {
     answers: 0,
     found: 0,
@@ -23,6 +25,8 @@ export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Pr
     kills: 0,
     killsInTransactions: 0,
     freezes: 0,
+    stepDowns: 0,
+    overloads: 0,
     rebuilds: 0,
     rollbacks: 0,
     topicsGrown: 0,
@@ -35,7 +39,7 @@ export async function runTrial({ seed, seconds, rounds, say }: TrialOptions): Pr
   const end = performance.now() + seconds * 1_000;
   const isOver = () => performance.now() >= end;
   for (let number = 0; number === 0 || !isOver(); number += 1) {
-    const options = { seed: (seed + number) % 2 ** 31, rounds, isOver, say };
+    const options = { seed: (seed + number) % 2 ** 31, rounds, isOver, say, mongodb };
     try {
       await playEpisode(options, tally);
     } catch (error) {

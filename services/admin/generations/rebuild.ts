@@ -14,6 +14,7 @@ import {
   changePointer,
   createMarker,
   DEFAULT_SHARE,
+  dropDatabaseOf,
   type GenerationPointer,
   type KnownGeneration,
   liveOf,
@@ -226,7 +227,7 @@ export async function dropGeneration(environment: Environment, number: number): 
   const found = (await environment.generations()).find((one) => one.number === number);
   if (found !== undefined) {
     do {
-      await found.db.dropDatabase().catch((error: unknown) => {
+      await dropDatabaseOf(found).catch((error: unknown) => {
         // MongoDB continues a drop after the command's end, and refuses another one meanwhile.
         const isBeingDropped = error instanceof MongoNetworkTimeoutError || hasCode(error, DATABASE_DROP_PENDING);
         if (!isBeingDropped) throw error;

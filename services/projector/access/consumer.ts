@@ -26,6 +26,8 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     permits: scheduler.permits({ state: 'live', share: null }),
     checkDatabase: () => Promise.resolve(),
     prepare: () => undefined,
+    // A revocation that MongoDB refuses must not become a dead letter.
+    givesUp: false,
     apply: async (claim, slice, limits) => {
       const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
         applyAccess(control, environment, claim.session, slice, { judgeEnds: judge, limits, checkpoint }),

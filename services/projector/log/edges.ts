@@ -36,6 +36,8 @@ export interface PartitionStore {
   commit: CommitSlice;
   /** Moves the claim behind a slice of one message, which becomes a dead letter without being read. */
   giveUp: CommitSlice;
+  /** Whether a message that fails again and again becomes a dead letter. An event of access waits instead, and its partition with it. */
+  givesUp: boolean;
   /** The last offset of a damaged batch or failing message that an operator decided to skip; `null` without a decision. */
   skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
 }
@@ -67,6 +69,8 @@ export interface LoopOptions {
   permits: Permits;
   report: PartitionReport;
   clock: Clock;
+  /** From 0 to below 1. */
+  random: () => number;
   logger: Logger;
   prepare: Prepare;
 }

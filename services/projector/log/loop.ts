@@ -27,10 +27,12 @@ import { Feed } from './feed.ts';
 import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
 
 /** Attempts on a slice before the log is read again. Write conflicts clear quickly: they are retried more often. */
-const QUICK_ATTEMPTS = { failed: 3, conflict: 20 };
+const QUICK_ATTEMPTS = { failed: 3, conflict: 20, suspect: 1 };
 /** The pause before a slice is tried again: longer each time, up to three times as long. */
 const RETRY_MS = 20;
+/** The pause before the log is read again: twice as long each time. */
 const REST_MS = 1_000;
+const MAX_REST_MS = 3_000;
 const MAX_CLAIM_PAUSE_MS = 3_000;
 /** How long the log may be quiet before the log and the checkpoint are checked. */
 const QUIET_MS = 10_000;
@@ -64,6 +66,8 @@ export class PartitionLoop {
   #isFenced = false;
   #isFollowing = false;
   readonly #unclaimed = new FailureTracker();
+  /** Pauses in a row after which a slice failed again. */
+  #rests = 0;
   /** `null` once something is applied. */
   #assignedAt: number | null;
 
@@ -201,7 +205,7 @@ export class PartitionLoop {
         continue;
       }
       failures += 1;
-      if (failures >= QUICK_ATTEMPTS[written]) throw new StartOver(REST_MS);
+      if (failures >= QUICK_ATTEMPTS[written]) throw new StartOver(this.#nextRestMs());
       await this.#sleep(RETRY_MS * Math.min(failures, 3));
       if (this.#isOver) return;
       // The failed commit may have happened: the checkpoint says so.
@@ -233,6 +237,13 @@ export class PartitionLoop {
     }
   }
 
+  /** With jitter: partitions that failed together would otherwise load a recovering server together. */
+  #nextRestMs(): number {
+    const ms = Math.min(REST_MS * 2 ** this.#rests, MAX_REST_MS);
+    this.#rests += 1;
+    return ms * (1 - this.#options.random() / 2);
+  }
+
   #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
     this.#options.prepare(messages.slice(start, start + sliceLength(messages, start, limits)));
   }
@@ -244,6 +255,7 @@ export class PartitionLoop {
       logger.info({ position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) }, 'partition is applied');
     }
     this.#assignedAt = null;
+    this.#rests = 0;
     this.#noteLag(Math.max(0, logEnd - position));
   }
 
@@ -253,7 +265,7 @@ export class PartitionLoop {
     if (to === null) throw new StartOver(0, damaged);
     const skipped = Object.assign({}, taken.messages[index], { unreadable: { ...damaged, to } });
     const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
-    if (typeof written === 'string') throw new StartOver(REST_MS);
+    if (typeof written === 'string') throw new StartOver(this.#nextRestMs());
     const { from, reason } = damaged;
     this.#options.logger.warn({ from, to, reason }, 'a damaged batch is skipped');
     throw new StartOver(0);

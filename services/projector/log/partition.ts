@@ -31,6 +31,8 @@ export interface Target {
   /** Throws if the database of the checkpoints was dropped or replaced: a claim must not create it again. */
   checkDatabase: () => Promise<void>;
   prepare: Prepare;
+  /** As in `PartitionStore`. */
+  givesUp: boolean;
   /** Applies a slice in one transaction. @returns the dead letters. */
   apply: (claim: Claim, slice: Slice, limits: LetterLimits) => Promise<readonly DeadLetter[]>;
 }
@@ -62,6 +64,7 @@ export function loopFactory(
       fencedPauseMs: Math.ceil(config.kafka.sessionTimeoutMs / 2),
       recoveryHint,
       clock: systemClock,
+      random: Math.random,
       logger: logger.child({ topic, partition }),
       log: {
         bounds: async () => {
@@ -82,6 +85,7 @@ export function loopFactory(
         whereIs,
         commit,
         giveUp,
+        givesUp: target.givesUp,
         skippedTo: (batch) => skippedTo(control, topic, partition, batch),
       },
       permits: permits(),

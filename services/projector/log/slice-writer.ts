@@ -1,14 +1,18 @@
 /** Writes the slices of one partition: bounds their size, halves one that fails, and gives up a message that fails alone. */
-import { describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
+import { canBeFaultOfMessage, describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
 import { FailureTracker } from '#shared/logging.ts';
 import { type Claim, identityOf, type Slice, type SliceLimits } from '#shared/projection/slice/checkpoint.ts';
 import type { LoopOptions } from './edges.ts';
 
-export type Failed = 'failed' | 'conflict';
+/** `suspect`: a single message has failed often enough to become a dead letter, should it fail once more after a pause. */
+export type Failed = 'failed' | 'conflict' | 'suspect';
 
 type SliceWriterOptions = Pick<LoopOptions, 'limits' | 'store' | 'report' | 'clock' | 'logger'>;
 
-/** After this many failed attempts while the servers were up, a single message becomes a dead letter. */
+/**
+ * After this many attempts that failed by errors which can be its own fault, a single message is tried once more, alone: after a pause
+ * during which the checkpoint was written. Only then it becomes a dead letter.
+ */
 const MAX_ATTEMPTS = 3;
 /**
  * Events of the first slice after an assignment; each further one may have twice as many. So every assignment makes progress, even on a
@@ -22,7 +26,7 @@ export class SliceWriter {
   /** Failures in a row after which MongoDB answered: no outage. */
   #answered = 0;
   #events: number;
-  /** The message that was last a slice by itself. `attempts` counts failures while the servers were up. */
+  /** The message that was last a slice by itself. `attempts` counts failures that can be its fault. */
   #single = { offset: -1, failures: 0, attempts: 0 };
 
   constructor(options: SliceWriterOptions) {
@@ -61,8 +65,11 @@ export class SliceWriter {
         logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
       }
       this.#single.failures += 1;
-      if (!unavailable) this.#single.attempts += 1;
       this.#events = Math.max(1, Math.floor(length / 2));
+      if (canBeFaultOfMessage(error)) {
+        this.#single.attempts += 1;
+        if (length === 1 && this.#single.attempts >= MAX_ATTEMPTS) return 'suspect';
+      }
       return isWriteConflict(error) ? 'conflict' : 'failed';
     }
   }
@@ -72,9 +79,10 @@ export class SliceWriter {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
     if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
     if (message === undefined || offset === -1 || this.#single.failures === 0) return false;
-    if (this.#single.attempts >= MAX_ATTEMPTS) return true;
+    const { store } = this.#options;
+    if (store.givesUp && this.#single.attempts > MAX_ATTEMPTS) return true;
     const { digest } = identityOf(message);
-    return (await this.#options.store.skippedTo({ from: offset, digest })) !== null;
+    return (await store.skippedTo({ from: offset, digest })) !== null;
   }
 
   /** Called when the checkpoint is claimed again: the database has answered. */

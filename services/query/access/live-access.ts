@@ -140,7 +140,8 @@ local count = KEYS[4] .. window
 redis.call('set', count, 0, 'ex', window, 'nx')
 answer[4] = redis.call('incr', count)
 answer[5] = redis.call('pttl', count)
-if answer[5] == -1 then
+-- Longer than a window only where the clock was set back, or another server's clock counts now.
+if answer[5] == -1 or answer[5] > window * 1000 then
   redis.call('expire', count, window)
   answer[5] = window * 1000
 end

@@ -10,7 +10,7 @@ import type { Parameters, Values } from '../parameters/parameter.ts';
 import { parameterReader, queryOf } from '../parameters/read.ts';
 import { namesCustomers } from '../read/page.ts';
 import { readStamp, type View } from '../read/shared-reads.ts';
-import type { Body, Found } from '../read/snapshot.ts';
+import { type Body, type Found, proveGeneration } from '../read/snapshot.ts';
 import { conditionOf, etagOf, type EtagSource, names } from '../responses/etag.ts';
 import { sendCompressed } from '../responses/compress.ts';
 import { notFound, Refused } from '../responses/refusal.ts';
@@ -75,7 +75,9 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
 
     // The stamp is one small document: if nothing changed, nothing else is read.
     if (Array.isArray(condition)) {
-      const etag = etagOf(source, await readStamp(view));
+      const stamp = await readStamp(view);
+      if (stamp === null) await proveGeneration(view);
+      const etag = etagOf(source, stamp);
       if (names(condition, etag)) return sendNotModified(reply, etag);
     }
     let found = await read(view, values, services);
@@ -83,6 +85,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
     if (found?.stamp?.erasing === true && dependsOn.some(namesCustomers)) {
       found = await read({ ...view, redactErased: true }, values, services);
     }
+    if ((found?.stamp ?? null) === null) await proveGeneration(view);
     if (found === null) throw new Refused(notFound('this store has no such record'));
     const etag = etagOf(source, found.stamp);
     const { body } = found;

@@ -9,7 +9,7 @@ import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
-import { readSnapshot, type Source, united } from '../read/snapshot.ts';
+import { proveGeneration, readSnapshot, type Source, united } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
@@ -93,7 +93,9 @@ export class SharedChanges {
   async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
     // Equal requests share a key.
     const found = await this.#read(JSON.stringify(request), signal);
-    return found ?? { rows: [], reached: request.upTo, stamp: null };
+    if (found !== null) return found;
+    await proveGeneration(this.#source);
+    return { rows: [], reached: request.upTo, stamp: null };
   }
 
   /** @returns each request's chunk; `undefined` before its store's first event. */

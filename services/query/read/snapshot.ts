@@ -8,8 +8,8 @@ import {
   MongoNetworkTimeoutError,
   MongoServerError,
 } from 'mongodb';
-import { isUnavailable } from '#shared/errors.ts';
-import type { Generation } from '#shared/read-models/generation.ts';
+import { isUnavailable, unavailable } from '#shared/errors.ts';
+import { type Generation, hasMarker } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -84,6 +84,15 @@ export async function readSnapshot<T extends Document>(
     }
     return readByCursor<T>(db.collection(collection), pipeline, options);
   });
+}
+
+/**
+ * Proves that a read without a stamp was of the generation, not of a database that was dropped since the pointer was polled.
+ * @throws {StoreDataError} `environment_unavailable`
+ */
+export async function proveGeneration({ generation, withDeadline }: Pick<Source, 'generation' | 'withDeadline'>) {
+  if (await withDeadline(() => hasMarker(generation))) return;
+  throw unavailable('the read models that were read are gone: another generation answers soon');
 }
 
 /** The last stamp that was read of a store, alone or with records. */

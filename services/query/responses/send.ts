@@ -1,9 +1,9 @@
 /** Sends error responses: through the framework, without it during an overload, and raw if the request is no valid HTTP. */
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isUnavailable } from '#shared/errors.ts';
+import { isRefusal, isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
 import {
@@ -46,7 +46,8 @@ export function forbidStoring(reply: FastifyReply): FastifyReply {
 /** The refusal for an error. It never holds the text of a foreign error. */
 export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
-  if (isUnavailable(error)) return ENVIRONMENT_UNAVAILABLE;
+  // A right that a server withdrew is no mistake of the caller either.
+  if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
   const status = clientErrorStatus(error);
   if (status === null) return INTERNAL_ERROR;
   return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
@@ -59,37 +60,65 @@ function clientErrorStatus(error: unknown): number | null {
   return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
 }
 
-/** The refusals for overload are made once: at thousands a second, each costs as little as it can. */
-const OVERLOADED_DATA = prepare({ 'cache-control': 'private, no-cache' });
-const OVERLOADED_CHANGES = prepare({ 'cache-control': 'private, no-store' });
-const OVERLOADED_TOKEN = prepare({ 'cache-control': 'no-store', pragma: 'no-cache' }, true);
-
-/** In `headers` names and values alternate; the value of the last one is still missing. */
-function prepare(caching: Record<string, string>, toToken = false) {
-  const refusal = toToken ? asTokenRefusal(OVERLOADED) : OVERLOADED;
-  const body = JSON.stringify(errorBody(refusal, toToken));
-  const headers = {
-    ...refusal.headers,
-    ...caching,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': String(Buffer.byteLength(body)),
+/** Refusals before the framework are made once, for each kind of path: at thousands a second, each costs as little as it can. */
+function prepare(refusal: Refusal, more: Record<string, string> = {}) {
+  const prepared = (caching: Record<string, string>, toToken = false) => {
+    const told = toToken ? asTokenRefusal(refusal) : refusal;
+    const body = JSON.stringify(errorBody(told, toToken));
+    const headers = {
+      ...refusal.headers,
+      ...caching,
+      ...more,
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+    };
+    // Names and values alternate; the value of the last one is still missing.
+    return { status: refusal.status, body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
   };
-  return { body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
+  return {
+    data: prepared({ 'cache-control': 'private, no-cache' }),
+    changes: prepared({ 'cache-control': 'private, no-store' }),
+    token: prepared({ 'cache-control': 'no-store', pragma: 'no-cache' }, true),
+  };
 }
 
-/** Refuses a request for overload. */
-export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
-  const { headers, body } = preparedFor(request.url ?? '');
-  response.writeHead(503, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
+type Prepared = ReturnType<typeof prepare>;
+
+function sendPrepared(prepared: Prepared, request: IncomingMessage, response: ServerResponse): void {
+  const { status, headers, body } = preparedFor(prepared, request.url ?? '');
+  response.writeHead(status, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
   response.end(body);
 }
 
 /** Parses the path only if it may make a difference. */
-function preparedFor(target: string): typeof OVERLOADED_DATA {
-  if (!/%|\/token|\/changes/.test(target)) return OVERLOADED_DATA;
+function preparedFor({ data, changes, token }: Prepared, target: string): Prepared['data'] {
+  if (!/%|\/token|\/changes/.test(target)) return data;
   const path = pathOf(target);
-  if (path === TOKEN_PATH) return OVERLOADED_TOKEN;
-  return path.endsWith('/changes') ? OVERLOADED_CHANGES : OVERLOADED_DATA;
+  if (path === TOKEN_PATH) return token;
+  return path.endsWith('/changes') ? changes : data;
+}
+
+const PREPARED_OVERLOAD = prepare(OVERLOADED);
+
+/** Refuses a request for overload. */
+export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
+  sendPrepared(PREPARED_OVERLOAD, request, response);
+}
+
+/** A request with more is refused: a decisive one could be among those that a parser leaves out. Node refuses what is two above. */
+export const MAX_HEADER_FIELDS = 200;
+const TOO_MANY_FIELDS = prepare(invalidRequest(`a request may have ${MAX_HEADER_FIELDS} header fields`, 431), {
+  // Its body may never come.
+  connection: 'close',
+});
+
+/** Refuses requests with too many header fields before anything else looks at them. */
+export function refuseManyFields(handler: RequestListener): RequestListener {
+  return (request, response) => {
+    // Names and values alternate.
+    if (request.rawHeaders.length <= 2 * MAX_HEADER_FIELDS) handler(request, response);
+    else sendPrepared(TOO_MANY_FIELDS, request, response);
+  };
 }
 
 /** For so long the client's remaining bytes are read and dropped: a reset could lose our answer. */

@@ -19,6 +19,20 @@ import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
+/**
+ * The library's script, but for one thing: it also repairs an expiry that is longer than the window. The clock was set back then, or
+ * another server's clock counts now.
+ */
+const COUNT = `
+redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
+local consumed = redis.call('incrby', KEYS[1], ARGV[1])
+local ttl = redis.call('pttl', KEYS[1])
+if ttl == -1 or ttl > ARGV[2] * 1000 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  ttl = 1000 * ARGV[2]
+end
+return {consumed, ttl}`;
+
 /** The limit of a client at an address while the count of that address, or of that client, is exceeded. */
 const CAUTIOUS = 5;
 const MAX_CACHED_REFUSALS = 10_000;
@@ -43,12 +57,21 @@ export function createFailedAuthentications(
         points: perClientAndAddress,
         duration: windowSeconds,
         rejectIfRedisNotReady: true,
+        customIncrTtlLuaScript: COUNT,
       });
       counters.set(storeClient, failures);
     }
     return failures.penalty(key);
   };
   const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
+  const windowMs = windowSeconds * 1_000;
+  /** Refused requests do not count, so that no script repairs the expiry. */
+  const readExpiry = async (key: string) => {
+    const milliseconds = await nodeFor(redis, key).pttl(key);
+    if (milliseconds <= windowMs) return milliseconds;
+    await nodeFor(redis, key).pexpire(key, windowMs);
+    return windowMs;
+  };
   /** When refusals end: a flood of failures costs no read and no count in Redis. */
   const refused = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
 
@@ -79,7 +102,7 @@ export function createFailedAuthentications(
         const [ofAddress, ofClient, milliseconds] = await Promise.all([
           read(keys.address),
           read(keys.client),
-          nodeFor(redis, keys.pair).pttl(keys.pair),
+          readExpiry(keys.pair),
         ]);
         const suspected = ofAddress >= perAddress || ofClient >= perClient;
         if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;

@@ -60,7 +60,7 @@ export async function applyChanges(
   }: ApplyOptions,
 ): Promise<AppliedSlice> {
   await checkpoint?.();
-  const decoded = decode(slice.messages, reader);
+  const decoded = await decode(slice.messages, reader);
   let chains = fold(decoded.entries);
   const stored = await readStored(db, session, chains);
   const left = await withoutErasedStores(slice, decoded, stored.stamps, findErased);

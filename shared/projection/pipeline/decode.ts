@@ -25,10 +25,26 @@ export interface Rejected {
   rejection: EventRejected;
 }
 
-export function decode(messages: readonly LogMessage[], reader = new ChangeReader()) {
+/** Bytes of messages that are decoded, right or wrong, in ten milliseconds at most. */
+const BYTES_A_TURN = 256 * 1_024;
+
+/** Yields the event loop between messages whenever a turn is used up: heartbeats and revocations do not wait for large messages. */
+function turns(): (message: LogMessage) => Promise<void> | undefined {
+  let left = BYTES_A_TURN;
+  return ({ value }) => {
+    left -= value?.length ?? 0;
+    if (left >= 0) return undefined;
+    left = BYTES_A_TURN;
+    return nextTurn();
+  };
+}
+
+export async function decode(messages: readonly LogMessage[], reader = new ChangeReader()) {
   const entries: Entry[] = [];
   const rejected: Rejected[] = [];
+  const turn = turns();
   for (const [at, message] of messages.entries()) {
+    await turn(message);
     try {
       entries.push({ change: reader.read(message), at });
     } catch (error) {
@@ -72,7 +88,7 @@ export function fold(entries: readonly Entry[]): Map<string, Chain> {
  */
 export async function withoutErasedStores(
   slice: Slice,
-  { entries, rejected }: ReturnType<typeof decode>,
+  { entries, rejected }: Awaited<ReturnType<typeof decode>>,
   stamps: ReadonlyMap<string, Stamp>,
   findErased: FindErased,
 ) {
@@ -114,13 +130,11 @@ export interface ProjectedChange extends Omit<Change, 'state' | 'eventId'> {
 
 /** Stores whose last offset is cached, for which documents are made before the stamp is read. */
 const CACHED_OFFSETS = 10_000;
-/** Messages that are read ahead before the event loop is yielded. */
-const A_TURN = 32;
 
 export class ChangeReader {
   readonly #offsets: LRUCache<string, string>;
-  /** Messages that were read ahead; `null` once taken. */
-  readonly #ahead = new WeakMap<EventMessage, ProjectedChange | null>();
+  /** Messages that were read ahead; `null` once taken. Of poison, why it is: that stays. */
+  readonly #ahead = new WeakMap<EventMessage, ProjectedChange | EventRejected | null>();
 
   /** @param offsets how many it caches; memory for all is allocated at once. */
   constructor(offsets = CACHED_OFFSETS) {
@@ -129,22 +143,33 @@ export class ChangeReader {
 
   /** Reads messages while the event loop is idle, unless `read` comes first. */
   async readAhead(messages: readonly LogMessage[]): Promise<void> {
-    for (let at = 0; at < messages.length; at += A_TURN) {
-      await nextTurn();
-      for (const message of messages.slice(at, at + A_TURN)) {
-        try {
-          if (!this.#ahead.has(message)) this.#ahead.set(message, this.#project(message));
-        } catch {
-          // `read` fails in the same way, and its caller handles that.
-        }
+    await nextTurn();
+    const turn = turns();
+    for (const message of messages) {
+      try {
+        await turn(message);
+        if (!this.#ahead.has(message)) this.#ahead.set(message, this.#outcome(message));
+      } catch {
+        // `read` fails in the same way, and its caller handles that.
       }
     }
   }
 
+  /** @throws {EventRejected} for poison. */
   read(message: EventMessage): ProjectedChange {
-    const ahead = this.#ahead.get(message);
-    this.#ahead.set(message, null);
-    return ahead ?? this.#project(message);
+    const outcome = this.#ahead.get(message) ?? this.#outcome(message);
+    this.#ahead.set(message, outcome instanceof EventRejected ? outcome : null);
+    if (outcome instanceof EventRejected) throw outcome;
+    return outcome;
+  }
+
+  #outcome(message: EventMessage): ProjectedChange | EventRejected {
+    try {
+      return this.#project(message);
+    } catch (error) {
+      if (error instanceof EventRejected) return error;
+      throw error;
+    }
   }
 
   #project(message: EventMessage): ProjectedChange {

@@ -35,12 +35,13 @@ export function sliceLength(messages: readonly LogMessage[], start: number, limi
   return length;
 }
 
-/** Runs work in a transaction, whose read and write concerns override all others. @throws every error, after an abort. */
+/** Runs work in a transaction, whose read and write concerns and read preference override all others. @throws every error, after an abort. */
 export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
   return traced(activeSpan()?.child('transaction', 'internal'), async () => {
     session.startTransaction({
       readConcern: { level: 'snapshot' },
       writeConcern: { w: 'majority' },
+      readPreference: 'primary',
       maxCommitTimeMS: 10_000,
     });
     try {

@@ -1,8 +1,11 @@
 /** The brokers of one test: one, or three with three replicas, of which two must be in sync. */
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/kafka.ts';
+import type { Command } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { eventually } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
@@ -15,6 +18,10 @@ export interface KafkaCluster {
   /** The same for clients that connect only through `proxy`; only for a single broker. */
   proxied: string;
   proxy: TcpProxy;
+  /** A connected client for administration. */
+  admin: kafkajs.Admin;
+  /** Runs one of Kafka's own tools, by its class, against the brokers. */
+  runTool: (tool: string, ...args: string[]) => Promise<void>;
   servers: Server[];
   /** The log file of a partition at the first broker, while the log has a single segment. */
   logFile: (topic: string, partition: number) => string;
@@ -28,16 +35,19 @@ const READY_MS = 60_000;
 
 /**
  * Starts the brokers and waits until they accept topics.
+ * @param options.settings additional settings of the brokers.
  * @param options.coordinates `false`: no consumer can join, since the offsets topic needs more replicas than there are brokers.
  */
 export function startKafkaCluster(
   size: 1 | 3,
-  { coordinates = true }: { coordinates?: boolean } = {},
+  { coordinates = true, settings = {} }: { coordinates?: boolean; settings?: Record<string, string> } = {},
 ): Promise<KafkaCluster> {
-  return onFreePorts(() => startOnce(size, coordinates));
+  return onFreePorts(() => startOnce(size, coordinates, settings));
 }
 
-async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluster> {
+const BROKER = 'kafka.Kafka';
+
+async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<string, string>): Promise<KafkaCluster> {
   const home = await makeHome();
   const ports = await freePorts(3 * size);
   const nodes = Array.from({ length: size }, (_, index) => {
@@ -47,6 +57,7 @@ async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluste
   const members = nodes.map(({ port, controller }) => [port, controller]);
   const [first] = nodes;
   const proxy = await startTcpProxy({ host: '127.0.0.1', port: first?.behindProxy ?? 0 });
+  let broker: Command | undefined;
   const servers = await Promise.all(
     nodes.map(async ({ id, port, controller, behindProxy }, index) => {
       const program = await locateBroker(home.context, {
@@ -56,14 +67,13 @@ async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluste
         'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
         'inter.broker.listener.name': 'PLAINTEXT',
         ...(coordinates ? {} : { 'offsets.topic.replication.factor': String(size + 1) }),
+        ...settings,
       });
       const { data, logFile } = await home.room(`kafka-${id}`);
-      return makeServer(
-        home.context.guard,
-        await program.prepare(data, [port, controller], logFile, size === 3 ? { index, ports: members } : undefined),
-        port,
-        logFile,
-      );
+      const member = size === 3 ? { index, ports: members } : undefined;
+      const command = await program.prepare(data, [port, controller], logFile, member);
+      broker ??= command;
+      return makeServer(home.context.guard, command, port, logFile);
     }),
   );
   const brokers = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
@@ -90,6 +100,13 @@ async function startOnce(size: 1 | 3, coordinates: boolean): Promise<KafkaCluste
     brokers,
     proxied: `127.0.0.1:${proxy.port}`,
     proxy,
+    admin,
+    async runTool(tool, ...args) {
+      if (broker === undefined) throw new Error('there is no broker');
+      const { file, args: java } = broker;
+      const ours = [...java.slice(0, java.indexOf(BROKER)), tool, '--bootstrap-server', brokers, ...args];
+      await promisify(execFile)(file, ours);
+    },
     servers,
     close,
     logFile: (topic, partition) =>

@@ -17,22 +17,27 @@ export interface ReplicaSet {
 
 const READY_MS = 60_000;
 
-/**
- * Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election.
- * @param dataIn the folder of the data; a new one by default.
- */
-export function startReplicaSet(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
-  return onFreePorts(() => startOnce(size, dataIn));
+interface Options {
+  /** The folder of the data; a new one by default. */
+  dataIn?: string;
+  /** Additional arguments. */
+  args?: readonly string[];
 }
 
-async function startOnce(size: 1 | 3, dataIn?: string): Promise<ReplicaSet> {
+/** Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election. */
+export function startReplicaSet(size: 1 | 3, options: Options = {}): Promise<ReplicaSet> {
+  return onFreePorts(() => startOnce(size, options));
+}
+
+async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<ReplicaSet> {
   const home = await makeHome();
   const program = await locateMongod(home.context);
   const servers = await Promise.all(
     (await freePorts(size)).map(async (port, index) => {
       const { data, logFile } = await home.room(`mongod-${index + 1}`);
       const command = await program.prepare(dataIn ?? data, [port], logFile, { index, ports: [] });
-      return makeServer(home.context.guard, command, port, logFile);
+      const whole = { ...command, args: [...command.args, ...args] };
+      return makeServer(home.context.guard, whole, port, logFile);
     }),
   );
   const close = async () => {
@@ -73,8 +78,8 @@ async function until<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /** Uses a new client per attempt: a client whose first connection failed may never connect again. */
-async function onServer(server: Server | undefined, command: object): Promise<Record<string, unknown>> {
-  const client = new MongoClient(`mongodb://127.0.0.1:${server?.port}/?directConnection=true`, {
+async function onServer(server: Server, command: object): Promise<Record<string, unknown>> {
+  const client = new MongoClient(`mongodb://127.0.0.1:${server.port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
     connectTimeoutMS: 1_000,
   });
@@ -83,4 +88,26 @@ async function onServer(server: Server | undefined, command: object): Promise<Re
   } finally {
     await client.close();
   }
+}
+
+/** The argument with which members have failpoints. */
+export const WITH_TEST_COMMANDS = ['--setParameter=enableTestCommands=1'];
+
+const ATTEMPTS = 20;
+
+/** Runs a command at one member, and tries again while that member refuses heartbeats. */
+export async function commandAt(server: Server, command: object): Promise<Record<string, unknown>> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await onServer(server, command);
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+/** The command that sets a failpoint, or ends it by the mode `off`. */
+export function failPoint(name: string, mode: object | 'alwaysOn' | 'off', data?: object): object {
+  return { configureFailPoint: name, mode, ...(data === undefined ? {} : { data }) };
 }

@@ -185,6 +185,27 @@ it('do not include successes: any number of concurrent right secrets passes', as
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
 });
 
+it('are forgotten a window later, even if the clock of Redis was set back', async () => {
+  const asked = await start('late');
+  const { redis, config } = service.installation;
+  const counts = () => redis.keys(`${config.namePrefix}:{failed:*`);
+  const delay = async () => Promise.all((await counts()).map((key) => redis.expire(key, 3_600)));
+  const longest = async () => Math.max(...(await Promise.all((await counts()).map((key) => redis.pttl(key)))));
+  await asked({ client: 'late' });
+  await delay();
+  // Counted again, all three are repaired.
+  await asked({ client: 'late' });
+  expect(await longest()).toBeLessThanOrEqual(60_000);
+  await delay();
+  // A service that has not refused this client yet reads its count, and counts nothing.
+  const other = await start('late', { limits: { ...LIMITS, perClientAndAddress: 1 } });
+  const { status, retryAfter } = await other({ client: 'late', secret: 'right' });
+  expect(status).toBe(429);
+  expect(retryAfter).toBeLessThanOrEqual(60);
+  const pairs = (await counts()).filter((key) => key.includes('}:client:'));
+  for (const pair of pairs) expect(await redis.pttl(pair)).toBeLessThanOrEqual(60_000);
+});
+
 it('leave no address or client_id in Redis, and nothing longer than a window', async () => {
   const asked = await start('kept', { limits: { ...LIMITS, perAddress: 1_000 } });
   const { redis, config } = service.installation;

@@ -20,6 +20,13 @@ describe('malformed HTTP', () => {
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['an address that is too long', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+    ['more than 200 header fields', `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`, 431],
+    ['far more than 200 header fields', `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(900)}\r\n`, 431],
+    [
+      'more than 200 header fields, a body that never comes, and an expectation',
+      `POST /nope HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 9\r\n${'A: b\r\n'.repeat(198)}\r\n`,
+      431,
+    ],
     ['a missing Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['a path that cannot be decoded', 'GET /api/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
@@ -30,6 +37,12 @@ describe('malformed HTTP', () => {
     expect(answer.json).toMatchObject({ code: 'invalid_request' });
     expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
   });
+});
+
+it('may have 200 header fields', async () => {
+  const fields = 'A: b\r\n'.repeat(198);
+  const answer = await raw(`GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`);
+  expect(answer.status).toBe(200);
 });
 
 describe('an unusual request', () => {

@@ -26,6 +26,7 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
     fencedPauseMs: 1,
     logger: pino({ level: 'silent' }),
     clock,
+    random: () => 0,
     recoveryHint: '',
     log: {
       bounds: async () => ({ start: logStart(), end: LOG_ENDS }),
@@ -43,6 +44,7 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
         claim.lastMessage = lastMessage = identityOf(messages.at(-1) as KafkaMessage);
       },
       giveUp: () => Promise.reject(new Error('nothing is given up here')),
+      givesUp: true,
     },
     permits: {
       next: () => Promise.resolve({ events: Infinity, end: () => undefined }),

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
-import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
+import { ChangeReader, decode } from '#shared/projection/pipeline/decode.ts';
 import { kafkaMessage } from '#test/events.ts';
 
 function message(index: number): KafkaMessage {
@@ -39,6 +39,19 @@ describe('reading ahead', () => {
     expect([first, last].map((one) => reader.read(one).id)).toEqual(['k0', 'k3']);
   });
 
+  it('keeps why a message is poison, so that it is not checked twice', async () => {
+    const poison = message(1);
+    spoil([poison]);
+    void reader.readAhead([poison]);
+    await turns();
+    Object.defineProperty(poison, 'value', {
+      get: () => {
+        throw new TypeError('it is read again');
+      },
+    });
+    for (let time = 0; time < 2; time += 1) expect(() => reader.read(poison)).toThrow('the message is not JSON');
+  });
+
   it('allows repeated reads, for retried transactions', async () => {
     const one = message(3);
     void reader.readAhead([one]);
@@ -47,5 +60,20 @@ describe('reading ahead', () => {
     expect(first).toEqual({ ...second, documentIn: first.documentIn });
     const context = { offset: '-03:00', customerErased: false };
     expect(first.documentIn(context)).toEqual(second.documentIn(context));
+  });
+});
+
+describe('decoding', () => {
+  it('yields the event loop between large messages', async () => {
+    const large = Array.from({ length: 8 }, (_, index) => {
+      const data = { name: 'x', position: 'wrong', active: true, unknown: 'x'.repeat(200_000) };
+      return kafkaMessage({ entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data }, index);
+    });
+    let others = 0;
+    const counting = setInterval(() => (others += 1), 0);
+    const { rejected } = await decode(large);
+    clearInterval(counting);
+    expect(rejected).toHaveLength(8);
+    expect(others).toBeGreaterThan(1);
   });
 });
