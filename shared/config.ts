@@ -150,8 +150,9 @@ const settings = Type.Object({
     tracesEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webAddress, {
       meaning: 'The whole address for traces, instead of `/v1/traces` at that one.',
     }),
-    protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/json'), 'http/json', {
-      meaning: 'The format of spans. There is no other.',
+    // Operators set it for all workloads of a cluster: another one may not keep a service from starting.
+    protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/json', 'http/protobuf', 'grpc'), 'http/json', {
+      meaning: 'The format of spans. They are always sent as `http/json`; the others are accepted with a warning.',
     }),
     headers: setting('OTEL_EXPORTER_OTLP_HEADERS', pairs, '', {
       meaning: 'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
@@ -312,6 +313,11 @@ const settings = Type.Object({
           'The most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, ' +
           'and Kafka has the message.',
       }),
+      payloads: setting('DEAD_LETTER_PAYLOADS', oneOf('all', 'tied'), 'all', {
+        meaning:
+          'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only of messages ' +
+          'of a known type of which it is certain whom they name. The others have place, size, digest and reason, and Kafka has the message.',
+      }),
     }),
   }),
 });
@@ -328,6 +334,12 @@ export interface Config extends Settings {
 
 export function describeSettings(): Setting[] {
   return settingsOf(settings);
+}
+
+/** The environment without any setting of ours. */
+export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = new Set(describeSettings().map(({ name }) => name));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
 }
 
 /** The settings of own servers, for the environments that `ENVIRONMENTS` names. */
@@ -395,17 +407,25 @@ function readOwn(
 /** A name with at most this many other letters counts as a typing error. */
 const NEAR = 2;
 
-export function nearMisses(env: NodeJS.ProcessEnv): string[] {
+/** What is probably meant otherwise, although the settings make a configuration: names near that of a setting, and what has no effect. */
+export function settingWarnings(env: NodeJS.ProcessEnv): string[] {
+  const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol = '' } = env;
+  const isOther = protocol !== '' && protocol !== 'http/json';
+  const sent = `OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol}, and spans are sent as http/json: the collector must accept that`;
+  return [...nearMisses(env), ...(isOther ? [sent] : [])];
+}
+
+function nearMisses(env: NodeJS.ProcessEnv): string[] {
   const own = describeOwnSettings(env).map(({ name }) => name);
   const names = [...describeSettings().map(({ name }) => name), ...own];
   return Object.keys(env).flatMap((given) => {
     const nearest = closest(given, names);
     const letters = distance(given, nearest);
     if (letters === 0) return [];
-    if (letters <= NEAR) return [`${given} is no setting; the nearest is ${nearest}`];
+    if (letters <= NEAR) return [`${given} is not a setting; the nearest is ${nearest}`];
     const address = OWN_ADDRESS.exec(given)?.find((part, at) => at > 0 && part !== undefined);
     const example = own.find((name) => address !== undefined && name.endsWith(`_${address}`));
-    return example === undefined ? [] : [`${given} is of no environment; such a setting is ${example}`];
+    return example === undefined ? [] : [`${given} belongs to no environment; such a setting is ${example}`];
   });
 }
 

@@ -3,23 +3,18 @@ import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pin
 import type { Config } from './config.ts';
 import { describeError, framesOf } from './errors.ts';
 import { LRUCache } from 'lru-cache';
+import { StandardOutput } from './standard-output.ts';
+import { lazy } from './waiting.ts';
 
 export type { Logger } from 'pino';
 
-/** Lines are written together: one write for each would cost more than all checks of a request. */
-const BUFFERED_BYTES = 4_096;
-const FLUSH_MS = 200;
+const standardOutput = lazy(() => new StandardOutput());
 
 /** Lines reach standard output within 200 ms; a killed process loses the last ones. @param destination for tests. */
 export function createLogger(
   service: string,
   level: Config['logLevel'],
-  destination: DestinationStream = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: BUFFERED_BYTES,
-    periodicFlush: FLUSH_MS,
-  }),
+  destination: DestinationStream = standardOutput(),
   format: Config['logFormat'] = 'numbers',
 ): Logger {
   const options = {

@@ -1,6 +1,6 @@
 /** Runs a service as a process, from its environment variables to its end: in order at a signal, else with a fatal line. */
 import closeWithGrace from 'close-with-grace';
-import { type Config, nearMisses, readConfig, readLogFormat } from './config.ts';
+import { type Config, settingWarnings, readConfig, readLogFormat } from './config.ts';
 import { describeError, StoreDataError } from './errors.ts';
 import { createLogger, type Logger } from './logging.ts';
 
@@ -27,7 +27,7 @@ export async function runService({ service, title, endMs, start }: ServiceOption
     logger = createLogger(service, config.logLevel, undefined, config.logFormat);
     const closing: (() => Promise<void>)[] = [];
     const ends = endInOrder(logger, title, endMs(config), closing);
-    for (const line of nearMisses(process.env)) logger.warn(line);
+    for (const line of settingWarnings(process.env)) logger.warn(line);
     await start({ config, logger, closing, ends });
   } catch (error) {
     const isOurs = error instanceof StoreDataError;

@@ -39,8 +39,8 @@ const JOINED =
 /** Commands that services send to every shard, with the reason. Operators' commands may do so. */
 const TO_EVERY_SHARD: Record<string, string> = {
   'projector aggregate access_keys by environment, publish_pending': PENDING,
-  'projector aggregate access_keys by event_pending': PENDING,
-  'projector aggregate store_access by event_pending': PENDING,
+  'projector aggregate access_keys by environment, event_pending': PENDING,
+  'projector aggregate store_access by environment, event_pending': PENDING,
   'projector aggregate store_access by environment, publish_pending': PENDING,
   'projector aggregate revoked_sessions by environment, publish_pending': PENDING,
   'query aggregate access_keys by environment, publish_pending': PENDING,

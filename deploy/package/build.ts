@@ -70,17 +70,19 @@ for (const path of globSync(FILES, { cwd: ROOT })) cpSync(join(ROOT, path), join
  * MongoDB fails: this loads it in Node's.
  */
 const load = (vm: string, from: string) => `${vm}
-if (Number(process.versions.node.split('.')[0]) < 24) {
-  throw new Error('Node 24 or later is needed, and this is ' + process.versions.node);
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 16)) {
+  throw new Error('Node 24.16 or later is needed, and this is ' + process.versions.node);
 }
 const createRequire = vm.runInThisContext("process.getBuiltinModule('node:module').createRequire");
 const api = createRequire(${from})('./api.js');
 `;
 const ofModule = load("import vm from 'node:vm';", 'import.meta.url');
 const ofCommonJs = load("const vm = require('node:vm');", '__filename');
+const exported = Object.keys(await import('../testing/index.ts'));
 const types = readFileSync(join(ROOT, 'deploy/testing/api.d.ts'), 'utf8');
 const written = {
-  'deploy/testing/index.js': `${ofModule}export const { connectStoreData, startStoreData } = api;\n`,
+  'deploy/testing/index.js': `${ofModule}export const { ${exported.join(', ')} } = api;\n`,
   'deploy/testing/index.cjs': `${ofCommonJs}module.exports = { ...api };\n`,
   'deploy/testing/index.d.ts': types,
   'deploy/testing/index.d.cts': types,

@@ -20,7 +20,7 @@ const MESSAGES_TOGETHER = 500;
 
 export const connectStoreData: typeof Api.connectStoreData = async (connection) => {
   const { url, environment, settings } = connection;
-  const config = readConfig({ ...process.env, ...settings });
+  const config = readConfig(settings);
   const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
   const producer = createProducer(kafka);
   const mongodb = createWriterClient(config, 'store-data-testing');

@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { readConfig } from '#shared/config.ts';
+import { readConfig, withoutSettings } from '#shared/config.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { changesTopic, encodeEvent } from '#shared/events/topics.ts';
+import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
@@ -20,7 +21,7 @@ import { compareCopy, describeReport, isRight, readRecords } from './compare-cop
 import { measureSlowness } from './slowness.ts';
 import { startWithServices, type WithServices } from './start.ts';
 
-const ADMIN = join(import.meta.dirname, '../../services/admin/main.ts');
+const ADMIN = join(import.meta.dirname, `../../services/admin/main${PROGRAM_SUFFIX}`);
 const KINDS = ENTITY_NAMES.map((entity) => entity.replace('_', '-')) as Api.Kind[];
 /** The changes are published in so many pieces, with a pause for the client after each. */
 const PIECES = 12;
@@ -120,7 +121,7 @@ const FIRST_OFFSET = 1_000_000;
 /** Stores the change as a dead letter, and retries it, as after a release that could not apply it. */
 async function retryAsLetter(api: Api.StoreData, change: StreamChange): Promise<void> {
   const { environment, settings } = api.connection;
-  const config = readConfig({ ...process.env, ...settings });
+  const config = readConfig(settings);
   await using mongodb = createWriterClient(config, 'store-data-testing');
   const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
   if (live === null) throw new Error(`${environment} has no generation`);
@@ -146,7 +147,7 @@ export function letterOf(change: StreamChange, environment: string): DeadLetter 
 export const encodeChange = (change: StreamChange) => encodeEvent(asEvent(change, change.sequence));
 
 function operate({ connection }: Api.StoreData, ...args: string[]) {
-  return run(process.execPath, [ADMIN, ...args], { env: { ...process.env, ...connection.settings } });
+  return run(process.execPath, [ADMIN, ...args], { env: { ...withoutSettings(process.env), ...connection.settings } });
 }
 
 async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise<Api.FollowerReport> {

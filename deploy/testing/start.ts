@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServices } from '#local/start/service.ts';
-import { prepareSigningKey } from '#local/start/files.ts';
+import { prepareSigningKey, signingKeyPath } from '#local/start/files.ts';
 import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
-import { type Config, readConfig } from '#shared/config.ts';
+import { type Config, readConfig, withoutSettings } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { topicsOf } from '#shared/events/topics.ts';
 import { askKafka, createKafka, createTopics } from '#shared/kafka/client.ts';
@@ -35,8 +35,13 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
   const { fixtures = [], partitions = 2, log = () => undefined } = options;
   const cleanup = new AsyncDisposableStack();
   try {
+    const guard = startGuard();
+    cleanup.defer(() => guard.close());
     const folder = await mkdtemp(join(tmpdir(), 'store-data-testing-'));
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+    const logs = join(folder, 'logs');
+    // The folder goes with the last file in it.
+    await guard.hold('path', signingKeyPath(folder), logs);
     const stack = await startStack({ dataFolder: folder, log });
     cleanup.defer(() => stack.stop());
     const environment = `test-${randomBytes(4).toString('hex')}`;
@@ -59,12 +64,11 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
       OPERATIONS_PORT: '0',
       LOG_LEVEL: 'info',
     };
-    await makeTopics(readConfig({ ...process.env, ...settings }), partitions, cleanup);
-    const guard = startGuard();
-    cleanup.defer(() => guard.close());
-    const logs = join(folder, 'logs');
+    // The developer's own settings are for other servers.
     await mkdir(logs, { recursive: true });
-    const { url, services } = await startServices({ env: { ...process.env, ...settings }, logs, guard, log }, cleanup);
+    const env = { ...withoutSettings(process.env), ...settings };
+    await makeTopics(readConfig(settings), partitions, cleanup);
+    const { url, services } = await startServices({ env, logs, guard, log }, cleanup);
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
     await api.publish(fixtures);

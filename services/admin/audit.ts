@@ -158,8 +158,8 @@ function toJson(began: AuditRecord, ended: AuditRecord | null) {
 
 function aboutInWords(change: ReturnType<typeof toJson>): string {
   const { environment, store_id, client_id, session_id, kid } = change;
-  const store = store_id === undefined ? undefined : `${environment ?? ''}/${store_id}`;
-  return [store, client_id, session_id, kid].filter((part) => part !== undefined).join(' ');
+  const place = store_id === undefined ? environment : `${environment ?? ''}/${store_id}`;
+  return [place, client_id, session_id, kid].filter((part) => part !== undefined).join(' ');
 }
 
 function outcomeInWords(outcome: string, result: AuditDetails | null): string {

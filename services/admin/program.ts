@@ -25,6 +25,7 @@ import { eraseCommand } from './erase/store.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output.ts';
+import project from '../../package.json' with { type: 'json' };
 
 /** The text of `help.txt` below the options of each command, by the command's whole name. */
 const HELP = new Map(
@@ -40,6 +41,7 @@ export function createProgram(): CommandUnknownOpts {
     'Feeds the Store Data API with events, and lets operators decide who may read what.',
   )
     .exitOverride()
+    .version(project.version, '-V, --version', 'print the version of this release')
     .option('--actor <name>', `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`, actor)
     .hook('preAction', (command) => {
       const { actor: name } = command.opts();

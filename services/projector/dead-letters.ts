@@ -1,6 +1,6 @@
 /** Counts the dead letters of one topic in one database, for metrics and their bound, and removes those that expired. */
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { isAnybody, NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { type LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import type { Target } from './log/partition.ts';
@@ -15,7 +15,7 @@ const EXPIRED_AT_ONCE = 1_000;
 
 /** Starts at once. */
 export function startLetters({ config, metrics }: Parts, { db, environment, topic, logger }: Target) {
-  const { bytes: limit, days } = config.projector.deadLetters;
+  const { bytes: limit, days, payloads } = config.projector.deadLetters;
   const { open, bytes, used, oldestSeconds, expired } = metrics.letters;
   const labels = { environment, topic, database: db.databaseName };
   const collection = lettersIn(db);
@@ -72,7 +72,8 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
       kept ??= (await takeCensus(collection, topic)).bytes;
       let total = kept;
       const admitted = letters.map((letter) => {
-        if (total + letter.kept_bytes > limit) return { ...letter, ...NOTHING_KEPT };
+        const isTied = letter.customers?.some(isAnybody) !== true;
+        if (total + letter.kept_bytes > limit || !(isTied || payloads === 'all')) return { ...letter, ...NOTHING_KEPT };
         total += letter.kept_bytes;
         return letter;
       });

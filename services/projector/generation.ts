@@ -4,6 +4,7 @@ import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { brokersSetting } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
@@ -41,7 +42,7 @@ export async function projectGeneration(
   await using starting = new AsyncDisposableStack();
   const adopting = new PeriodicTask({
     run: async () => {
-      if (generation.state === 'live' && (await adoptStoreRecords(environment, db, stores)) > 0) publish();
+      if (generation.state === 'live') await adoptStoreRecords(environment, db, stores, publish);
     },
     everyMs: ADOPT_MS,
     failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),
@@ -67,9 +68,9 @@ export async function projectGeneration(
         applyChanges(db, claim.session, slice, { limits, checkpoint, findErased, epochs, reader, trees }),
       );
       epochs.committed(given);
-      // The events that fill a new generation are old: they say nothing about freshness.
       const isLive = generation.state === 'live';
-      count(metrics, labels, plan, isLive);
+      count(metrics, labels, plan);
+      if (isLive) observeFreshness(metrics, labels, plan, slice.messages, marker.created_at);
       if (isLive && plan.applied.some(({ entity }) => entity === 'store')) adopting.wake();
       return deadLetters;
     },
@@ -84,17 +85,40 @@ function count(
   metrics: ProjectorMetrics,
   labels: { environment: string; generation: string },
   { applied, outdated }: Plan,
-  isLive: boolean,
 ): void {
-  const now = Date.now();
   for (const [entity, ofEntity] of Map.groupBy(applied, (one) => one.entity)) {
     metrics.applied.inc({ ...labels, entity }, ofEntity.length);
     const newer = ofEntity.filter(({ newerVersion }) => newerVersion !== undefined).length;
     if (newer > 0) metrics.newerSchema.inc({ ...labels, entity }, newer);
   }
   if (outdated > 0) metrics.outdated.inc(labels, outdated);
-  if (!isLive) return;
-  for (const { time } of applied) metrics.freshness.observe(labels, Math.max(0, now - time) / 1_000);
+}
+
+/** An event that Kafka took so long after it happened was published again. */
+const PUBLISHED_AGAIN_MS = 600_000;
+
+/** Observes the ages of a live generation's events. */
+function observeFreshness(
+  { freshness }: ProjectorMetrics,
+  labels: { environment: string; generation: string },
+  { applied }: Plan,
+  messages: readonly LogMessage[],
+  createdAt: Date,
+): void {
+  const now = Date.now();
+  for (const { time, at } of applied) {
+    const begin = beginOfAge(time, Number(messages[at]?.timestamp), createdAt.getTime());
+    if (begin !== null) freshness.observe(labels, Math.max(0, now - begin) / 1_000);
+  }
+}
+
+/**
+ * From when the age of an event counts: from its time, or from when Kafka took it, if that is much later. What Kafka had before the
+ * generation was made fills it: that says nothing about freshness (`null`).
+ */
+export function beginOfAge(time: number, takenAt: number, createdAt: number): number | null {
+  if (takenAt < createdAt) return null;
+  return takenAt - time > PUBLISHED_AGAIN_MS ? takenAt : time;
 }
 
 /** A claim creates a missing checkpoint. It must not create a dropped database again. */

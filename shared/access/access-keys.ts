@@ -1,6 +1,7 @@
 /** Access keys and the blocking of stores in the control database: the rules that projector and command line share. */
 import { isDeepStrictEqual } from 'node:util';
 import type {
+  AnyBulkWriteOperation,
   ClientSession,
   Collection,
   Db,
@@ -197,6 +198,19 @@ export async function applyKeyChange(
   });
 }
 
+/** The fields of a record that every change of it writes. */
+function writtenWith(
+  stored: AccessRecord | null,
+  marks: Omit<Cause, 'session'>,
+): Pick<AccessRecord, 'version' | 'publish_pending' | 'event_pending' | 'updated_at'> {
+  return {
+    version: nextVersion(stored?.version ?? 0),
+    publish_pending: true,
+    ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
+    updated_at: new Date(),
+  };
+}
+
 const DUPLICATE_KEY = 11_000;
 
 /** Outside of a transaction a record that another process writes meanwhile is read again. @param next returns `null` for no change. */
@@ -211,13 +225,7 @@ async function changeRecord<R extends AccessRecord>(
     const stored = (await collection.findOne({ _id } as Filter<R>, options)) as R | null;
     const content = next(stored);
     if (content === null) return null;
-    const written: Partial<AccessRecord> = {
-      version: nextVersion(stored?.version ?? 0),
-      publish_pending: true,
-      ...(stored?.event_pending === undefined ? marks : { event_pending: true }),
-      updated_at: new Date(),
-    };
-    const record = { ...content, ...written } as unknown as R;
+    const record = { ...content, ...writtenWith(stored, marks) } as unknown as R;
     if (stored !== null) {
       const filter = { _id, version: stored.version } as Filter<R>;
       const { matchedCount } = await collection.replaceOne(filter, record, options);
@@ -336,15 +344,47 @@ type BlockSource = 'access' | 'record';
 export async function applyStoreStatus(
   stores: Collection<StoreAccess>,
   environment: string,
-  change: Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>,
+  change: StatusChange,
   source: BlockSource,
   cause: Cause = {},
 ): Promise<StoreAccess | null> {
-  return changeStore(stores, environment, change.storeId, cause, (store) => {
-    if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source)) return null;
-    const { status, sequence } = change;
-    return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence };
+  return changeStore(stores, environment, change.storeId, cause, (store) => storeAfter(store, change, source));
+}
+
+type StatusChange = Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>;
+
+function storeAfter(store: StoreAccess, change: StatusChange, source: BlockSource): StoreAccess | null {
+  if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source)) return null;
+  const { status, sequence } = change;
+  return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence };
+}
+
+/** Applies the status of the own records of many stores, each named once, with two commands. */
+export async function applyRecordStatuses(
+  stores: Collection<StoreAccess>,
+  environment: string,
+  changes: readonly StatusChange[],
+): Promise<void> {
+  const ids = changes.map(({ storeId }) => storeAccessId(environment, storeId));
+  const found = await stores.find({ _id: { $in: ids } }, { batchSize: ids.length + 1 }).toArray();
+  const stored = new Map(found.map((store) => [store._id, store]));
+  const operations = changes.flatMap((change, at): AnyBulkWriteOperation<StoreAccess>[] => {
+    const before = stored.get(ids[at] ?? '') ?? null;
+    const after = storeAfter(before ?? unknownStore(environment, change.storeId), change, 'record');
+    if (after === null) return [];
+    const { _id, ...content }: StoreAccess = { ...after, ...writtenWith(before, {}) };
+    if (before === null) return [{ updateOne: { filter: { _id }, update: { $setOnInsert: content }, upsert: true } }];
+    return [{ replaceOne: { filter: { _id, version: before.version }, replacement: content } }];
   });
+  if (operations.length === 0) return;
+  const made = operations.filter((operation) => 'updateOne' in operation).length;
+  const written = await stores.bulkWrite(operations, { ordered: false }).catch((error: unknown) => {
+    if (hasCode(error, DUPLICATE_KEY)) return null;
+    throw error;
+  });
+  if (written?.upsertedCount === made && written.matchedCount === operations.length - made) return;
+  // Another process changed or made some of them meanwhile.
+  for (const change of changes) await applyStoreStatus(stores, environment, change, 'record');
 }
 
 function unknownStore(environment: string, storeId: string): StoreAccess {

@@ -119,6 +119,20 @@ export async function judgeErasures(
   return [...others];
 }
 
+/** Of each end whether the log reaches it, and holds the message that identifies the log (rule R14.8). */
+export async function judgeEnds(
+  log: LogReader,
+  ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[],
+): Promise<boolean[]> {
+  const judged: boolean[] = [];
+  for (const { partition, end, last } of ends) {
+    const isReached = end <= ((await log.bounds()).get(partition)?.end ?? 0);
+    const message = isReached && last !== undefined ? await messageAt(log, partition, last.offset) : null;
+    judged.push(isReached && (last === undefined || (message !== null && isSameMessage(last, message))));
+  }
+  return judged;
+}
+
 async function messageAt(log: LogReader, partition: number, offset: number): Promise<LogMessage | null> {
   const { start = 0, end = 0 } = (await log.bounds()).get(partition) ?? {};
   if (offset < start || offset >= end) return null;

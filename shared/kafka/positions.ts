@@ -50,6 +50,11 @@ export function lagOf(position: number | null, { start, end }: PartitionBounds):
   return next <= end ? end - next : null;
 }
 
+/** The sum of lags; `null` where one of them is unknown, which is not 0. */
+export function sumOfLags(lags: readonly (number | null)[]): number | null {
+  return lags.reduce((sum, lag) => (sum === null || lag === null ? null : sum + lag), 0);
+}
+
 export function sumOf(positions: Positions): number {
   return positions.values().reduce((sum, position) => sum + position, 0);
 }

@@ -178,7 +178,7 @@ export interface DeadLetter {
   kept_bytes: number;
   /** Whether a part of the message is not kept: Kafka has it at this offset. */
   cut?: true;
-  /** Customers whose data the message may hold: `<store id>/<customer id>`. Absent once one of them is deleted. */
+  /** Customers whose data the message may hold: `<store id>/<customer id>`, `<store id>/` for anybody. Absent once one of them is deleted. */
   customers?: string[];
   /** The last positions of these customers' stores when the letter was written, by store id. */
   positions?: Record<string, number>;
@@ -186,7 +186,7 @@ export interface DeadLetter {
   erased?: true;
   /** For an unreadable batch: how many offsets it has, and the last one. */
   gathered?: { count: number; last_offset: number };
-  /** Identifies such a batch. Absent in letters of earlier releases. */
+  /** Identifies the message or the batch. Absent in letters of earlier releases. */
   digest?: string;
   /** When Kafka took the message. */
   published_at: Date;

@@ -1,7 +1,14 @@
 /** Erasures of customers whom many records name. Readers mask such a customer in records up to the erasure's position. */
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { EntityName } from '../events/entities.ts';
-import { COLLECTIONS, documentId, ERASURES, type OrderDocument, type ReviewDocument } from './collections.ts';
+import {
+  COLLECTIONS,
+  documentId,
+  ERASURES,
+  idsOfStore,
+  type OrderDocument,
+  type ReviewDocument,
+} from './collections.ts';
 
 export interface Erasure {
   _id: string;
@@ -69,15 +76,26 @@ export async function withoutErased<D extends { _id: string }>(
   });
 }
 
-/** The positions of current erasures of some customers (`<store id>/<customer id>`). */
+/** The positions of current erasures of some customers (`<store id>/<customer id>`); of anybody (`<store id>/`, `/`) the highest one. */
 export async function erasurePositions(
   db: Db,
   session: ClientSession,
   customers: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (customers.length === 0) return new Map();
+  const ofAnybody: [string, number][] = [];
+  for (const anybody of new Set(customers.filter((customer) => customer.endsWith('/')))) {
+    const storeId = anybody.slice(0, -1);
+    const filter = storeId === '' ? {} : { store_id: storeId, _id: idsOfStore(storeId) };
+    const newest = await erasuresIn(db).findOne(filter, {
+      session,
+      sort: { position: -1 },
+      projection: { position: 1 },
+    });
+    if (newest !== null) ofAnybody.push([anybody, newest.position]);
+  }
   const found = await erasuresIn(db)
     .find({ _id: { $in: [...new Set(customers)] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
     .toArray();
-  return new Map(found.map(({ _id, position }) => [_id, position]));
+  return new Map([...ofAnybody, ...found.map(({ _id, position }): [string, number] => [_id, position])]);
 }

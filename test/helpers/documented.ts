@@ -120,13 +120,20 @@ function resolve<T>(object: T | { $ref: string }): T {
   return openApi.components[kind]?.[name] as T;
 }
 
+/** The document allows fields of later releases; of this release no answer may have one that it does not know. */
+const closed = JSON.parse(
+  JSON.stringify(openApi.components, (name, value: unknown) =>
+    name === 'OpenApiDocument' ? { type: 'object' } : value,
+  ).replaceAll('"additionalProperties":true', '"additionalProperties":false'),
+) as DocumentObject['components'];
+
 const validators = new Map<unknown, ReturnType<typeof Schema.Compile>>();
 
 /** The validator of a schema, which may refer to components. */
 export function validatorOf(schema: JsonSchema): ReturnType<typeof Schema.Compile> {
   const known = validators.get(schema);
   if (known !== undefined) return known;
-  const validator = Schema.Compile({ ...schema, components: openApi.components });
+  const validator = Schema.Compile({ ...schema, components: closed });
   validators.set(schema, validator);
   return validator;
 }

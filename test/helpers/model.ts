@@ -384,7 +384,7 @@ function matches(customer: Fields, search: string | undefined): boolean {
   const phone = (customer['phone'] ?? '') as string;
   if (!/[0-9]/.test(text)) return false;
   const digits = (value: string) => value.replaceAll(/[^0-9]/g, '');
-  if (/^[0-9\s+\-./()]*$/.test(text)) {
+  if (/^[0-9\s+./()\p{Pd}\p{Cf}]*$/u.test(text)) {
     return digits(document).includes(digits(text)) || digits(phone).includes(digits(text));
   }
   const letters = (value: string) => value.replaceAll(/[^\p{L}\p{Nd}]/gu, '').toLowerCase();

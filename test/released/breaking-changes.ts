@@ -120,7 +120,8 @@ function beyond(inner: Side, outer: Side, where: string, words: string): string[
     return [`${where} ${words} ${others.map(word).join(', ') || 'any value'}`];
   const changed = (keyword: string) => `${where} ${words} of another ${keyword}`;
   return [
-    ...['pattern', 'format']
+    // The format of a number says how many bits it needs, and forbids none.
+    ...['pattern', ...(type === 'string' ? ['format'] : [])]
       .filter((keyword) => values === null && ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value))
       .map(changed),
     ...MIN_KEYWORDS.filter((keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity)).map(

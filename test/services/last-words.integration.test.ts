@@ -1,6 +1,11 @@
 /** A service that fails ends with one JSON line of level fatal. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { freePorts } from '#local/stack/program.ts';
 import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
 import { type LogLine, startService } from '#test/service-process.ts';
 
 const installation = useInstallation();
@@ -55,3 +60,30 @@ describe.each(['projector', 'query'] as const)('the last log line of the %s', (n
     });
   });
 });
+
+it.each(['projector', 'query'] as const)(
+  'a %s whose output cannot be written serves, and ends in order',
+  async (name) => {
+    const [port = 0] = await freePorts(1);
+    const full = openSync('/dev/full', 'w');
+    const env = { ...process.env, ...installation.env, OPERATIONS_PORT: String(port), LOG_LEVEL: 'trace' };
+    const child = spawn(process.execPath, [`services/${name}/main.ts`], { env, stdio: ['ignore', full, 'pipe'] });
+    let said = '';
+    child.stderr?.on('data', (chunk) => (said += String(chunk)));
+    const exited = once(child, 'exit');
+    closeSync(full);
+    try {
+      const isReady = () =>
+        fetch(`http://127.0.0.1:${port}/ready`).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      await eventually('it is ready', async () => child.exitCode !== null || (await isReady()));
+      expect(child.exitCode, said).toBeNull();
+      child.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  },
+);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeOwnSettings, describeSettings, nearMisses, readConfig } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings, settingWarnings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
@@ -176,6 +176,15 @@ describe('the own servers of an environment', () => {
     ]);
   });
 
+  it.each(['http/protobuf', 'grpc'])('accept the protocol %s of a collector, with a warning', (protocol) => {
+    const env = { ...servers, OTEL_EXPORTER_OTLP_PROTOCOL: protocol };
+    expect(readConfig(env).tracing.endpoint).toBeNull();
+    expect(settingWarnings(env)).toEqual([
+      `OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol}, and spans are sent as http/json: the collector must accept that`,
+    ]);
+    expect(settingWarnings({ ...servers, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' })).toEqual([]);
+  });
+
   it('have warnings for similar names, as other settings, and for names of unknown environments', () => {
     const env = {
       ...servers,
@@ -190,13 +199,13 @@ describe('the own servers of an environment', () => {
       STAGING_MONGODB_URI: 'x',
       KAFKA_BROKERS_SANDBOX: 'x',
     };
-    expect(nearMisses(env)).toEqual([
-      'QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS',
-      'MONGODB_URL is no setting; the nearest is MONGODB_URI',
-      'SANDBX_KAFKA_BROKERS is no setting; the nearest is SANDBOX_KAFKA_BROKERS',
-      'SANDBOX_MONGODB_URL is no setting; the nearest is SANDBOX_MONGODB_URI',
-      'STAGING_MONGODB_URI is of no environment; such a setting is PRODUCTION_MONGODB_URI',
-      'KAFKA_BROKERS_SANDBOX is of no environment; such a setting is PRODUCTION_KAFKA_BROKERS',
+    expect(settingWarnings(env)).toEqual([
+      'QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS',
+      'MONGODB_URL is not a setting; the nearest is MONGODB_URI',
+      'SANDBX_KAFKA_BROKERS is not a setting; the nearest is SANDBOX_KAFKA_BROKERS',
+      'SANDBOX_MONGODB_URL is not a setting; the nearest is SANDBOX_MONGODB_URI',
+      'STAGING_MONGODB_URI belongs to no environment; such a setting is PRODUCTION_MONGODB_URI',
+      'KAFKA_BROKERS_SANDBOX belongs to no environment; such a setting is PRODUCTION_KAFKA_BROKERS',
     ]);
   });
 });

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutCredentials } from '#shared/address.ts';
 import { hasCode } from '#shared/errors.ts';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** The variables of deploy/.env. */
@@ -132,8 +132,8 @@ export function dataFolderAt(folder: string) {
     part: (name: PartName) => join(path, name),
     logs,
     logFile: (name: PartName) => join(logs, `${name}.log`),
-    /** Says which stack the folder belongs to. */
-    ownerFile: join(path, 'owner.json'),
+    /** Claims the folder for this process. */
+    ownerFile: join(path, `owner-${process.pid}.json`),
   };
 }
 
@@ -143,41 +143,70 @@ const GUARDIAN_LIMIT_MS = 10_000;
 type ProcessIdentity = ReturnType<typeof identify>;
 type Owner = Record<'owner' | 'guardian', ProcessIdentity>;
 
-/** Makes the folder and claims it for this process and its guardian, after waiting for the guardian of a dead owner. */
+/** Two processes that claim a folder at the same moment both withdraw, and try again. */
+const MAX_CLAIMS = 10;
+const UNDECIDED_MS = 1_000;
+
+/**
+ * Makes the folder and claims it for this process and its guardian, after waiting for the guardian of a dead owner. Each process has a
+ * file of its own, writes it before it looks at those of others, and never removes that of a live one: so two cannot both claim it.
+ */
 export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
   const limit = Date.now() + GUARDIAN_LIMIT_MS;
   const claim: Owner = { owner: identify(process.pid), guardian: identify(guardianPid) };
-  while (!tryToClaim(folder, claim)) {
-    const known = readOwner(folder.ownerFile);
-    if (known !== undefined && isRunning(known.owner)) {
-      throw new StackError(
-        `process ${known.owner.pid} runs a stack in ${folder.path}; stop it, or give this one its own folder`,
-      );
+  for (let claims = 1; ;) {
+    const own = readOwner(folder.ownerFile);
+    if (own !== undefined && isRunning(own.owner)) throw claimed(folder, own.owner.pid);
+    if (!writeClaim(folder, claim)) continue;
+    const others = otherClaims(folder);
+    const live = others.find(({ owner }) => isRunning(owner));
+    const ending = others.filter(({ guardian }) => isRunning(guardian) && Date.now() < limit);
+    if (live === undefined && ending.length === 0) {
+      for (const { file } of others) rmSync(file, { force: true });
+      return;
     }
-    const finished = known === undefined || !isRunning(known.guardian) || Date.now() > limit;
-    if (finished) rmSync(folder.ownerFile, { force: true });
-    else await sleep(50);
+    rmSync(folder.ownerFile, { force: true });
+    if (live !== undefined) {
+      claims += 1;
+      if (live.ageMs > UNDECIDED_MS || claims > MAX_CLAIMS) throw claimed(folder, live.owner.pid);
+    }
+    await sleep(50 + Math.random() * 100);
   }
 }
 
-function tryToClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
-  // Linked when complete, so that no process reads half of it.
-  const draft = `${ownerFile}.${process.pid}`;
+const claimed = ({ path }: DataFolder, pid: number) =>
+  new StackError(`process ${pid} runs a stack in ${path}; stop it, or give this one its own folder`);
+
+/** @returns whether it was written: a guardian may just have removed the folder. */
+function writeClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
+  const draft = `${ownerFile}.new`;
   try {
     mkdirSync(path, { recursive: true });
     writeFileSync(draft, JSON.stringify(claim));
-    linkSync(draft, ownerFile);
+    // No process reads half of it.
+    renameSync(draft, ownerFile);
     return true;
   } catch (error) {
-    // Another claim, or a guardian has just removed the folder.
-    if (hasCode(error, 'EEXIST', 'ENOENT')) return false;
+    if (hasCode(error, 'ENOENT')) return false;
     throw new StackError(
       `the data folder cannot be used (${reasonOf(error)}): npm start -- --folder <path> takes another one`,
       { cause: error },
     );
-  } finally {
-    if (existsSync(draft)) rmSync(draft);
   }
+}
+
+function otherClaims({ path, ownerFile }: DataFolder): (Owner & { file: string; ageMs: number })[] {
+  const files = readdirSync(path).filter((name) => /^owner.*\.json$/.test(name));
+  return files
+    .map((name) => join(path, name))
+    .filter((file) => file !== ownerFile)
+    .flatMap((file) => {
+      const owner = readOwner(file);
+      const written = statSync(file, { throwIfNoEntry: false });
+      return owner === undefined || written === undefined
+        ? []
+        : [{ ...owner, file, ageMs: Date.now() - written.mtimeMs }];
+    });
 }
 
 function readOwner(file: string): Owner | undefined {

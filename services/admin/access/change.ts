@@ -25,7 +25,7 @@ import { audited, messageOf } from '../audit.ts';
 import { remark } from '../output.ts';
 import type { Environment, Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
-import { publishMarked } from './log.ts';
+import { publishMarked, publishMarkedElsewhere } from './log.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -106,6 +106,9 @@ async function writeChange<S extends object, R extends AccessRecord>(
         continue;
       }
     }
+    if (last === LAST_SEQUENCE && atTheLast === '') {
+      throw commandInvalid(`${name} has the last sequence that there is: it stays as it is`);
+    }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch((error: unknown) => {
       // Another process has made the key meanwhile, for another store.
@@ -133,7 +136,7 @@ async function complete(servers: Servers, name: string, record: AccessRecord, st
       `${messageOf(error)}; the log lacks the change until the next change of access, or "access republish", publishes it`,
     );
   }
-  if (failures.length === 0) return;
+  if (failures.length === 0) return publishMarkedElsewhere(servers, record.environment);
   const message = `the change of ${name} is in MongoDB and stays, but: ${failures.join('; and ')}`;
   throw new IncompleteChange(message, state);
 }
@@ -184,7 +187,7 @@ export interface Subject<S, R extends AccessRecord> {
   /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
   givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: the changes that are possible at the last sequence. */
+  /** For messages: the changes that are possible at the last sequence; empty if none is. */
   atTheLast: string;
   /** Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer sequence. */
   write: (sequence: number, state: S) => Promise<R | null>;

@@ -3,7 +3,7 @@
  * replay` has it applied again from its beginning. Events that were applied before change nothing: they have the same sequences.
  */
 import type { AuditAction } from '#shared/access/audit.ts';
-import { audited } from '../audit.ts';
+import { audited, messageOf } from '../audit.ts';
 import { type Environment, openServers, type Servers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output.ts';
@@ -13,7 +13,6 @@ import {
   type ControlCollections,
   isKey,
   type PartitionEnd,
-  type StoreAccess,
   type StoreErasure,
 } from '#shared/access/access-keys.ts';
 import { isOfErasedLog, judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
@@ -71,10 +70,12 @@ async function republishAccess(environment: Environment) {
   const { servers, name } = environment;
   await numberFormerChanges(environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
-  const events = allEvents(await servers.access(), name);
-  for await (const batch of inBatches(events, EVENTS_BATCH)) {
-    await publishAccessEvents(servers, name, batch);
-    for (const { entity } of batch) published[COUNTED_AS[entity]] += 1;
+  for await (const batch of inBatches(allRecords(await servers.access(), name), EVENTS_BATCH)) {
+    const events = await publishRecords(servers, name, batch, (record) => [
+      ...erasureEvents(record),
+      ...eventsOf(record),
+    ]);
+    for (const { entity } of events) published[COUNTED_AS[entity]] += 1;
   }
   return published;
 }
@@ -86,13 +87,10 @@ const COUNTED_AS = {
   store_erasure: 'erasures',
 } as const;
 
-/** The events of an environment's keys and stores; an erasure comes before later decisions. */
-async function* allEvents(collections: ControlCollections, environment: string): AsyncGenerator<AccessEvent> {
-  const { keys, stores } = collections;
-  for await (const store of stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH })) {
-    yield* [...erasureEvents(store), ...eventsOf(store)];
-  }
-  for await (const key of keys.find({ environment }, { sort: { _id: 1 } })) yield* eventsOf(key);
+/** Stores come first: an erasure is published before later decisions about keys. */
+async function* allRecords({ keys, stores }: ControlCollections, environment: string): AsyncGenerator<AccessRecord> {
+  yield* stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH });
+  yield* keys.find({ environment }, { sort: { _id: 1 } });
 }
 
 export async function publishErasure({ servers, name: environment }: Environment, store_id: string): Promise<void> {
@@ -102,11 +100,12 @@ export async function publishErasure({ servers, name: environment }: Environment
 }
 
 /** @returns none where the store was not erased, or its erasure has not ended. */
-function erasureEvents({ environment, store_id, erased }: StoreAccess): AccessEvent[] {
-  if (erased?.ends === undefined) return [];
-  const { at, sequence = 0 } = erased;
+function erasureEvents(record: AccessRecord): AccessEvent[] {
+  if (isKey(record) || record.erased?.ends === undefined) return [];
+  const { environment, store_id, erased } = record;
+  const { at, ends: known, sequence = 0 } = { ...erased, ends: record.erased.ends };
   const topic = changesTopic(environment);
-  const ends = erased.ends.flatMap(({ topic: name, partition, end, last, other_log }) =>
+  const ends = known.flatMap(({ topic: name, partition, end, last, other_log }) =>
     name === topic && last !== undefined && other_log !== true ? [{ partition, end, last }] : [],
   );
   const about = { entity: 'store_erasure', storeId: store_id, subject: store_id } as const;
@@ -203,22 +202,45 @@ const MAX_MARKED = 1_000;
 
 /** Publishes the changes that the log lacks: the command's own, and those of commands that were killed. */
 export async function publishMarked(servers: Servers, environment: string): Promise<void> {
-  const collections = await servers.access();
+  const { keys, stores } = await servers.access();
   const marked = { event_pending: true, environment } as const;
   const newestFirst = { sort: { updated_at: -1 }, limit: MAX_MARKED } as const;
-  const records: AccessRecord[] = [
-    ...(await collections.keys.find(marked, newestFirst).toArray()),
-    ...(await collections.stores.find(marked, newestFirst).toArray()),
+  const records = [
+    ...(await keys.find(marked, newestFirst).toArray()),
+    ...(await stores.find(marked, newestFirst).toArray()),
   ];
-  const events = records.flatMap(eventsOf);
-  for await (const batch of inBatches(events, EVENTS_BATCH)) await publishAccessEvents(servers, environment, batch);
-  const published = { $unset: { event_pending: '' } } as const;
+  for await (const batch of inBatches<AccessRecord>(records, EVENTS_BATCH)) {
+    await publishRecords(servers, environment, batch, eventsOf);
+  }
+}
+
+/** Publishes what commands left marked in other environments. A failure there is a remark: the command's own change is live. */
+export async function publishMarkedElsewhere(servers: Servers, except: string): Promise<void> {
+  for (const name of servers.config.environments.filter((environment) => environment !== except)) {
+    await publishMarked(servers, name).catch((error: unknown) => {
+      remark(`note: changes of access in ${name} are not in its log yet: ${messageOf(error)}`);
+    });
+  }
+}
+
+/** Publishes events of records, and removes the marks of those that no later change has written meanwhile. */
+async function publishRecords(
+  servers: Servers,
+  environment: string,
+  records: readonly AccessRecord[],
+  eventsFor: (record: AccessRecord) => AccessEvent[],
+): Promise<AccessEvent[]> {
+  const collections = await servers.access();
+  const events = records.flatMap(eventsFor);
+  await publishAccessEvents(servers, environment, events);
+  const marked = records.filter((record) => record.event_pending === true);
   await Promise.all(
-    records.map((record) => {
+    marked.map((record) => {
       const { _id, version } = record;
-      return collectionOf(collections, record).updateOne({ _id, version }, published);
+      return collectionOf(collections, record).updateOne({ _id, version }, { $unset: { event_pending: '' } });
     }),
   );
+  return events;
 }
 
 async function publishAccessEvents(servers: Servers, environment: string, events: readonly AccessEvent[]) {

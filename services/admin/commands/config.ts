@@ -1,5 +1,5 @@
 /** `config`: all settings, and whether those of the environment are valid. */
-import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings, readConfig, settingWarnings } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../servers.ts';
 import { command } from '../options.ts';
@@ -12,14 +12,17 @@ export const configCommand = () =>
     const own = describeOwnSettings(env).filter(isSet);
     const settings = [...describeSettings(), ...own].map((setting) => ({ ...setting, set: isSet(setting) }));
     const mistakes = findMistakes(env);
+    const warnings = settingWarnings(env);
     const table = tableOf(settings, [
       ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],
       ['DEFAULT', ({ default: value }) => (value === null ? '(required)' : value || '(none)')],
       ['MEANING', ({ meaning }) => meaning.replaceAll('`', ''), 'fills'],
     ]);
-    const verdict = mistakes.length === 0 ? '\nthe settings make a configuration' : '';
+    const doubt = warnings.length === 0 ? '' : ', but see the warnings';
+    const verdict = mistakes.length === 0 ? `\nthe settings make a configuration${doubt}` : '';
     const text = `${table}\n* is set; servers come from ${origin}${verdict}`;
-    printResult({ origin, settings, mistakes }, text);
+    printResult({ origin, settings, mistakes, warnings }, text);
+    for (const warning of warnings) remark(`warning: ${warning}`);
     if (mistakes.length === 0) return;
     for (const mistake of mistakes) remark(`store-data: ${mistake}`);
     markFailed();

@@ -1,13 +1,14 @@
 /** `rebuild`, `rollback` and `generations`: makes, lists, takes into use and drops sets of read models. */
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
-import { countApplied } from '#shared/kafka/positions.ts';
+import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { type Environment, openServers } from '../servers.ts';
 import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import { dropGeneration, flip, groupsOf, beginRebuild, building, catchUp } from '../generations/rebuild.ts';
+import { unlessKafkaIsAway } from './lag.ts';
 import { command, environmentOption, generationNumber, oneEnvironmentOption, wholeNumber } from '../options.ts';
 import {
   markFailed,
@@ -95,20 +96,28 @@ export const listCommand = () =>
 async function listGenerations(environment: Environment) {
   const known = await environment.generations();
   if (known.length === 0) return [];
-  const { bounds } = await environment.servers.knownBounds(environment.topic);
   const numbers = known.map(({ number }) => number);
-  const groups = await groupsOf(environment, numbers);
+  const log = await unlessKafkaIsAway(async () => ({
+    ...(await environment.servers.knownBounds(environment.topic)),
+    groups: await groupsOf(environment, numbers),
+  }));
   return Promise.all(
     known.map(async ({ number, state, db, marker }) => {
-      const { applied, total } = countApplied(await readPositions(db, environment.topic), bounds);
+      const positions = await readPositions(db, environment.topic);
+      const lags =
+        log &&
+        [...log.leaders.keys()].map((partition) => {
+          const bounds = log.bounds.get(partition);
+          return bounds === undefined ? null : lagOf(positions.get(partition) ?? null, bounds);
+        });
       return {
         environment: environment.name,
         number,
         state,
         database: db.databaseName,
-        // Messages that are not applied.
-        lag: total - applied,
-        projectors: groups.get(number)?.members.length ?? 0,
+        // Messages that are not applied. `null`: unknown, since Kafka is away, a partition has no leader, or the log is another one.
+        lag: lags && sumOfLags(lags),
+        projectors: log && (log.groups.get(number)?.members.length ?? 0),
         // `null` where its database has no marker.
         projection_version: marker?.projection_version ?? null,
         created_at: marker?.created_at ?? null,

@@ -1,13 +1,14 @@
 /** `lag`: how far the projector is behind the logs, by its checkpoints and Kafka's offsets. */
 import type { Db } from 'mongodb';
-import { notFound } from '#shared/errors.ts';
+import { isUnavailable, notFound } from '#shared/errors.ts';
 import { findTopics } from '#shared/kafka/client.ts';
-import { lagOf } from '#shared/kafka/positions.ts';
+import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
 import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
+import { messageOf } from '../audit.ts';
 import { type Environment, openServers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
-import { formatAge, stopSignal, isJson, print, printResult, tableOf } from '../output.ts';
+import { formatAge, stopSignal, isJson, markFailed, print, printResult, remark, tableOf } from '../output.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
@@ -24,7 +25,11 @@ export const lagCommand = () =>
         const existing = await findTopics(await kafka.admin(), ofKafka);
         for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
       }
-      if (!flags.watch) return show(await measureLag(environments));
+      if (!flags.watch) {
+        const lags = await measureLag(environments);
+        show(lags);
+        return remarkUnknown(lags);
+      }
       const stopped = stopSignal();
       do {
         const lags = await measureLag(environments);
@@ -65,8 +70,20 @@ export async function measureLag(environments: readonly Environment[]) {
   return (await Promise.all(lags)).flat();
 }
 
+/** For commands that show more than a lag: `null` and a remark while Kafka is away. */
+export async function unlessKafkaIsAway<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    remark(`note: the lag is unknown: ${messageOf(error)}`);
+    return null;
+  }
+}
+
+/** Its lag is `null` where that of a partition is. */
 function toJson(partitions: readonly PartitionLag[]) {
-  return { lag: partitions.reduce((sum, { lag }) => sum + (lag ?? 0), 0), partitions };
+  return { lag: sumOfLags(partitions.map(({ lag }) => lag)), partitions };
 }
 
 function show(lags: readonly PartitionLag[]): void {
@@ -75,8 +92,38 @@ function show(lags: readonly PartitionLag[]): void {
     const { lag, end, last_applied_at: last } = one;
     return { ...one, lag: lag ?? (end === null ? 'no leader' : 'other log'), last: last && formatAge(last) };
   });
-  const total = { topic: 'total', partition: '', position: '', end: '', lag: json.lag, open: '', last: '' };
+  const total = {
+    topic: 'total',
+    partition: '',
+    position: '',
+    end: '',
+    lag: json.lag ?? 'unknown',
+    open: '',
+    last: '',
+  };
   const columns = ['topic', 'partition', 'position', 'end', 'lag', 'open', 'last'] as const;
   const table = tableOf<(typeof rows)[number] | typeof total>([...rows, total], columns);
   printResult(json, table);
+}
+
+/** A script that waits until the lag is 0 must not go on. */
+function remarkUnknown(lags: readonly PartitionLag[]): void {
+  const unknown = lags.filter(({ lag }) => lag === null);
+  const named = (some: readonly PartitionLag[]) =>
+    some.map(({ topic, partition }) => `${topic}/${partition}`).join(', ');
+  const leaderless = unknown.filter(({ end }) => end === null);
+  if (leaderless.length > 0) {
+    remark(
+      `store-data: the lag is unknown: ${named(leaderless)} has no leader, or its leader does not answer ` +
+        '(docs/operations.md, "Silence")',
+    );
+  }
+  const others = unknown.filter(({ end }) => end !== null);
+  if (others.length > 0) {
+    remark(
+      `store-data: the lag is unknown: the log of ${named(others)} ends before the position that is applied, so it is ` +
+        'another log, and the projector has stopped there (docs/operations.md, "A partition that stopped")',
+    );
+  }
+  if (unknown.length > 0) markFailed();
 }

@@ -1,7 +1,7 @@
 /** `prepare`: makes the replica set or the shards, the topics and the signing key, which services only check. */
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { checkTopics, createTopics } from '#shared/kafka/client.ts';
+import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
 import { demandAddress, openServers } from '../servers.ts';
 import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
@@ -15,12 +15,17 @@ import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
   command('prepare', 'Make the replica set, topics and signing key that are missing')
-    .option('-p, --partitions <number>', 'partitions of the topics of changes that are made', wholeNumber(1, 10_000), 6)
+    .option(
+      '-p, --partitions <number>',
+      'partitions of the topics of changes that are made (default: 6)',
+      wholeNumber(1, 10_000),
+    )
     .option('--shard', 'shard the collections of a sharded MongoDB, in zones by partition')
     .option('--shards <names>', 'the shards that share the zones, with commas; by default all', shardNames)
     .option('--dry-run', 'with --shard: show its commands, and change nothing at all')
-    .action(async ({ partitions, shard = false, shards = null, dryRun = false }) => {
+    .action(async ({ partitions: asked, shard = false, shards = null, dryRun = false }) => {
       if (!shard && (shards !== null || dryRun)) throw new WrongUsage('--shards and --dry-run go with --shard');
+      const partitions = asked ?? PARTITIONS;
       await using servers = await openServers();
       const { config } = servers;
       const planShards = async () => (shard ? planClusters(servers, { shards, dryRun, partitions }) : []);
@@ -47,6 +52,12 @@ export const prepareCommand = () =>
           topics.push(...(await createTopics(admin, wanted, { partitions: count })));
         }
         await checkTopics(admin, ofKafka, remark);
+        if (asked !== undefined)
+          await remarkOtherPartitions(
+            admin,
+            ofKafka.filter((topic) => changes.includes(topic)),
+            asked,
+          );
       }
       const plans = await planShards();
       for (const { client, commands } of plans) await sendAll(client, commands);
@@ -66,6 +77,19 @@ export const prepareCommand = () =>
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
       printResult({ ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
     });
+
+const PARTITIONS = 6;
+
+/** `prepare` leaves existing topics as they are: more partitions would move stores to others. */
+async function remarkOtherPartitions(admin: Admin, topics: string[], asked: number): Promise<void> {
+  const { topics: described } = await admin.fetchTopicMetadata({ topics });
+  for (const { name, partitions } of described) {
+    if (partitions.length === asked) continue;
+    remark(
+      `note: topic ${name} has ${partitions.length} partitions, not ${asked}, and stays so (docs/deploying.md, "Scaling")`,
+    );
+  }
+}
 
 const ALREADY_INITIALIZED = 23;
 const ELECTION_MS = 15_000;

@@ -12,7 +12,7 @@ import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
-import { chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second, a slow one a little later. */
@@ -144,8 +144,8 @@ async function readKeys(file: string): Promise<SigningJwk[]> {
 }
 
 /**
- * Replaces the keys of a file: writes a draft, whose name is the lock against other commands, and renames it. Only the owner, who stays,
- * can read the file.
+ * Replaces the keys of a file: writes a draft, whose name is the lock against other commands, and renames it. The file keeps its owner,
+ * group and mode, by which the services can read it.
  * @param change makes the new keys; where it throws, the file stays as it was.
  * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
  */
@@ -164,10 +164,9 @@ async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<
   });
   try {
     const keys = await change(await readKeys(target));
-    await handle.chmod(OWNER_ONLY);
     await handle.writeFile(printKeySet(keys));
+    await keepPermissions(target, handle);
     await handle.sync();
-    await keepOwner(target, draft);
     await rename(draft, target);
     return keys;
   } catch (error) {
@@ -176,15 +175,18 @@ async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<
   }
 }
 
-/** Keeps the owner, or the services could not read the new file. */
-async function keepOwner(target: string, draft: string): Promise<void> {
-  const [old, made] = await Promise.all([stat(target), stat(draft)]);
-  if (old.uid === made.uid && old.gid === made.gid) return;
-  try {
-    await chown(draft, old.uid, old.gid);
-  } catch (error) {
-    throw commandInvalid(`${target} belongs to user ${old.uid}: run this command as that user`, error);
+/** The mode comes last: a change of the owner may clear bits of it, and the former group must not read the keys. */
+async function keepPermissions(target: string, draft: FileHandle): Promise<void> {
+  const [old, made] = await Promise.all([stat(target), draft.stat()]);
+  if (old.uid !== made.uid || old.gid !== made.gid) {
+    await draft.chown(old.uid, old.gid).catch((error: unknown) => {
+      throw commandInvalid(
+        `${target} belongs to user ${old.uid} and group ${old.gid}, which stay only if that user, as a member of that group, or root runs this command`,
+        error,
+      );
+    });
   }
+  await draft.chmod(old.mode & 0o777);
 }
 
 /** The largest difference between the services' clocks. */

@@ -5,6 +5,7 @@ import { notFound } from '#shared/errors.ts';
 import { readChange } from '#shared/events/change.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
+import { sumOfLags } from '#shared/kafka/positions.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
@@ -13,7 +14,7 @@ import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change
 import { command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
 import { type Environment, openServers } from '../servers.ts';
-import { measureLag } from './lag.ts';
+import { measureLag, unlessKafkaIsAway } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
 
@@ -35,7 +36,7 @@ export const showCommand = () =>
     await using servers = await openServers();
     const environment = servers.environmentOf(flags);
     const [found] = await storesOf(environment, { store_id }, 1);
-    if (found === undefined) throw notFound(`there is no store ${store_id} in ${environment.name}`);
+    if (found === undefined) throw noStore(store_id, environment);
     const counts = await countsOf(environment, store_id);
     const lag = await lagOf(environment);
     const { row, access } = found;
@@ -43,6 +44,8 @@ export const showCommand = () =>
     const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
     printFacts({ ...result, counts }, { ...result, ...inText, status: statusInWords(access), ...counts });
   });
+
+const noStore = (storeId: string, { name }: Environment) => notFound(`there is no store ${storeId} in ${name}`);
 
 /** The stores of an environment by id: each has a record, an access status or a key. */
 async function storesOf(of: Environment, filter: { store_id?: string }, limit: number) {
@@ -103,9 +106,10 @@ async function countsOf(environment: Environment, store_id: string) {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-async function lagOf(environment: Environment): Promise<number> {
-  const lags = await measureLag([environment]);
-  return lags.reduce((sum, { topic, lag }) => sum + (topic === environment.topic ? (lag ?? 0) : 0), 0);
+/** @returns `null`, after a remark, where it is unknown. */
+async function lagOf(environment: Environment): Promise<number | null> {
+  const lags = await unlessKafkaIsAway(() => measureLag([environment]));
+  return lags && sumOfLags(lags.filter(({ topic }) => topic === environment.topic).map(({ lag }) => lag));
 }
 
 function statusInWords(access: StoreAccess | null): string {
@@ -151,6 +155,10 @@ export const exportCommand = () =>
     await using servers = await openServers();
     const environment = servers.environmentOf(flags);
     const { events, rejected, unreadable } = await exportEvents(environment, storeId);
+    // A store may be known by its keys or its blocking alone.
+    if (events + rejected === 0 && (await storesOf(environment, { store_id: storeId }, 1)).length === 0) {
+      throw noStore(storeId, environment);
+    }
     remark(`${events} events of store ${storeId} in ${environment.name}`);
     if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
     if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);

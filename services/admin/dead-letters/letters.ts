@@ -6,7 +6,7 @@ import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { command, environmentOption, WrongUsage } from '../options.ts';
 import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import type { Environment, Servers } from '../servers.ts';
-import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
+import { contentWithout } from '#shared/projection/dead-letters/write.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { erasurePositions } from '#shared/read-models/erasures.ts';
 import { inSnapshot } from '../transaction.ts';
@@ -161,11 +161,11 @@ export async function withoutErasedLetters<L extends Letter>(
   if (upTo.size === 0) return [...letters];
   return letters.map((letter) => {
     const { customers: named = [], positions = {} } = letter;
-    const isErased = named.some((customer) => {
+    const gone = named.filter((customer) => {
       const written = positions[customer.slice(0, customer.indexOf('/'))] ?? 0;
       return written <= (upTo.get(customer) ?? -1);
     });
-    return isErased ? { ...letter, ...NOTHING_KEPT, erased: true } : letter;
+    return gone.length > 0 ? { ...letter, ...contentWithout(gone) } : letter;
   });
 }
 

@@ -3,7 +3,7 @@
  * a running projector a write conflict, which is retried.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { findErasedIn, judgeEnds } from '#shared/access/erased-stores.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -142,7 +142,8 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   const { source, epochs, fetched, result } = attempt;
   const { kind, db, topic } = source;
   const { servers, name: environment } = source.environment;
-  const boundsOfChanges = () => source.environment.logBounds();
+  const judge = async (ends: Parameters<typeof judgeEnds>[1]) =>
+    judgeEnds(await servers.logReader(source.environment.topic), ends);
   const findErased = findErasedIn(await servers.control(), environment);
   const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
@@ -154,7 +155,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
     const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
     const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
     const access =
-      kind === 'access' ? await applyAccess(db, environment, session, slice, { boundsOfChanges }) : undefined;
+      kind === 'access' ? await applyAccess(db, environment, session, slice, { judgeEnds: judge }) : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
     await confirmLetters(db, session, found, dead);
     return { found, messages, dead, changes, access };
@@ -187,10 +188,11 @@ async function confirmLetters(
   const stayed = new Set(dead.map(({ _id }) => _id));
   const remaining = found.filter(({ _id }) => stayed.has(_id));
   const shown = await withoutErasedLetters(db, remaining, session);
+  const named = remaining.flatMap(({ customers = [] }) => customers);
   for (const { _id, dead_at, cut, kept_bytes, erased } of shown) {
     const kept = cut === true && kept_bytes === 0 ? NOTHING_KEPT : {};
     await lettersIn(db).updateOne({ _id }, { $set: { dead_at, ...kept } }, { session });
-    if (erased === true) await eraseLetters(db, session, { _id }, 1);
+    if (erased === true) await eraseLetters(db, session, { _id }, named, 1);
   }
   const done = found.map(({ _id }) => _id).filter((id) => !stayed.has(id));
   if (done.length > 0) await lettersIn(db).deleteMany({ _id: { $in: done } }, { session });

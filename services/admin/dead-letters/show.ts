@@ -50,7 +50,8 @@ export const listCommand = () =>
           return summaries;
         });
         for (const letter of found) {
-          const known = letter.erased ? undefined : about.get(letter._id);
+          // While an erasure is under way the stored letter still has what must not be shown.
+          const known = letter.cut && letter.key === null ? undefined : about.get(letter._id);
           rows.push({ ...letterJson(letter), ...(known ?? { entity: null, subject: null }) });
         }
       }

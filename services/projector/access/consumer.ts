@@ -1,6 +1,8 @@
 /** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { readLogBounds, withCluster } from '#shared/kafka/cluster.ts';
+import { judgeEnds } from '#shared/access/erased-stores.ts';
+import { withCluster } from '#shared/kafka/cluster.ts';
+import { createLogReader } from '#shared/kafka/log-reader.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { applyWithCheckpoint } from '#shared/projection/slice/checkpoint.ts';
 import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
@@ -11,7 +13,11 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
   const { config, control, kafkas, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
-  const boundsOfChanges = () => withCluster(kafkas.of(changes), (cluster) => readLogBounds(cluster, changes));
+  const judge = (ends: Parameters<typeof judgeEnds>[1]) =>
+    withCluster(kafkas.of(changes), async (cluster) => {
+      const log = await createLogReader(cluster, control, changes);
+      return judgeEnds(log, ends).finally(log.close);
+    });
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,
@@ -28,7 +34,7 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     givesUp: false,
     apply: async (claim, slice, limits) => {
       const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
-        applyAccess(control, environment, claim.session, slice, { boundsOfChanges, limits, checkpoint }),
+        applyAccess(control, environment, claim.session, slice, { judgeEnds: judge, limits, checkpoint }),
       );
       publisher.publish(changed);
       for (const entity of applied) metrics.applied.inc({ ...labels, entity });

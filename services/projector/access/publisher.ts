@@ -31,7 +31,8 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
       ...[...pending.keys, ...pending.stores].map((record) => () => publish(record)),
       ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, namePrefix, session)),
     ];
-    const marked = { event_pending: true } as const;
+    // No command can publish what belongs to an environment that is not configured.
+    const marked = { event_pending: true, environment: { $in: [...environments] } } as const;
     const unlogged = await Promise.all([keys.countDocuments(marked), stores.countDocuments(marked)]);
     let left = publications.length + unlogged[0] + unlogged[1];
     const failures = new Set<string>();

@@ -140,7 +140,8 @@ function changeOf(kind: EntityName): Reference {
     id: Id,
     deleted: described(Flag, 'Whether the record is deleted. If it is created again, it is delivered again.'),
     record: {
-      anyOf: [summary, ...(isSame ? [] : [whole]), { type: 'null' }],
+      // The first that fits counts for generated clients, and a whole record fits its open summary too.
+      anyOf: [...(isSame ? [] : [whole]), summary, { type: 'null' }],
       description: `The record${isSame ? '' : ', as `records` asks for it'}; \`null\` if it is deleted.`,
     },
   });

@@ -197,7 +197,8 @@ export interface SearchTerms {
 export function searchTerms(text: string): SearchTerms | null {
   const name = foldName(text);
   if (name === '') return null;
-  const isNumber = /^[\s+\-./()0-9]*[0-9][\s+\-./()0-9]*$/.test(text);
+  // Pasted numbers have dashes and marks of direction of their own.
+  const isNumber = /^[\s+./()\p{Pd}\p{Cf}0-9]*[0-9][\s+./()\p{Pd}\p{Cf}0-9]*$/u.test(text);
   const isKey = /\p{L}/u.test(text) && /\p{Nd}/u.test(text);
   return {
     name: name.includes('\0') ? null : name,

@@ -142,7 +142,6 @@ const TokenRequest = component('TokenRequest', {
   description:
     'The form of a token request. Other fields are ignored, except that none may come twice, and that `client_id` ' +
     'and `client_secret` are refused: they belong in the `Authorization` header.',
-  additionalProperties: { type: 'string' },
 });
 
 const Token = part('Token', 'A token, its lifetime and its scopes.', {
@@ -150,6 +149,7 @@ const Token = part('Token', 'A token, its lifetime and its scopes.', {
   token_type: { type: 'string', const: 'Bearer' },
   expires_in: {
     type: 'integer',
+    format: 'int64',
     minimum: 1,
     description: 'Seconds until it expires. Get the next one then: there is no refresh token.',
   },
@@ -252,6 +252,7 @@ export const documentOperation: OperationObject = {
           schema: component('OpenApiDocument', {
             ...objectOf({ openapi: { type: 'string', pattern: '^3[.]1[.]' }, info: objectOf({}), paths: objectOf({}) }),
             description: 'An OpenAPI 3.1 document.',
+            additionalProperties: true,
           }),
         },
       },

@@ -65,8 +65,8 @@ export const customerFilters = {
   search: optional(searchText, {
     description:
       'Only customers whose name, document or phone holds this text. Names are compared without accents and letter ' +
-      'case, documents and phones by their digits, whatever their punctuation. 1 to 100 characters; blanks at both ' +
-      'ends are cut.',
+      'case (ł, ø and ß are letters of their own), documents and phones by their digits, whatever their punctuation. ' +
+      '1 to 100 characters; blanks at both ends are cut.',
     example: 'josé',
   }),
   ...createdRange,

@@ -1,7 +1,7 @@
 /** Parameters: one definition parses, says in words what is allowed, and has the JSON Schema for the OpenAPI document. */
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
-import { arrayOf, Id, LocalDateTime, type Schema } from '../records/fields.ts';
+import { arrayOf, Id, LocalDateTimeBound, type Schema } from '../records/fields.ts';
 
 export interface Kind<T> {
   /** Follows "must be" in a refusal. */
@@ -52,6 +52,7 @@ export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, lea
     allowed,
     schema: {
       type: 'integer',
+      format: 'int64',
       minimum: least,
       maximum: Number.MAX_SAFE_INTEGER,
       ...(most < Number.MAX_SAFE_INTEGER ? { 'x-effective-maximum': most } : {}),
@@ -85,7 +86,7 @@ export const cursor: Kind<string> = {
 /** A local date-time, parsed as if it were UTC: milliseconds, to be shifted by the store's offset. */
 export const localDateTime: Kind<number> = {
   allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
-  schema: LocalDateTime,
+  schema: LocalDateTimeBound,
   read: parseLocalDateTime,
 };
 

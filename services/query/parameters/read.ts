@@ -60,7 +60,7 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
   for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
     const definition = definitions.get(name);
-    if (definition === undefined) refuse(unknown(name, [...definitions.keys()]));
+    if (definition === undefined) refuse(inBrackets(name, definitions) ?? unknown(name, [...definitions.keys()]));
     if (value === null) refuse(`${name} is not percent-encoded UTF-8; it must be ${definition.allowed}`);
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);
@@ -69,6 +69,13 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
     else refuse(`${name} is given more than once; it must be ${definition.allowed}`);
   }
   return texts;
+}
+
+/** A hint for brackets behind a repeatable parameter, by which other APIs mark a list; `null` for any other name. */
+function inBrackets(name: string, definitions: Map<string, Parameters[string]>): string | null {
+  const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
+  if (definitions.get(known)?.repeatable !== true) return null;
+  return `there is no parameter ${known}[] here; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
 }
 
 /** A hint for values that are separated by commas, as in other APIs. */

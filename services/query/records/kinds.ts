@@ -37,7 +37,7 @@ export function listOf(type: Reference): Reference {
         Whole,
         'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
       ),
-      page: { type: 'integer', minimum: 1, description: 'The number of this page.' },
+      page: { type: 'integer', format: 'int64', minimum: 1, description: 'The number of this page.' },
       page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'The applied page size, at most 100.' },
       results: { ...arrayOf(type, 'The records of the page; empty beyond the last page.'), maxItems: 100 },
     },

@@ -42,7 +42,7 @@ export const OrderType = enumOf(
   '`delivery`: brought to the customer. `takeout`: fetched by the customer. `indoor`: eaten in the store.',
 );
 
-const Quantity = { type: 'integer', minimum: 1 };
+const Quantity = { type: 'integer', format: 'int64', minimum: 1 };
 const CustomerName = nullable(Text, '`null` also where the customer was deleted.');
 
 const customerOfSummary = { id: Id, name: CustomerName, phone: nullable(Text) };

@@ -31,7 +31,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
 
 const parameters = {
-  records: withDefault(oneOf(RECORDS, { enum: RECORDS }), 'summary', {
+  records: withDefault(oneOf(RECORDS, { type: 'string', enum: RECORDS }), 'summary', {
     description:
       '`summary`: records as lists show them. `whole`: with everything that belongs to the record itself, ' +
       'so that no second request is needed.',
@@ -55,7 +55,7 @@ const parameters = {
 
 const KIND_NAMES = ALL_KINDS.map(nameOfKind);
 
-const kinds = repeatable(oneOf(KIND_NAMES, { enum: KIND_NAMES }), {
+const kinds = repeatable(oneOf(KIND_NAMES, { type: 'string', enum: KIND_NAMES }), {
   description:
     'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it: all kinds.',
 });

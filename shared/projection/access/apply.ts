@@ -8,6 +8,7 @@ import {
   applyErasure,
   applyKeyChange,
   applyQuota,
+  applyRecordStatuses,
   applyStoreStatus,
   type ControlCollections,
   controlCollections,
@@ -23,32 +24,33 @@ import { unavailable } from '../../errors.ts';
 import { isId } from '../../events/fields.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { changesTopic } from '../../events/topics.ts';
-import type { LogBounds } from '../../kafka/positions.ts';
 import {
   type DeadLetter,
   COLLECTIONS,
   documentId,
+  documentsWith,
+  ONE_BATCH,
   STORE_RECORDS_PENDING,
   type StoreDocument,
   tombstoneId,
   findTombstones,
 } from '../../read-models/collections.ts';
-import { lazy, withTimeLimit } from '../../waiting.ts';
+import { inBatches, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
 
 import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
 interface AccessOptions {
-  /** The bounds of the log of changes, which the ends of erasures are compared with. */
-  boundsOfChanges: () => Promise<LogBounds>;
+  /** Compares the ends of an erasure with the log of changes, as `judgeEnds` does. */
+  judgeEnds: (ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[]) => Promise<boolean[]>;
   limits?: LetterLimits;
   /** As in `applyChanges`. */
   checkpoint?: () => Promise<void>;
 }
 
 /** Far longer than Kafka needs to answer, and well within a transaction's time. */
-const BOUNDS_MS = 5_000;
+const JUDGE_MS = 5_000;
 
 /** The records that changed must be published to Redis once it is committed. @returns also the kinds of the events that took effect. */
 export async function applyAccess(
@@ -56,13 +58,13 @@ export async function applyAccess(
   environment: string,
   session: ClientSession,
   slice: Slice,
-  { boundsOfChanges, limits, checkpoint }: AccessOptions,
+  { judgeEnds, limits, checkpoint }: AccessOptions,
 ) {
   await checkpoint?.();
   // While that log's Kafka is away ends count as they are: revocations do not wait for it.
-  const bounds = lazy(() =>
-    withTimeLimit(BOUNDS_MS, () => unavailable('the log of changes is away'), boundsOfChanges).catch(() => null),
-  );
+  const away = () => unavailable('the log of changes is away');
+  const judge: AccessOptions['judgeEnds'] = (ends) =>
+    withTimeLimit(JUDGE_MS, away, () => judgeEnds(ends)).catch(() => ends.map(() => true));
   const collections = controlCollections(control);
   const changed = new Map<string, AccessRecord>();
   const audit: AuditRecord[] = [];
@@ -77,7 +79,7 @@ export async function applyAccess(
     try {
       const change = readAccessChange(message);
       const isLeftOut = isSkipped && givesRights(change);
-      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, bounds);
+      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, judge);
       if (record === null) outdated += 1;
       else {
         // Publishers choose the ids of keys.
@@ -102,19 +104,20 @@ async function applyChange(
   environment: string,
   change: AccessChange,
   session: ClientSession,
-  bounds: () => Promise<LogBounds | null>,
+  judge: AccessOptions['judgeEnds'],
 ): Promise<AccessRecord | null> {
   const { keys, stores } = collections;
   if (change.kind === 'access_key') return applyKeyChange(keys, environment, change, { session });
   if (change.kind === 'store_access') return applyStoreStatus(stores, environment, change, 'access', { session });
   if (change.kind === 'store_quota') return applyQuota(stores, environment, change, { session });
   const topic = changesTopic(environment);
-  const known = await bounds();
-  const ends = change.ends.map((one): PartitionEnd => {
-    // An end behind the log's own is another log's.
-    const isOther = known !== null && one.end > (known.get(one.partition)?.end ?? 0);
-    return { topic, ...one, until: one.end, ...(isOther ? { other_log: true } : {}) };
-  });
+  const isOfThisLog = await judge(change.ends);
+  const ends = change.ends.map((one, at): PartitionEnd => ({
+    topic,
+    ...one,
+    until: one.end,
+    ...(isOfThisLog[at] === true ? {} : { other_log: true }),
+  }));
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
 
@@ -168,31 +171,55 @@ export async function markStoreRecords(db: Db, session: ClientSession, records: 
   await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
 }
 
-/** Adopts the status of every marked store. @returns how many marks there were. */
-export async function adoptStoreRecords(environment: string, db: Db, stores: Collection<StoreAccess>): Promise<number> {
-  const marks = await pendingRecords(db).find().toArray();
-  for (const [storeId, ofStore] of Map.groupBy(marks, ({ store_id }) => store_id)) {
+/** Stores whose status is adopted together. */
+const ADOPTED_TOGETHER = 500;
+
+/**
+ * Adopts the status of every marked store, those that were marked last first: after a flip a generation has the marks of all the time in
+ * which it was not live.
+ * @param adopted is called after each batch. @returns how many marks there were.
+ */
+export async function adoptStoreRecords(
+  environment: string,
+  db: Db,
+  stores: Collection<StoreAccess>,
+  adopted: () => void = () => undefined,
+): Promise<number> {
+  const marks = await pendingRecords(db)
+    .find({}, { sort: { $natural: -1 }, batchSize: ONE_BATCH })
+    .toArray();
+  const marked = Map.groupBy(marks, ({ store_id }) => store_id);
+  for await (const batch of inBatches(marked, ADOPTED_TOGETHER)) {
     // At least as new as the newest of these marks.
-    const { sequence, status } = await readRecord(db, storeId);
-    if (sequence !== undefined) {
-      await applyStoreStatus(stores, environment, { storeId, sequence, status }, 'record');
-    }
-    await pendingRecords(db).deleteMany({ _id: { $in: ofStore.map(({ _id }) => _id) } });
+    const records = await readRecords(
+      db,
+      batch.map(([storeId]) => storeId),
+    );
+    await applyRecordStatuses(stores, environment, records);
+    adopted();
+    const done = batch.flatMap(([, ofStore]) => ofStore.map(({ _id }) => _id));
+    await pendingRecords(db).deleteMany({ _id: { $in: done } });
   }
   return marks.length;
 }
 
 /** A deleted record blocks no store. */
-async function readRecord(
-  db: Db,
-  storeId: string,
-): Promise<{ sequence: number | undefined; status: StoreDocument['status'] }> {
-  const record = await db
-    .collection<StoreDocument>(COLLECTIONS.store)
-    .findOne({ _id: documentId(storeId, storeId) }, { projection: { status: 1, sequence: 1 } });
-  if (record !== null) return record;
-  const [tombstone] = await findTombstones(db, [tombstoneId('store', storeId, storeId)]);
-  return { sequence: tombstone?.sequence, status: 'active' };
+async function readRecords(db: Db, storeIds: readonly string[]) {
+  const ids = storeIds.map((storeId) => documentId(storeId, storeId));
+  const options = { projection: { store_id: 1, status: 1, sequence: 1 }, batchSize: ONE_BATCH } as const;
+  const found = await db.collection<StoreDocument>(COLLECTIONS.store).find(documentsWith(ids), options).toArray();
+  const present = new Map(found.map((record) => [record._id, record]));
+  const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
+  const tombstones = await findTombstones(
+    db,
+    deleted.map((storeId) => tombstoneId('store', storeId, storeId)),
+  );
+  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
+  return storeIds.flatMap((storeId) => {
+    const record = present.get(documentId(storeId, storeId));
+    const sequence = record?.sequence ?? sequences.get(tombstoneId('store', storeId, storeId));
+    return sequence === undefined ? [] : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
+  });
 }
 
 function pendingRecords(db: Db): Collection<PendingRecord> {

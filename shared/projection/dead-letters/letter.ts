@@ -1,10 +1,18 @@
 /** Makes dead letters of messages, and reads such messages loosely: which stores and customers they may name. */
 import { Binary } from 'mongodb';
-import { eventHeaders, type EventMessage, isStructured, MAX_MESSAGE_BYTES } from '../../events/cloud-event.ts';
+import {
+  entityInType,
+  eventHeaders,
+  type EventMessage,
+  isStructured,
+  MAX_MESSAGE_BYTES,
+} from '../../events/cloud-event.ts';
+import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import type { EventRejected } from '../../events/rejection.ts';
 import { type LogMessage, valueBytesOf, valuesOf } from '../../kafka/message.ts';
 import { type DeadLetter, documentId } from '../../read-models/collections.ts';
 import { isId } from '../../events/fields.ts';
+import { identityOf } from '../slice/checkpoint.ts';
 
 /** Key and headers are kept up to this size each, as a guard against a message that is all header. */
 const MAX_HEADER_BYTES = 65_536;
@@ -54,6 +62,7 @@ export function toBareLetter(
       _id: `${topic}/${partition}/${offset}`,
       offset,
       value_bytes: valueBytesOf(message),
+      digest: identityOf(message).digest,
       published_at: new Date(Number(message.timestamp)),
     };
   }
@@ -105,7 +114,7 @@ function keptHeaders(headers: LogMessage['headers'] = {}) {
   return { kept, bytes, cut };
 }
 
-/** Larger messages are not parsed: their personal data goes when the letter expires. */
+/** Larger messages are not parsed: they may name anybody. */
 const MAX_PARSED_BYTES = 4_194_304;
 
 type Reading = { attributes: Record<string, unknown>; data: unknown; value: unknown };
@@ -136,21 +145,95 @@ function decoded(base64: unknown): unknown {
   return typeof base64 === 'string' ? parse(Buffer.from(base64, 'base64')) : undefined;
 }
 
+/** A member with such a name may name a customer, and what is in it belongs to one. */
+const NAMES_A_CUSTOMER = /custom|client|consum|buyer|compr|user|usu[aá]r|guest|person|pessoa/i;
+/** Of such a member, what is its id, and what is not though it may look like one. */
+const IS_AN_ID = /(?:id|code|key|ref|number)$/i;
+const IS_OTHER = /name|nome|phone|fone|mail|document/i;
+/** A message that names more may be about anybody. */
+const MAX_CUSTOMERS = 100;
+
 /**
- * The customers that a message is about or names, as `<store id>/<customer id>`; none if it cannot be read. It is read in both modes: the
- * error may be a header.
+ * Whom a message may name, as `<store id>/<customer id>`. Where that is not certain, `<store id>/` stands for anybody of the store, and `/`
+ * for anybody if no store is named. It is read in both modes: the error may be a header.
  */
 export function customersIn(message: EventMessage): string[] {
   const readings = readInBothModes(message);
-  const found = Object.values(readings).flatMap(({ attributes, data: given }) => {
-    const data = asObject(given);
+  const { structured, binary } = readings;
+  const found: Found = { ids: new Set(), isNamed: false, isOdd: false };
+  let known: string | null = null;
+  for (const { attributes, data } of [structured, binary]) {
     const { type, subject } = attributes;
-    const named = [asObject(data['customer'])['id'], data['customer_id']];
-    if (typeof type === 'string' && type.includes('.customer.')) named.push(subject);
-    return named.filter(isIdText);
-  });
+    const entity = entityInType(type);
+    if (isEntityName(entity)) known = entity;
+    if (type === undefined || (isEntityName(entity) && entity !== 'customer')) continue;
+    for (const id of [subject, asObject(data)['id']]) addId(found.ids, id);
+  }
+  // Some publishers send JSON as a text.
+  const text = typeof structured.data === 'string' ? parse(Buffer.from(structured.data)) : structured.data;
+  for (const part of [structured.value, text, binary.attributes]) findNamed(part, found);
+  const { ids, isNamed, isOdd } = found;
+  const { data, data_base64: base64 } = structured.attributes;
+  const isComplete = isObject(structured.value) && (isObject(text) || (data ?? base64 ?? null) === null);
+  const namesNobody = ids.size === 0 && !isNamed && known !== 'customer';
+  const isCertain =
+    known !== null && isComplete && !isOdd && (ids.size > 0 || namesNobody) && ids.size <= MAX_CUSTOMERS;
   const stores = storesIn(readings, message);
-  return [...new Set(found.flatMap((id) => stores.map((store) => documentId(store, id))))];
+  const customers = [...ids].slice(0, MAX_CUSTOMERS).flatMap((id) => stores.map((store) => documentId(store, id)));
+  if (isCertain && (stores.length > 0 || namesNobody)) return customers;
+  return [...customers, ...(stores.length > 0 ? stores : ['']).map(anybodyOf)];
+}
+
+/** Stands for every customer of a store; of the environment, if the store is not known either. */
+export function anybodyOf(storeId: string): string {
+  return documentId(storeId, '');
+}
+
+export function isAnybody(customer: string): boolean {
+  return customer.endsWith('/');
+}
+
+interface Found {
+  ids: Set<string>;
+  /** Whether a member may name a customer. */
+  isNamed: boolean;
+  /** Whether such an id has not the shape of one. */
+  isOdd: boolean;
+}
+
+/** Finds the ids in members that may name a customer, at any depth: numbers and texts alike. */
+function findNamed(root: unknown, found: Found): void {
+  // A message may be nested deeper than the stack allows.
+  const open = [{ value: root, name: '', isNamed: false }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, name, isNamed } = next;
+    if (typeof value === 'object' && value !== null) {
+      for (const [key, member] of Object.entries(value)) {
+        const inList = Array.isArray(value);
+        open.push({
+          value: member,
+          name: inList ? name : key,
+          isNamed: isNamed || (!inList && NAMES_A_CUSTOMER.test(key)),
+        });
+      }
+    } else if (isNamed && value !== null) {
+      found.isNamed = true;
+      const isId = IS_AN_ID.test(name) || (NAMES_A_CUSTOMER.test(name) && !IS_OTHER.test(name));
+      if (isId && !addId(found.ids, value)) found.isOdd = true;
+    }
+  }
+}
+
+/** @returns whether the value is an id. */
+function addId(ids: Set<string>, value: unknown): boolean {
+  const id = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
+  if (typeof id !== 'string' || !isId(id.trim())) return false;
+  ids.add(id.trim());
+  return true;
+}
+
+function isEntityName(entity: string | null): entity is EntityName {
+  return (ENTITY_NAMES as readonly (string | null)[]).includes(entity);
 }
 
 export function storesNamedBy(message: EventMessage): string[] {
@@ -158,8 +241,11 @@ export function storesNamedBy(message: EventMessage): string[] {
 }
 
 function storesIn({ structured, binary }: Readings, { key }: EventMessage): string[] {
-  const named = [structured.attributes['storeid'], binary.attributes['storeid'], key?.toString('utf8')];
-  return [...new Set(named.filter(isIdText))];
+  const stores = new Set<string>();
+  for (const named of [structured.attributes['storeid'], binary.attributes['storeid'], key?.toString('utf8')]) {
+    addId(stores, named);
+  }
+  return [...stores];
 }
 
 function parse(value: Buffer | null): unknown {
@@ -171,10 +257,10 @@ function parse(value: Buffer | null): unknown {
   }
 }
 
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isIdText(value: unknown): value is string {
-  return typeof value === 'string' && isId(value);
+function asObject(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
 }

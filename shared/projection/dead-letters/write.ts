@@ -1,7 +1,16 @@
 /** Writes dead letters, in the transaction that moves the checkpoint behind their messages. */
 import type { ClientSession, Collection, Db } from 'mongodb';
-import { type DeadLetter, findTombstones, tombstoneId, lettersIn, stampsIn } from '../../read-models/collections.ts';
-import { NOTHING_KEPT, toBareLetter } from './letter.ts';
+import {
+  BY_ID,
+  type DeadLetter,
+  findTombstones,
+  lettersIn,
+  stampsIn,
+  tombstoneId,
+  tombstonesIn,
+} from '../../read-models/collections.ts';
+import { idsBelow } from '../../read-models/rank-tree/keys.ts';
+import { isAnybody, NOTHING_KEPT, toBareLetter } from './letter.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import { applyWithCheckpoint, type Claim, type Slice } from '../slice/checkpoint.ts';
 
@@ -29,28 +38,55 @@ async function replaceLetters(db: Db, session: ClientSession, letters: readonly 
   await lettersIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
-function erased({ customers: _customers, ...letter }: DeadLetter): DeadLetter {
-  return { ...letter, ...NOTHING_KEPT, erased: true };
+/** Empties letters of messages that may name a customer who is deleted, or whom the slice deletes behind them. */
+async function withoutDeleted(db: Db, session: ClientSession, letters: readonly DeadLetter[], deletions: Deletions) {
+  const named = new Set(letters.flatMap(({ customers }) => customers ?? []));
+  const deleted = await findDeleted(db, session, [...named]);
+  return letters.map((letter) => {
+    const gone = (letter.customers ?? []).filter(
+      (customer) => deleted.has(customer) || letter.offset < lastDeletion(deletions, customer),
+    );
+    if (gone.length === 0) return letter;
+    const { customers: _customers, ...place } = letter;
+    return { ...place, ...contentWithout(gone) };
+  });
 }
 
-/** Empties letters of messages that name a customer who is deleted, or whom the slice deletes behind them. */
-async function withoutDeleted(db: Db, session: ClientSession, letters: readonly DeadLetter[], deletions: Deletions) {
-  const tombstoneIds = new Set(letters.flatMap(({ customers }) => customers ?? []).map(tombstoneIdOf));
-  if (tombstoneIds.size === 0) return letters;
-  const found = await findTombstones(db, tombstoneIds, session);
-  const deleted = new Set(found.map(({ _id }) => _id));
-  return letters.map((letter) =>
-    letter.customers?.some(
-      (customer) => deleted.has(tombstoneIdOf(customer)) || letter.offset < (deletions.get(customer) ?? -1),
-    )
-      ? erased(letter)
-      : letter,
-  );
+/** What remains of a letter. @param gone whose deletion is the reason: if each is anybody, the message may be about others. */
+export function contentWithout(gone: readonly string[]): typeof NOTHING_KEPT & Pick<DeadLetter, 'erased'> {
+  return gone.every(isAnybody) ? NOTHING_KEPT : { ...NOTHING_KEPT, erased: true };
+}
+
+/** Which of some customers, or of anybody, are deleted. */
+async function findDeleted(db: Db, session: ClientSession, customers: readonly string[]): Promise<ReadonlySet<string>> {
+  const exact = customers.filter((customer) => !isAnybody(customer));
+  const found = new Set((await findTombstones(db, exact.map(tombstoneIdOf), session)).map(({ _id }) => _id));
+  const deleted = new Set(exact.filter((customer) => found.has(tombstoneIdOf(customer))));
+  for (const anybody of customers.filter(isAnybody)) {
+    if (await hasDeletedCustomers(db, session, storeOf(anybody))) deleted.add(anybody);
+  }
+  return deleted;
+}
+
+/** @param storeId empty for any store. */
+async function hasDeletedCustomers(db: Db, session: ClientSession, storeId: string): Promise<boolean> {
+  const filter =
+    storeId === '' ? { _id: idsBelow('customer') } : { store_id: storeId, _id: idsBelow(`customer/${storeId}`) };
+  const found = await tombstonesIn(db).findOne(filter, { session, projection: { _id: 1 }, hint: BY_ID });
+  return found !== null;
+}
+
+function lastDeletion(deletions: Deletions, customer: string): number {
+  if (!isAnybody(customer)) return deletions.get(customer) ?? -1;
+  const ofStore = [...deletions].filter(([id]) => customer === '/' || id.startsWith(customer));
+  return Math.max(-1, ...ofStore.map(([, offset]) => offset));
 }
 
 /** Notes the present positions of the stores: a later deletion erases letters up to its own position. */
 async function withPositions(db: Db, session: ClientSession, letters: readonly DeadLetter[]) {
   const stores = new Set(letters.flatMap(({ customers }) => customers ?? []).map(storeOf));
+  // A letter that names no store has no position.
+  stores.delete('');
   if (stores.size === 0) return letters;
   const stamps = await stampsIn(db)
     .find({ _id: { $in: [...stores] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
@@ -58,7 +94,10 @@ async function withPositions(db: Db, session: ClientSession, letters: readonly D
   const positions = new Map(stamps.map(({ _id, position }) => [_id, position ?? 0]));
   return letters.map((letter) => {
     if (letter.customers === undefined) return letter;
-    const named = letter.customers.map(storeOf).map((id): [string, number] => [id, positions.get(id) ?? 0]);
+    const named = letter.customers
+      .map(storeOf)
+      .filter((id) => id !== '')
+      .map((id): [string, number] => [id, positions.get(id) ?? 0]);
     return { ...letter, positions: Object.fromEntries(named) };
   });
 }

@@ -20,7 +20,7 @@ import {
   type NamingDocument,
   erasuresIn,
 } from '../../read-models/erasures.ts';
-import { NOTHING_KEPT } from '../dead-letters/letter.ts';
+import { anybodyOf, NOTHING_KEPT } from '../dead-letters/letter.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db, Filter } from 'mongodb';
 
@@ -41,7 +41,8 @@ export async function eraseCustomers(db: Db, session: ClientSession, deleted: De
   const erasures: Erasure[] = [];
   const began_at = new Date();
   const all = [...erased].flatMap(([storeId, ids]) => [...ids.keys()].map((id) => documentId(storeId, id)));
-  const hasLettersLeft = await eraseLetters(db, session, { customers: { $in: all } }, MAX_SLICE.letters);
+  const named = { customers: { $in: [...all, ...anybodyIn(erased.keys())] } };
+  const hasLettersLeft = await eraseLetters(db, session, named, all, MAX_SLICE.letters);
   for (const [storeId, deletions] of erased) {
     const stamp = stamps.get(storeId);
     if (stamp === undefined) continue;
@@ -153,25 +154,30 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
     : { store_id, customer_id: { $in: targets.map(({ id }) => id) } };
 }
 
-/** Erases letters that pass a filter, at most so many: only place and reason stay. @returns whether others are left. */
+/** In place of the customers whom a letter may name: anybody of these stores, and anybody at all. */
+export function anybodyIn(stores: Iterable<string>): string[] {
+  return [...stores, ''].map(anybodyOf);
+}
+
+/** Erases letters that pass a filter, at most so many: only place, size, digest and reason stay. @returns whether others are left. */
 export async function eraseLetters(
   db: Db,
   session: ClientSession,
   filter: Filter<DeadLetter>,
+  deleted: readonly string[],
   most: number,
 ): Promise<boolean> {
   const letters = lettersIn(db);
   const found = await letters
-    .find(filter, { session, projection: { _id: 1 }, limit: most + 1, batchSize: most + 2 })
+    .find(filter, { session, projection: { customers: 1 }, limit: most + 1, batchSize: most + 2 })
     .toArray();
-  const ids = found.slice(0, most).map(({ _id }) => _id);
-  if (ids.length === 0) return false;
-  await letters.updateMany(
-    { _id: { $in: ids } },
-    // They no longer name customers.
-    { $set: { ...NOTHING_KEPT, erased: true }, $unset: { customers: '', positions: '' } },
-    { session },
-  );
+  // They no longer name customers. A message that may name anybody is perhaps about others: it can be shown from Kafka.
+  const forget = { customers: '', positions: '' } as const;
+  const isNamed = ({ customers = [] }: Pick<DeadLetter, 'customers'>) => customers.some((one) => deleted.includes(one));
+  for (const [isErased, group] of Map.groupBy(found.slice(0, most), isNamed)) {
+    const $set = { ...NOTHING_KEPT, ...(isErased ? { erased: true as const } : {}) };
+    await letters.updateMany({ _id: { $in: group.map(({ _id }) => _id) } }, { $set, $unset: forget }, { session });
+  }
   return found.length > most;
 }
 

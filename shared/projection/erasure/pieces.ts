@@ -10,7 +10,7 @@ import {
 } from '../../read-models/collections.ts';
 import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS, erasuresIn } from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
-import { dequeueStore, eraseKind, eraseLetters, type Erasing } from './erase.ts';
+import { anybodyIn, dequeueStore, eraseKind, eraseLetters, type Erasing } from './erase.ts';
 
 /** The most that a piece erases; letters may be large. */
 export const MAX_PIECE = { documents: 200, characters: 2 * 1_048_576, letters: 50 };
@@ -89,7 +89,8 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
   }
   const open = erasures.filter(({ _id }) => !reached.has(_id));
   const { db, session } = work;
-  if (open.length > 0 && (await eraseLetters(db, session, lettersOf(open), MAX_PIECE.letters))) {
+  const customers = open.map(({ _id }) => _id);
+  if (open.length > 0 && (await eraseLetters(db, session, lettersOf(open), customers, MAX_PIECE.letters))) {
     for (const { _id } of open) reached.set(_id, { collection: DEAD_LETTERS, after: '' });
   }
   return reached;
@@ -99,7 +100,7 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
 function lettersOf(erasures: readonly Erasure[]): Filter<DeadLetter> {
   return {
     $or: erasures.map(({ _id, store_id, position }) => ({
-      customers: _id,
+      customers: { $in: [_id, ...anybodyIn([store_id])] },
       [`positions.${store_id}`]: { $not: { $gt: position } },
     })),
   };

@@ -48,8 +48,8 @@ function emptyPlan() {
     layouts: new Map() as LayoutChanges,
     /** Changes whose document could not be made, with their message's index in the slice. */
     failed: [] as Rejected[],
-    /** The effective changes, for metrics, without their documents, which are large. */
-    applied: [] as Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'>[],
+    /** The effective changes, for metrics, with their message's index, without their documents, which are large. */
+    applied: [] as (Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'> & Pick<Entry, 'at'>)[],
     outdated: 0,
   };
 }
@@ -153,8 +153,9 @@ function planOutcome(
   }
   for (const {
     change: { time, newerVersion },
+    at,
   } of entries) {
-    result.applied.push({ entity, time, ...(newerVersion === undefined ? {} : { newerVersion }) });
+    result.applied.push({ entity, time, at, ...(newerVersion === undefined ? {} : { newerVersion }) });
   }
 }
 

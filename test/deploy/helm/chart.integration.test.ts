@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { nearMisses, readConfig } from '#shared/config.ts';
+import { settingWarnings, readConfig } from '#shared/config.ts';
 import { knownMetrics } from '../known-metrics.ts';
 import { fetchDefinitions, fetchHelm, KUBERNETES_VERSIONS } from './fetched.ts';
 import project from '../../../package.json' with { type: 'json' };
@@ -152,7 +152,7 @@ describe.each(EXAMPLES)('the example %s', (example) => {
       const container = containerOf(workload);
       const variables = variablesOf(container);
       expect(() => readConfig(variables)).not.toThrow();
-      expect(nearMisses(variables)).toEqual([]);
+      expect(settingWarnings(variables)).toEqual([]);
     }
   });
 
@@ -371,6 +371,12 @@ describe('invalid values', () => {
     [
       'query.service.type=LoadBalancer,query.settings.TRUSTED_PROXIES=10.0.0.0/8',
       /LoadBalancer forwards TCP.*TRUSTED_PROXIES.*externalTrafficPolicy/,
+    ],
+    ['settings.SHUTDOWN_DELAY_MS=abc', /SHUTDOWN_DELAY_MS/],
+    ['query.settings.QUERY_DOCS=yes', /QUERY_DOCS/],
+    [
+      'query.autoscaling.enabled=true,query.autoscaling.minReplicas=9,query.autoscaling.maxReplicas=3',
+      /minReplicas, 9, is above its maxReplicas, 3/,
     ],
   ])('are refused: %s', async (set, reason) => {
     await expect(render('least', set)).rejects.toThrow(reason);

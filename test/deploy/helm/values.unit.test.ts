@@ -1,7 +1,8 @@
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { describeOwnSettings, describeSettings } from '#shared/config.ts';
+import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
 
 interface ValueSchema {
   description?: string;
@@ -31,6 +32,25 @@ describe('settings and secrets of the chart', () => {
     expect(namesOf('secrets')).toEqual(settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)));
   });
 
+  it('have the kinds that the services accept', () => {
+    const servers = { KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m/', REDIS_URL: 'redis://r' };
+    const mistakeIn = (name: string) => {
+      try {
+        readConfig({ ...servers, [name]: '!' });
+        return '';
+      } catch (error) {
+        return error instanceof Error ? error.message : '';
+      }
+    };
+    const kindOf = (name: string) => {
+      const mistake = mistakeIn(name);
+      if (mistake.startsWith(`${name} must be a whole number`)) return 'wholeNumber';
+      return mistake === `${name} must be true or false` ? 'flag' : 'value';
+    };
+    const kinds = namesOf('settings').map((name) => [name, { $ref: `#/definitions/${kindOf(name)}` }]);
+    expect(schema.definitions['settings']?.properties).toEqual(Object.fromEntries(kinds));
+  });
+
   it('include those of an environment with its own servers', () => {
     const own = describeOwnSettings({ ENVIRONMENTS: 'sand-box' }).map(({ name }) => name);
     const takenBy = (definition: string) => {
@@ -46,6 +66,22 @@ describe('settings and secrets of the chart', () => {
     const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS');
     expect(await chart('templates/query.yaml')).toContain(`.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`);
   });
+});
+
+it('texts of the chart and of commands name sections of documents that exist', async () => {
+  const files = globSync(['deploy/**/*.{txt,yaml,tpl,cfg,ts}', 'services/**/*.ts', 'shared/**/*.ts']);
+  let found = 0;
+  for (const file of files) {
+    // A text may be in several pieces.
+    const text = (await readFile(file, 'utf8')).replaceAll(/' \+\s*'/g, '');
+    for (const [, document = '', section = ''] of text.matchAll(/\(docs\/([\w-]+\.md), "?([A-Z][\w ]+)"?\)/g)) {
+      found += 1;
+      const lines = (await readFile(`docs/${document}`, 'utf8')).split('\n');
+      const titles = lines.flatMap((line) => /^#+ (.*)$/.exec(line)?.[1] ?? []);
+      expect(titles, file).toContain(section);
+    }
+  }
+  expect(found).toBeGreaterThan(2);
 });
 
 describe('the chart', () => {

@@ -1,6 +1,6 @@
 /** Every alert fires exactly when it should: promtool runs the rules over series as Prometheus would collect them. */
 import { expect, it } from 'vitest';
-import { HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
+import { healthyFrom, HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
 import { alerts, findPromtool, type Rule, runRules } from './tools.ts';
 
 const promtool = await findPromtool();
@@ -39,6 +39,24 @@ withPromtool('every alert fires when it should, and says where', async () => {
       const rule = alerts.find((one) => one.alert === alert);
       if (rule === undefined) throw new Error(`there is no ${alert}`);
       return testOf(alert, series, [{ eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] }]);
+    }),
+  );
+});
+
+withPromtool('every alert ends when what it is about is over', async () => {
+  await test(
+    SCENARIOS.map((scenario) => {
+      const { alert, fires, endsAfter = 20 } = scenario;
+      const rule = alerts.find((one) => one.alert === alert);
+      if (rule === undefined) throw new Error(`there is no ${alert}`);
+      const [, amount = '', unit = 'm'] = /^(\d+)([mh])$/.exec(fires.at) ?? [];
+      const minute = Number(amount) * (unit === 'h' ? 60 : 1) + 1;
+      const end = minute + endsAfter;
+      const series = healthyFrom(minute, end + 1, fires);
+      return testOf(alert, series, [
+        { eval_time: fires.at, alertname: alert, exp_alerts: [alertOf(rule, fires.labels ?? {})] },
+        { eval_time: `${end}m`, alertname: alert, exp_alerts: [] },
+      ]);
     }),
   );
 });

@@ -12,6 +12,8 @@ export interface Scenario {
   fires: { series: SeriesValues; at: string; labels?: Record<string, string> };
   /** The series that differ, and the time until which it does not fire. */
   silent: { series: SeriesValues; at: string };
+  /** How many minutes after the series are healthy again it ends: as long as its windows. Default: 20. */
+  endsAfter?: number;
 }
 
 const PROJECTOR = 'job="store-data-projector",instance="p1"';
@@ -215,10 +217,12 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataFreshnessBurnsFast',
+    endsAfter: 40,
     ...alone(NAMES.fresh, '0+500x120', '0+570x120', '15m', { environment: 'production' }),
   },
   {
     alert: 'StoreDataFreshnessBurnsSlowly',
+    endsAfter: 400,
     ...alone(NAMES.fresh, '0+570x120', '0+597x120', '30m', { environment: 'production' }),
   },
   {
@@ -244,6 +248,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataNewerSchema',
+    endsAfter: 65,
     // The first event creates the series.
     fires: {
       series: { [NAMES.newerSchema]: '_x10 1x110' },
@@ -267,6 +272,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataDeadLettersExpired',
+    endsAfter: 65,
     fires: {
       series: { [NAMES.lettersExpired]: '2x10 3x110' },
       at: '12m',
@@ -285,11 +291,49 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataAvailabilityBurnsFast',
+    endsAfter: 40,
     fires: { series: { [NAMES.bad]: '0+60x120', [NAMES.shed]: '0+60x120' }, at: '15m' },
     // The problem is over: the short window shows it.
     silent: { series: { [NAMES.bad]: '0+6x20 400+400x10 4400+6x90' }, at: '1h' },
   },
-  { alert: 'StoreDataAvailabilityBurnsSlowly', ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m') },
+  { alert: 'StoreDataAvailabilityBurnsSlowly', endsAfter: 400, ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m') },
   { alert: 'StoreDataMongodbAway', ...alone(NAMES.mongodbAway, '0x10 1x110', '0x10 1x0 0x110', '13m') },
   { alert: 'StoreDataSlow', ...alone(NAMES.quick, '0+5000x120', '0+5990x120', '30m') },
 ];
+
+/** The series with which an alert fires, and which are healthy again from a minute on, until another. */
+export function healthyFrom(minute: number, until: number, { series }: Scenario['fires']): SeriesValues {
+  const names = new Set([...Object.keys(HEALTHY), ...Object.keys(series)]);
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const well = expand(HEALTHY[name] ?? '_x120', until);
+      const ill = name in series ? expand(series[name] ?? '_x120', minute) : well;
+      const before = ill.slice(0, minute);
+      const isCounter = /_total\{|_count\{|_bucket\{/.test(name);
+      // A counter continues from its last value.
+      const moved = isCounter ? Number(before.at(-1) ?? 0) - Number(well[minute - 1] ?? 0) : 0;
+      const after = well.slice(minute).map((value) => (value === '_' ? '_' : Number(value) + moved));
+      return [name, [...before, ...after].join(' ')];
+    }),
+  );
+}
+
+/** The values of a notation of promtool, a value a minute; the last part continues. */
+function expand(notation: string, minutes: number): (number | '_')[] {
+  const values: (number | '_')[] = [];
+  let last = { value: '_' as number | '_', step: 0 };
+  for (const part of notation.split(' ')) {
+    const [, start = '_', step = '0', times = '0'] = /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
+    last = { value: start === '_' ? '_' : Number(start), step: Number(step) };
+    // "_x2" has two samples, "1x2" three.
+    for (let at = 0; at < Number(times) + (start === '_' ? 0 : 1); at += 1) {
+      values.push(last.value);
+      if (last.value !== '_') last.value += last.step;
+    }
+  }
+  while (values.length < minutes) {
+    values.push(last.value);
+    if (last.value !== '_') last.value += last.step;
+  }
+  return values;
+}

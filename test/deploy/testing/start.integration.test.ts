@@ -1,10 +1,15 @@
 /** The API that tests of other projects start: it explains wrong fixtures, and leaves nothing in existing servers. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
+import { eventually } from '#test/installation.ts';
 import type { StoreData } from '../../../deploy/testing/api.d.ts';
 
 const run = promisify(execFile);
@@ -92,4 +97,25 @@ it('leaves no topics, consumer groups or databases in existing servers', async (
   );
   await api.stop();
   expect(await names()).toEqual([]);
+});
+
+it('leaves nothing in the temporary folder when its process is interrupted', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'store-data-interrupted-'));
+  const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
+  const program = `
+    const { startStoreData } = await import(${JSON.stringify(module)});
+    await startStoreData();
+    console.log('started');
+    setInterval(() => undefined, 1_000);`;
+  try {
+    const env = { ...process.env, TMPDIR: folder };
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { env });
+    await once(child.stdout, 'data');
+    expect(await readdir(folder)).toHaveLength(1);
+    child.kill('SIGINT');
+    await once(child, 'exit');
+    await eventually('the folder is empty', async () => (await readdir(folder)).length === 0);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

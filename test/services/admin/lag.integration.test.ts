@@ -5,7 +5,7 @@ import { applyAll } from '#test/projectors.ts';
 import { runCommand, runJson, startCommand } from './run-command.ts';
 
 interface LagAnswer {
-  lag: number;
+  lag: number | null;
   partitions: { topic: string; partition: number; position: number | null; end: number; lag: number }[];
 }
 
@@ -35,6 +35,34 @@ describe('lag', () => {
     expect(lines[0]).toMatch(/^TOPIC +PARTITION +POSITION +END +LAG +OPEN +LAST$/);
     expect(lines).toHaveLength(6);
     expect(lines.at(-1)).toMatch(/^total +\d+$/);
+  });
+
+  it('is unknown, and not 0, where a log ends before what was applied', async () => {
+    await applyAll(installation);
+    const { environment, databases } = installation;
+    const topic = `store-changes.${environment}`;
+    const checkpoints = databases
+      .generation(environment, 1)
+      .collection<{ topic: string; position: number }>('checkpoints');
+    const applied = await checkpoints.findOne({ topic });
+    await checkpoints.updateOne({ topic }, { $set: { position: 1_000 } });
+    const args = ['lag', '-e', environment];
+    const shown = await runCommand(installation.env, args);
+    expect(shown.code).toBe(1);
+    expect(shown.stderr).toMatch(new RegExp(`^store-data: the lag is unknown: the log of ${topic}/0 ends before`));
+    expect(shown.stdout).toMatch(/other log/);
+    expect(shown.stdout.trimEnd().split('\n').at(-1)).toMatch(/^total +unknown$/);
+    const asJson = await runCommand(installation.env, [...args, '--json']);
+    expect([asJson.code, (JSON.parse(asJson.stdout) as LagAnswer).lag]).toEqual([1, null]);
+    const { generations } = await runJson<{ generations: { lag: number | null }[] }>(installation.env, [
+      'generations',
+      'list',
+      '-e',
+      environment,
+    ]);
+    expect(generations.map(({ lag }) => lag)).toEqual([null]);
+    await checkpoints.updateOne({ topic }, { $set: { position: applied?.position ?? 0 } });
+    expect(await runCommand(installation.env, args)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('is watched until Ctrl-C, with --json in a line per second', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
+import project from '../../../package.json' with { type: 'json' };
 import { expectRefused, runCommand, runProcess } from './run-command.ts';
 
 describe('the process', () => {
@@ -15,6 +16,12 @@ describe('the process', () => {
     await expectRefused(runCommand(env, 'dead-letters drop --all'), question, 2);
     expect(await runProcess(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
     await expectRefused(runProcess(env, []), 'Commands:', 2);
+  });
+
+  it('prints the version of the release', async () => {
+    for (const flag of ['--version', '-V']) {
+      expect(await runProcess({}, [flag])).toEqual({ code: 0, stdout: `${project.version}\n`, stderr: '' });
+    }
   });
 
   it('names an unreachable server, without credentials or a stack trace', async () => {
@@ -56,6 +63,14 @@ describe('the process', () => {
     expect(good.stdout).toContain('the settings make a configuration');
     expect(good.stdout).not.toContain(installation.config.mongodb.uri);
     expect(good.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    const misspelt = { ...installation.env, QUOTA_REQUEST: '5', KAFKA_BROKER: 'x:1' };
+    const doubtful = await runCommand(misspelt, ['config']);
+    expect(doubtful.code).toBe(0);
+    expect(doubtful.stdout).toMatch(/the settings make a configuration, but see the warnings\n$/);
+    expect(doubtful.stderr).toBe(
+      'warning: QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS\n' +
+        'warning: KAFKA_BROKER is not a setting; the nearest is KAFKA_BROKERS\n',
+    );
     const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
     expect(bad.code).toBe(1);
     expect(bad.stderr).toBe(

@@ -35,6 +35,14 @@ describe('prepare', () => {
       }
       const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
       expect(offsets.map(({ length }) => length)).toEqual([3, 1]);
+      const asked = await runCommand(env, ['prepare', '--partitions', '12']);
+      expect([asked.code, asked.stderr]).toEqual([
+        0,
+        `note: topic store-changes.${environment} has 3 partitions, not 12, and stays so (docs/deploying.md, "Scaling")\n`,
+      ]);
+      for (const args of [['prepare'], ['prepare', '-p', '3']]) {
+        expect(await runCommand(env, args)).toMatchObject({ code: 0, stderr: '' });
+      }
       await admin.deleteTopics({ topics });
     });
 

@@ -147,3 +147,16 @@ it('refuses an unknown environment, and writes nothing if Redis is unreachable',
   await expectRefused(setting, 'Redis cannot be reached');
   expect(await stores().findOne({ store_id: 'away' })).toBeNull();
 });
+
+it('a quota at the last sequence stays, and the command says why', async () => {
+  const { environment: name, env } = service.installation;
+  await set('last', { requests: 5 });
+  const last = { store_id: 'last' };
+  await stores().updateOne(last, { $set: { quota_sequence: Number.MAX_SAFE_INTEGER } });
+  const refused = runCommand(env, `quota set -s last -e ${name} --requests 6`);
+  await expectRefused(
+    refused,
+    `the quota of store last in ${name} has the last sequence that there is: it stays as it is`,
+  );
+  expect((await stores().findOne(last))?.quota).toEqual({ requests: 5 });
+});

@@ -1,6 +1,8 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { decodeProtectedHeader } from 'jose';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
@@ -39,6 +41,15 @@ beforeEach(async () => {
   first = await newSigningKey();
   await writeFile(file, printKeySet([first]), { mode: 0o600 });
 });
+
+/** The user of the image. */
+const SERVICE_USER = 65_532;
+
+/** Reads a file as the services of a deployment do: as a user and group of their own. */
+async function readAsService(path: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('cat', [path], { uid: SERVICE_USER, gid: SERVICE_USER });
+  return stdout;
+}
 
 const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', ...args]);
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
@@ -145,8 +156,7 @@ describe('signing-keys', () => {
     expect([seen.a.size, seen.b.size]).toEqual([2, 2]);
   });
 
-  it('replaces the file atomically, readable only by its owner, and prints no private part', async () => {
-    await writeFile(file, printKeySet([first]), { mode: 0o644 });
+  it('replaces the file atomically, and prints no private part', async () => {
     const results = [await run('rotate'), await run('list'), await run('list', '--json')];
     for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
     const keys = await fileKeys();
@@ -155,10 +165,44 @@ describe('signing-keys', () => {
       expect(stdout).toContain(first.kid);
       for (const { d } of keys) expect(stdout).not.toContain(d);
     }
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual(['keys.json']);
     // Five minutes for slow distribution of the file to all services.
     expect((keys[0]?.nbf ?? 0) * 1_000 - Date.now()).toBeGreaterThan(200_000);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  it.skipIf(!isRoot)(
+    'keeps mode, owner and group, so that another user reads the file as before (needs root)',
+    async () => {
+      await chmod(folder, 0o755);
+      for (const [uid, gid, mode] of [
+        [0, SERVICE_USER, 0o640],
+        [SERVICE_USER, SERVICE_USER, 0o400],
+        [0, 0, 0o644],
+      ] as const) {
+        await chown(file, uid, gid);
+        await chmod(file, mode);
+        expect(await readAsService(file)).toContain(first.kid);
+        const [made] = await json('rotate');
+        const changed = await stat(file);
+        expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([uid, gid, mode]);
+        expect(await readAsService(file)).toContain(made?.kid);
+        await json('retire', made?.kid ?? '');
+        expect((await stat(file)).mode & 0o777).toBe(mode);
+        expect(await readAsService(file)).toContain(first.kid);
+      }
+      await expect(readAsService('/etc/shadow')).rejects.toThrow(/Permission denied/);
+    },
+  );
+
+  it('keeps the mode for any user', async () => {
+    for (const mode of [0o640, 0o644, 0o600]) {
+      await chmod(file, mode);
+      const [made] = await json('rotate');
+      expect((await stat(file)).mode & 0o777).toBe(mode);
+      await json('retire', made?.kid ?? '');
+      expect((await stat(file)).mode & 0o777).toBe(mode);
+    }
   });
 
   it('does not change the file when it refuses', async () => {

@@ -57,6 +57,27 @@ it('stores show counts only the store’s records, and says why it is blocked', 
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
 
+it('stores show and generations list show what they can while Kafka is away, and that the lag is unknown', async () => {
+  const away = { ...service.installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
+  const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
+  const shown = await runCommand(away, ['stores', 'show', 's1', '--json']);
+  expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(note)]);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ store_id: 's1', environment_lag: null, counts: { orders: 2 } });
+  const listed = await runCommand(away, ['generations', 'list', '--json']);
+  expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
+  expect(JSON.parse(listed.stdout)).toMatchObject({ generations: [{ state: 'live', lag: null, projectors: null }] });
+});
+
+it('stores export fails for a store that is not there, and not for one without events', async () => {
+  expect(await command('stores', 'export', 'nobody')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `store-data: there is no store nobody in ${environment}\n`,
+  });
+  const early = await command('stores', 'export', 's0');
+  expect([early.code, early.stderr]).toEqual([0, `0 events of store s0 in ${environment}\n`]);
+});
+
 it('keys show prints a key without its secrets', async () => {
   const key = await json<object>('keys', 'show', KEY);
   const [listed] = await json<object[]>('keys', 'list', '--store', 's1');

@@ -101,6 +101,6 @@ describe('the process', () => {
   it('warns of an unknown variable with a similar name to a setting', async () => {
     await started({ QUOTA_REQUEST: '10' });
     const lines = service.lines.map(({ msg }) => msg);
-    expect(lines).toContain('QUOTA_REQUEST is no setting; the nearest is QUOTA_REQUESTS');
+    expect(lines).toContain('QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS');
   });
 });

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from contextlib import closing
-from urllib.parse import urljoin
 
 import requests
 
@@ -32,6 +31,8 @@ TABLES = {
 }
 PAGE_SIZE = 1_000
 WAIT_SECONDS = 30
+# A proxy may end requests sooner: after a cut the wait is halved, down to this.
+SHORTEST_WAIT_SECONDS = 5
 # A connection that says nothing for so long, beyond the time that it was asked to wait, is given up.
 SILENCE_SECONDS = 15
 LONGEST_PAUSE_SECONDS = 30
@@ -45,33 +46,55 @@ class Stopped(Exception):
     """Somebody asked this program to end."""
 
 
+class Bearer(requests.auth.AuthBase):
+    """As `auth`, since requests would replace a header by what ~/.netrc has for the host."""
+
+    def __init__(self, token):
+        self._token = token
+
+    def __call__(self, request):
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
 class Session:
     """Requests as the API asks its clients to make them."""
 
     def __init__(self, base_url, client_id, client_secret, stop):
-        self._base_url = base_url
+        # It may have a path of its own, behind a gateway.
+        self._base_url = base_url.rstrip("/")
         self._credentials = (client_id, client_secret)
         self._stop = stop
         self._http = requests.Session()
         self._token = None
         self._renew_at = 0.0
+        self._longest_wait = WAIT_SECONDS
 
     def get(self, path, params):
         """The answer, once there is one that is final. A 401 gets a new token, once."""
         renewed = False
         attempt = 0
         while True:
-            headers = {"Authorization": f"Bearer {self._fresh_token()}"}
-            wait = params.get("wait", 0)
-            response = self._send("GET", path, wait, params=params, headers=headers)
+            auth = Bearer(self._fresh_token())
+            wait = min(params.get("wait", 0), self._longest_wait)
+            asked = {**params, "wait": wait} if "wait" in params else params
+            began = time.monotonic()
+            response = self._send("GET", path, wait, params=asked, auth=auth)
             if response is not None and response.status_code == 200:
                 return response
+            if self._was_cut(response, wait, time.monotonic() - began):
+                self._longest_wait = max(SHORTEST_WAIT_SECONDS, wait // 2)
             if response is not None and response.status_code == 401 and not renewed:
                 renewed = True
                 self._token = None
                 continue
             self._pause_or_refuse(response, attempt)
             attempt += 1
+
+    @staticmethod
+    def _was_cut(response, wait, seconds):
+        """Whether something between us and the API ended a request that waited: the API itself answers 200 then."""
+        return seconds > 1 and seconds < wait + 1 and (response is None or response.status_code in (502, 504))
 
     def _fresh_token(self):
         attempt = 0
@@ -94,7 +117,7 @@ class Session:
         """The answer with its body; None where none came."""
         if self._stop.is_set():
             raise Stopped
-        url = urljoin(self._base_url, path)
+        url = f"{self._base_url}{path}"
         try:
             return self._http.request(method, url, timeout=(SILENCE_SECONDS, wait + SILENCE_SECONDS), **arguments)
         except requests.RequestException:

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Credentials {
-  /** Such as `https://api.example.com`. */
+  /** Such as `https://api.example.com`, or with a path behind a gateway. */
   baseUrl: string;
   clientId: string;
   clientSecret: string;
@@ -25,11 +25,14 @@ export class Refused extends Error {
 /** A connection that says nothing for so long, beyond the time that it was asked to wait, is given up. */
 const SILENCE_MS = 15_000;
 const LONGEST_PAUSE_MS = 30_000;
+/** A proxy may end requests sooner than the API: after a cut the wait is halved, down to this. */
+const SHORTEST_WAIT_SECONDS = 5;
 
 export class Session {
   readonly #credentials: Credentials;
   readonly #signal: AbortSignal;
   #token: { value: string; renewAt: number } | null = null;
+  #longestWait = Infinity;
 
   constructor(credentials: Credentials, signal: AbortSignal) {
     this.#credentials = credentials;
@@ -41,15 +44,22 @@ export class Session {
    * @throws {Refused} for what another try would not change; the signal's reason once it is aborted.
    */
   readonly fetch = async (request: Request): Promise<Response> => {
-    const waitMs = Number(new URL(request.url).searchParams.get('wait') ?? 0) * 1_000;
+    const url = new URL(request.url);
+    const asked = Number(url.searchParams.get('wait') ?? 0);
     let isRenewed = false;
     for (let attempt = 0; ; attempt += 1) {
-      const response = await this.#send(waitMs, async (signal) => {
+      const wait = Math.min(asked, this.#longestWait);
+      if (asked > 0) url.searchParams.set('wait', String(wait));
+      const began = performance.now();
+      const response = await this.#send(wait * 1_000, async (signal) => {
         const headers = new Headers(request.headers);
         headers.set('authorization', `Bearer ${await this.#freshToken(signal)}`);
-        return fetch(new Request(request, { headers, signal }));
+        return fetch(new Request(url, { method: request.method, headers, signal }));
       });
       if (response?.ok) return response;
+      if (wasCut(response, wait, (performance.now() - began) / 1_000)) {
+        this.#longestWait = Math.max(SHORTEST_WAIT_SECONDS, Math.floor(wait / 2));
+      }
       if (response?.status === 401 && !isRenewed) {
         isRenewed = true;
         this.#token = null;
@@ -80,7 +90,7 @@ export class Session {
     if (this.#token !== null && Date.now() < this.#token.renewAt) return this.#token.value;
     const { baseUrl, clientId, clientSecret } = this.#credentials;
     for (let attempt = 0; ; attempt += 1) {
-      const response = await fetch(new URL('/api/auth/token/', baseUrl), {
+      const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/api/auth/token/`, {
         method: 'POST',
         headers: { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` },
         body: new URLSearchParams({ grant_type: 'client_credentials' }),
@@ -104,6 +114,11 @@ export class Session {
     const growing = Math.min(200 * 2 ** attempt, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
     await sleep(Math.max(asked, growing), undefined, { signal: this.#signal });
   }
+}
+
+/** Whether something between us and the API ended a request that waited: the API itself answers 200 then. */
+function wasCut(response: Response | null, wait: number, seconds: number): boolean {
+  return seconds > 1 && seconds < wait + 1 && (response === null || response.status === 502 || response.status === 504);
 }
 
 /** Too many requests, and whatever is wrong with a server. */

@@ -1,6 +1,7 @@
 /** The local stack without its servers: folders, ports, logs, sources and settings. */
-import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -25,11 +26,37 @@ test('names a folder that cannot be made, and the option that selects another on
 test('ignores an owner that died, or a later process with its id', async () => {
   const folder = dataFolderAt(path);
   const dead = { pid: endedPid(), started: '1' };
-  writeFileSync(folder.ownerFile, JSON.stringify({ owner: dead, guardian: dead }));
+  const former = join(path, 'owner-1.json');
+  writeFileSync(former, JSON.stringify({ owner: dead, guardian: dead }));
   await claimFolder(folder, process.pid);
+  expect(existsSync(former)).toBe(false);
   const earlier = { pid: process.pid, started: '1' };
   writeFileSync(folder.ownerFile, JSON.stringify({ owner: earlier, guardian: dead }));
   await claimFolder(folder, process.pid);
+});
+
+test('gives the folder of a dead owner to one of several processes that claim it at once', async () => {
+  const dead = { pid: endedPid(), started: '1' };
+  const part = new URL('../../../../deploy/local/stack/part.ts', import.meta.url).href;
+  const program = `
+    import { claimFolder, dataFolderAt } from ${JSON.stringify(part)};
+    const [path, at] = process.argv.slice(1);
+    while (Date.now() < Number(at));
+    process.stdout.write(await claimFolder(dataFolderAt(path), process.pid).then(() => 'claimed', ({ message }) => message));
+    // Its claim counts while it lives.
+    setTimeout(() => undefined, 60_000);`;
+  for (let round = 0; round < 2; round += 1) {
+    // Of an earlier release, which one process could take from another.
+    writeFileSync(join(path, 'owner.json'), JSON.stringify({ owner: dead, guardian: dead }));
+    const args = ['--input-type=module', '--eval', program, path, String(Date.now() + 1_500)];
+    const processes = Array.from({ length: 4 }, () => spawn(process.execPath, args));
+    const exited = processes.map((child) => once(child, 'exit'));
+    const said = await Promise.all(processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])));
+    for (const child of processes) child.kill('SIGKILL');
+    await Promise.all(exited);
+    expect(said.filter((text) => text === 'claimed')).toHaveLength(1);
+    expect(said.filter((text) => /^process \d+ runs a stack in /.test(text))).toHaveLength(3);
+  }
 });
 
 test('refuses to keep the data of a cluster before it starts any server', async () => {

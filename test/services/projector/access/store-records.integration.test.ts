@@ -39,7 +39,7 @@ async function change(storeId: string, sequence: number, status: StoreDocument['
       } else {
         await db
           .collection(COLLECTIONS.store)
-          .replaceOne({ _id: _id as never }, { sequence, status }, { session, upsert: true });
+          .replaceOne({ _id: _id as never }, { store_id: storeId, sequence, status }, { session, upsert: true });
       }
       await markStoreRecords(db, session, new Map([[storeId, sequence]]));
     }),
@@ -66,6 +66,35 @@ it('misses no change that arrives while it applies marks', async () => {
     record_status: 'blocked',
     record_sequence: 40,
   });
+  expect(await pending()).toEqual([]);
+});
+
+it('adopts many together, those that were marked last first', async () => {
+  const ids = Array.from({ length: 1_200 }, (_, index) => `m${index}`);
+  const records = ids.map((id) => ({ _id: `${id}/${id}`, store_id: id, sequence: 1, status: 'blocked' }));
+  await db.collection(COLLECTIONS.store).insertMany(records as never[]);
+  for (let start = 0; start < ids.length; start += 100) {
+    const marked = ids.slice(start, start + 100).map((id) => [id, 1] as const);
+    await installation.mongodb.withSession((session) => markStoreRecords(db, session, new Map(marked)));
+  }
+  const adopted: Promise<string[]>[] = [];
+  await adoptStoreRecords(installation.environment, db, stores(), () => {
+    adopted.push(stores().distinct('store_id', { store_id: /^m/, record_status: 'blocked' }));
+  });
+  const [first = [], ...others] = await Promise.all(adopted);
+  expect(others).toHaveLength(2);
+  expect(first).toContain('m1199');
+  expect(await stores().countDocuments({ store_id: /^m/, record_status: 'blocked', record_sequence: 1 })).toBe(1_200);
+  expect(await pending()).toEqual([]);
+});
+
+it('keeps what another process wrote meanwhile', async () => {
+  await Promise.all(['p1', 'p2', 'p3'].map((id) => change(id, 2, 'blocked')));
+  await Promise.all(Array.from({ length: 8 }, adopt));
+  await change('p2', 3, null);
+  await change('p3', 1, 'active');
+  await Promise.all(Array.from({ length: 8 }, adopt));
+  expect(await Promise.all(['p1', 'p2', 'p3'].map(statusOf))).toEqual(['blocked', 'active', 'blocked']);
   expect(await pending()).toEqual([]);
 });
 

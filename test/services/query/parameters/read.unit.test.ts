@@ -110,6 +110,12 @@ describe('invalid parameters', () => {
 
   it('include comma-separated values, with the syntax for several values', () => {
     expect(refusalOf(() => orders('status=pending,ready'))).toMatch(/; to give several, repeat it: status=…&status=…$/);
+    for (const query of ['status[]=pending', 'status%5B%5D=pending&status%5B%5D=ready', 'status[0]=ready']) {
+      expect(refusalOf(() => orders(query))).toBe(
+        'there is no parameter status[] here; to give several values, repeat it without brackets: status=…&status=…',
+      );
+    }
+    expect(refusalOf(() => orders('page[]=1'))).toMatch(/^there is no parameter page\[\] here; the nearest is page/);
     expect(refusalOf(() => orders('status=pending,nothing'))).not.toMatch(/repeat/);
     expect(refusalOf(() => orders('page=1,2'))).not.toMatch(/repeat/);
   });

@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Servers } from '#admin/servers.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
-import { findErasedIn } from '#shared/access/erased-stores.ts';
+import { findErasedIn, judgeEnds, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import type { LogBounds } from '#shared/kafka/positions.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
-import { kafkaMessage, keyEvent, storeAccessEvent, type TestEvent } from '#test/events.ts';
+import { kafkaMessage, keyEvent, orderMessage, storeAccessEvent, type TestEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 
 const installation = useInstallation();
@@ -19,14 +19,21 @@ const of = (entity: 'store_quota' | 'store_erasure', storeId: string, data: obje
 const erasure = (storeId: string, ends: object[] = []) =>
   of('store_erasure', storeId, { erased_at: '2026-03-01T12:00:00Z', ends });
 
-let boundsOfChanges = async (): Promise<LogBounds> => new Map([[0, { start: 0, end: 5 }]]);
+let servers: Servers;
+beforeAll(() => {
+  servers = new Servers({ config: installation.config, origin: 'the test' });
+});
+afterAll(() => servers.close());
+let judge: Parameters<typeof applyAccess>[4]['judgeEnds'] = async (ends) => {
+  return judgeEnds(await servers.logReader(changesTopic(installation.environment)), ends);
+};
 
 async function apply(...events: TestEvent[]) {
   const { databases, environment, mongodb } = installation;
   const messages = events.map((event, offset) => kafkaMessage(event, offset));
   const slice = { topic: 'access', partition: 0, messages, next: messages.length };
   return mongodb.withSession((session) =>
-    applyAccess(databases.control, environment, session, slice, { boundsOfChanges }),
+    applyAccess(databases.control, environment, session, slice, { judgeEnds: judge }),
   );
 }
 
@@ -43,11 +50,14 @@ it('reports each event that took effect, and each changed record once', async ()
   expect([changed.length, outdated]).toEqual([2, 1]);
 });
 
-it('skips nothing by an end that the log of changes does not reach, unless that log cannot be asked', async () => {
+it('skips nothing by an end that the log of changes does not have, unless that log cannot be asked', async () => {
   const { databases, environment } = installation;
   const topic = changesTopic(environment);
-  const last = { offset: 4, timestamp: 0, digest: 'a'.repeat(22) };
-  const skips = async (storeId: string, partition: number) =>
+  const orders = ['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => ({ ...orderMessage(id), partition: 0 }));
+  await installation.send(topic, orders);
+  const log = await servers.logReader(topic);
+  const last = await lastMessageBefore(log, 0, 5);
+  const skips = async (storeId: string, partition = 0) =>
     (await findErasedIn(databases.control, environment)([storeId])).skips(
       storeId,
       { topic, partition },
@@ -57,16 +67,18 @@ it('skips nothing by an end that the log of changes does not reach, unless that 
     erasure('within', [{ partition: 0, end: 5, last }]),
     erasure('beyond', [{ partition: 0, end: 6, last }]),
     erasure('elsewhere', [{ partition: 1, end: 5, last }]),
+    erasure('never-published', [{ partition: 0, end: 5, last: { ...last, digest: 'a'.repeat(22) } }]),
+    erasure('of-another-time', [{ partition: 0, end: 5, last: { ...last, timestamp: 1 } }]),
   );
-  expect([await skips('within', 0), await skips('beyond', 0), await skips('elsewhere', 1)]).toEqual([
-    true,
-    false,
-    false,
-  ]);
+  expect(await skips('within')).toBe(true);
+  expect(await skips('elsewhere', 1)).toBe(false);
   // As other logs' ends are noted, so that they count again where their log is back.
   const { stores } = controlCollections(databases.control);
-  expect((await stores.findOne({ store_id: 'beyond' }))?.erased?.ends).toMatchObject([{ end: 6, other_log: true }]);
-  boundsOfChanges = () => Promise.reject(new Error('away'));
+  for (const store of ['beyond', 'never-published', 'of-another-time']) {
+    expect([store, await skips(store)]).toEqual([store, false]);
+    expect((await stores.findOne({ store_id: store }))?.erased?.ends).toMatchObject([{ other_log: true }]);
+  }
+  judge = () => Promise.reject(new Error('away'));
   await apply(erasure('unknown', [{ partition: 0, end: 6, last }]));
-  expect(await skips('unknown', 0)).toBe(true);
+  expect(await skips('unknown')).toBe(true);
 });

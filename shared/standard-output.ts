@@ -1,0 +1,69 @@
+/**
+ * Log lines to standard output, several with one write. Where it cannot be written, as with a full disk behind it, lines are lost and the
+ * process continues: pino's own stream throws then, and never ends its flush at the exit.
+ */
+import { write, writeSync } from 'node:fs';
+import { hasCode } from './errors.ts';
+
+/** Lines are written together: one write for each would cost more than all checks of a request. */
+const BUFFERED_CHARACTERS = 4_096;
+const FLUSH_MS = 200;
+/** While a write takes longer, as when nobody reads the pipe, further lines are lost. */
+const MAX_WAITING_CHARACTERS = 16 * 1_048_576;
+/** A full pipe takes more a moment later. */
+const FULL_PIPE_MS = 20;
+const MAX_EXIT_MS = 1_000;
+
+export class StandardOutput {
+  readonly #fd: number;
+  #waiting = '';
+  #isWriting = false;
+
+  constructor(fd = 1) {
+    this.#fd = fd;
+    setInterval(() => this.#flush(), FLUSH_MS).unref();
+    process.on('exit', () => this.flushSync());
+  }
+
+  write(line: string): void {
+    if (this.#waiting.length > MAX_WAITING_CHARACTERS) return;
+    this.#waiting += line;
+    if (this.#waiting.length >= BUFFERED_CHARACTERS) this.#flush();
+  }
+
+  /** Pino calls it after a fatal line. */
+  flushSync(): void {
+    let bytes = this.#take();
+    for (const end = Date.now() + MAX_EXIT_MS; bytes.length > 0;) {
+      try {
+        bytes = bytes.subarray(writeSync(this.#fd, bytes));
+      } catch (error) {
+        if (!hasCode(error, 'EAGAIN') || Date.now() > end) return;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
+      }
+    }
+  }
+
+  #flush(): void {
+    if (this.#isWriting || this.#waiting === '') return;
+    this.#isWriting = true;
+    this.#write(this.#take());
+  }
+
+  #write(bytes: Buffer): void {
+    write(this.#fd, bytes, (error, written) => {
+      if (hasCode(error, 'EAGAIN')) setTimeout(() => this.#write(bytes), FULL_PIPE_MS);
+      else if (error === null && written < bytes.length) this.#write(bytes.subarray(written));
+      else {
+        this.#isWriting = false;
+        if (this.#waiting.length >= BUFFERED_CHARACTERS) this.#flush();
+      }
+    });
+  }
+
+  #take(): Buffer {
+    const bytes = Buffer.from(this.#waiting);
+    this.#waiting = '';
+    return bytes;
+  }
+}

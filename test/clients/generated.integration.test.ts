@@ -1,0 +1,220 @@
+/**
+ * Clients that generators make of the document, with their default options, read every answer: now, and after a release that adds fields
+ * (a proxy adds one to every object).
+ */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { cacheFolder } from '#local/stack/fetch.ts';
+import { findOnPath } from '#local/stack/program.ts';
+import { aProduct, MINIMAL } from '#test/changes.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { javaWith } from '#test/java-packages.ts';
+import { installPythonPackages } from '#test/python-packages.ts';
+import { type Program, prepared, settled } from './programs.ts';
+
+const run = promisify(execFile);
+const GENERATED = join(import.meta.dirname, 'generated');
+const EXAMPLE = join(import.meta.dirname, '../../docs/examples/generated-client');
+const DOCUMENT = join(import.meta.dirname, '../../docs/openapi.json');
+/** A download over a slow connection, and a compiler on a busy machine. */
+const LIMIT_MS = 600_000;
+const OUTPUT = { maxBuffer: 64 * 1_048_576 };
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+const service = useQueryService();
+let folder: string;
+let proxy: { url: string; close: () => void };
+
+const FACTS = {
+  orders: 1,
+  notes: 'sem cebola',
+  usage_limit: String(2 ** 53 - 1),
+  usage_count: String(2 ** 31),
+  categories: 1,
+  changes: 4,
+  whole: 'sem cebola',
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'store-data-generated-'));
+  await service.setKey({ clientId: 'generated' });
+  const { coupon, order, category } = MINIMAL;
+  await service.apply([
+    {
+      entity: 'order',
+      storeId: 's1',
+      id: 'o1',
+      data: { ...order, notes: FACTS.notes, created_at: '2026-03-01T12:00:00Z' },
+    },
+    { entity: 'coupon', storeId: 's1', id: 'c1', data: { ...coupon, usage_limit: 2 ** 53 - 1, usage_count: 2 ** 31 } },
+    { entity: 'category', storeId: 's1', id: 'k1', data: category },
+    aProduct('p1', { category_id: 'k1', active: true }),
+  ]);
+  proxy = await startProxy(service.url);
+});
+afterAll(async () => {
+  proxy?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Adds a field to every object of an answer. Numbers stay as they are written. */
+async function startProxy(target: string) {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { host: _host, 'accept-encoding': _encoding, ...headers } = request.headers;
+      const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : null;
+      const answer = await fetch(`${target}${request.url}`, {
+        method: request.method ?? 'GET',
+        headers: headers as Record<string, string>,
+        body,
+      });
+      const text = (await answer.text()).replaceAll(/\{(?=")/g, '{"of_the_next_release":{"a":[1,"b"]},');
+      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+      response.end(text);
+    })();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+/** Walks directly, and through the proxy. */
+async function walk({ file, args, cwd, env }: Program): Promise<void> {
+  for (const url of [service.url, proxy.url]) {
+    const given = {
+      BASE_URL: url,
+      CLIENT_ID: 'generated',
+      CLIENT_SECRET: 'secret',
+      // Whole minutes and whole seconds.
+      CREATED_FROM: '2026-03-01T00:00:00',
+      CREATED_TO: '2026-03-01T23:59:59',
+    };
+    const { stdout } = await run(file, args, { cwd, env: { ...process.env, ...env, ...given }, ...OUTPUT });
+    expect([url === proxy.url, JSON.parse(stdout)]).toEqual([url === proxy.url, FACTS]);
+  }
+}
+
+function programOf(name: string): string {
+  const file = findOnPath(name, process.env);
+  if (file === undefined) throw new Error(`${name} is not installed`);
+  return file;
+}
+
+/**
+ * Generates in a folder of its own.
+ * @param fetchTools what needs a toolchain or a download: the reason is printed if it cannot be had. A failing generator fails the test.
+ */
+async function make<T>(
+  context: TestContext,
+  fetchTools: (into: string) => Promise<T>,
+  build: (tools: T, into: string) => Promise<Program>,
+): Promise<void> {
+  const into = await mkdtemp(join(folder, 'client-'));
+  await walk(await build(await prepared(settled(fetchTools(into)), context), into));
+}
+
+const jarsOf = (name: string, title: string, downloadBytes: number) =>
+  javaWith({
+    title,
+    name: title.toLowerCase().replaceAll(' ', '-'),
+    downloadBytes,
+    pom: join(GENERATED, name, 'pom.xml'),
+    checksums: join(GENERATED, name, 'jars.sha256'),
+  });
+
+async function python(requirements: string, name: string) {
+  const file = programOf('python3');
+  const packages = await installPythonPackages({ name, requirements }, cacheFolder(process.env), say);
+  const path = `${join(packages, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`;
+  return { file, env: { ...process.env, PYTHONPATH: packages, PATH: path, PYTHONDONTWRITEBYTECODE: '1' } };
+}
+
+describe('a client of', () => {
+  it('openapi-generator (Java)', { timeout: LIMIT_MS }, async (context) => {
+    const fetchTools = async () => {
+      const javac = programOf('javac');
+      programOf('mvn');
+      const generator = await jarsOf('openapi-generator', 'openapi-generator 7.25.0', 32_000_000);
+      const { file, args } = await jarsOf('java', 'dependencies of a generated Java client 7.25.0', 7_000_000);
+      return { javac, generator, file, jars: args[1] ?? '' };
+    };
+    await make(context, fetchTools, async ({ javac, generator, file, jars }, into) => {
+      const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', into];
+      const main = 'org.openapitools.codegen.OpenAPIGenerator';
+      const { stdout, stderr } = await run(generator.file, [...generator.args, main, ...options], OUTPUT);
+      expect(`${stdout}${stderr}`).not.toMatch(/ ERROR /);
+      const sources = await readdir(join(into, 'src/main/java'), { recursive: true });
+      const files = sources.filter((name) => name.endsWith('.java')).map((name) => join(into, 'src/main/java', name));
+      const classes = join(into, 'classes');
+      await run(javac, ['-nowarn', '-d', classes, '-cp', jars, ...files, join(GENERATED, 'java/Walk.java')], OUTPUT);
+      return { file, args: ['-cp', `${classes}${delimiter}${jars}`, 'Walk'], cwd: into, env: {} };
+    });
+  });
+
+  it('oapi-codegen (Go)', { timeout: LIMIT_MS }, async (context) => {
+    const fetchTools = async (into: string) => {
+      const file = programOf('go');
+      await cp(join(GENERATED, 'go'), into, { recursive: true });
+      await run(file, ['mod', 'download'], { cwd: into });
+      return file;
+    };
+    await make(context, fetchTools, async (file, into) => {
+      await mkdir(join(into, 'client'), { recursive: true });
+      const generate = ['tool', 'oapi-codegen', '-config', 'config.yaml', '-o', 'client/client.go', DOCUMENT];
+      await run(file, generate, { cwd: into, ...OUTPUT });
+      await run(file, ['build', '-mod=readonly', '-o', 'walk', '.'], { cwd: into, ...OUTPUT });
+      return { file: join(into, 'walk'), args: [], cwd: into, env: {} };
+    });
+  });
+
+  it('openapi-python-client (Python)', { timeout: LIMIT_MS }, async (context) => {
+    const requirements = join(EXAMPLE, 'python/requirements.txt');
+    await make(
+      context,
+      () => python(requirements, 'openapi-python-client'),
+      async ({ file, env }, into) => {
+        await cp(join(GENERATED, 'python/walk_client.py'), join(into, 'walk.py'));
+        const options = ['generate', '--meta=none', `--path=${DOCUMENT}`, '--output-path=client'];
+        await run(file, ['-m', 'openapi_python_client', ...options], { cwd: into, env, ...OUTPUT });
+        return { file, args: ['walk.py'], cwd: into, env };
+      },
+    );
+  });
+
+  it('datamodel-code-generator (Pydantic)', { timeout: LIMIT_MS }, async (context) => {
+    const requirements = join(GENERATED, 'python/requirements.txt');
+    await make(
+      context,
+      () => python(requirements, 'datamodel-code-generator'),
+      async ({ file, env }, into) => {
+        await cp(join(GENERATED, 'python/walk_models.py'), join(into, 'walk.py'));
+        const options = ['--input', DOCUMENT, '--input-file-type=openapi', '--output=models.py'];
+        const models = ['--output-model-type=pydantic_v2.BaseModel'];
+        await run(file, ['-m', 'datamodel_code_generator', ...options, ...models], { cwd: into, env, ...OUTPUT });
+        return { file, args: ['walk.py'], cwd: into, env };
+      },
+    );
+  });
+
+  it('hey-api (TypeScript), as docs/examples sets it up', { timeout: LIMIT_MS }, async (context) => {
+    const fetchTools = async (into: string) => {
+      const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
+      await cp(join(EXAMPLE, 'typescript'), into, { recursive: true, filter: isSource });
+      await cp(join(GENERATED, 'typescript/walk.ts'), join(into, 'walk.ts'));
+      await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: into, ...OUTPUT });
+    };
+    await make(context, fetchTools, async (_tools, into) => {
+      await run('npm', ['run', 'check'], { cwd: into, env: { ...process.env, DOCUMENT }, ...OUTPUT });
+      const args = ['--disable-warning=ExperimentalWarning', 'walk.ts'];
+      return { file: process.execPath, args, cwd: into, env: {} };
+    });
+  });
+});

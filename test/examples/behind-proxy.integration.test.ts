@@ -1,0 +1,143 @@
+/**
+ * The example programs as they run at companies: behind a gateway whose address has a path and which ends requests after 15 s, and with
+ * credentials for the host in ~/.netrc.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, request as sendRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { anOrder } from '#test/changes.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
+import { prepared, preparePython, settled } from '../clients/programs.ts';
+
+const run = promisify(execFile);
+const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
+const python = settled(preparePython(join(import.meta.dirname, '../clients/python'), 'oauth-clients'));
+const CUT_MS = 15_000;
+/** Two cuts, `npm ci` over a slow connection, and a busy machine. */
+const LIMIT_MS = 400_000;
+
+const service = useQueryService();
+let folder: string;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'store-data-examples-'));
+  await writeFile(join(folder, '.netrc'), 'machine 127.0.0.1 login somebody password else\n', { mode: 0o600 });
+  await service.setKey({ clientId: 'example' });
+  await service.apply([anOrder('o1')]);
+  gateway = await startGateway(service.url);
+});
+afterAll(async () => {
+  gateway?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Knows the API below `/prod` alone, and answers 504 where it takes longer than 15 s. */
+async function startGateway(target: string) {
+  const answers: { client: string; path: string; wait: number; status: number }[] = [];
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '', 'http://gateway');
+    const client = request.headers['user-agent'] ?? '';
+    const end = (status: number) => {
+      const wait = Number(url.searchParams.get('wait') ?? 0);
+      answers.push({ client: client.startsWith('python') ? 'python' : 'typescript', path: url.pathname, wait, status });
+    };
+    if (!url.pathname.startsWith('/prod/')) {
+      end(404);
+      return void response.writeHead(404).end('no route');
+    }
+    const { method, headers } = request;
+    const outgoing = sendRequest(`${target}${request.url?.slice('/prod'.length)}`, { method, headers }, (incoming) => {
+      clearTimeout(timer);
+      end(incoming.statusCode ?? 0);
+      response.writeHead(incoming.statusCode ?? 500, incoming.headers);
+      incoming.pipe(response);
+    });
+    const timer = setTimeout(() => {
+      end(504);
+      outgoing.destroy();
+      response.writeHead(504).end('upstream request timeout');
+    }, CUT_MS);
+    outgoing.on('error', () => response.destroy());
+    request.pipe(outgoing);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/prod`, answers, close: () => server.close() };
+}
+
+/** An example of its own for this test: others install the same one. It finds the document where it expects it. */
+async function copyOf(example: string): Promise<string> {
+  const cwd = join(folder, 'docs/examples', example);
+  const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
+  await cp(join(EXAMPLES, example), cwd, { recursive: true, filter: isSource });
+  await cp(join(EXAMPLES, '../openapi.json'), join(folder, 'docs/openapi.json'));
+  return cwd;
+}
+
+/** The settings of every example. */
+const settings = (more: Record<string, string> = {}) => ({
+  ...process.env,
+  BASE_URL: gateway.url,
+  CLIENT_ID: 'example',
+  CLIENT_SECRET: 'secret',
+  HOME: folder,
+  ...more,
+});
+
+async function follows(client: string, file: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const given = { ...settings({ COPY: join(folder, `${client}.sqlite`) }), ...env, HOME: folder };
+  const follower = spawn(file, args, { env: given, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [follower.stdout, follower.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
+  const own = () => gateway.answers.filter((answer) => answer.client === client);
+  try {
+    const held = () => own().some(({ status, wait }) => status === 200 && wait > 0 && wait < CUT_MS / 1_000);
+    await eventually('a shorter wait is answered', () => follower.exitCode !== null || held(), 180_000);
+    expect(follower.exitCode, said).toBeNull();
+    // 30 s, 15 s, then 7 s.
+    expect(own().filter(({ status }) => status === 504)).toHaveLength(2);
+    expect(own().filter(({ status }) => status === 404)).toEqual([]);
+    const name = `of-${client}`;
+    await service.apply([anOrder(name)]);
+    await eventually('the change is copied', async () => {
+      const { stdout } = await run(file, [...args, '--print'], { env: given });
+      return stdout.includes(`"id":"${name}"`) || stdout.includes(`"id": "${name}"`);
+    });
+    expect(own().filter(({ status }) => status === 504)).toHaveLength(2);
+  } finally {
+    follower.kill('SIGTERM');
+    await once(follower, 'exit');
+  }
+}
+
+it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
+  const { file, env } = (await prepared(python, context))();
+  const { PYTHONPATH = '' } = env;
+  await follows('python', file, [join(EXAMPLES, 'follow-orders/python/follow_orders.py')], { PYTHONPATH });
+});
+
+it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
+  const cwd = await copyOf('follow-orders/typescript');
+  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
+  await run('npm', ['run', 'generate'], { cwd });
+  const args = ['--disable-warning=ExperimentalWarning', join(cwd, 'main.ts')];
+  await follows('typescript', process.execPath, args, {});
+});
+
+it.concurrent('generated-client in TypeScript', { timeout: LIMIT_MS }, async () => {
+  const cwd = await copyOf('generated-client/typescript');
+  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
+  await run('npm', ['run', 'generate'], { cwd });
+  const args = ['--disable-warning=ExperimentalWarning', 'use.ts'];
+  const { stdout } = await run(process.execPath, args, { cwd, env: settings() });
+  expect(stdout).toMatch(/^\d+ orders: [\d.]+/);
+});
