@@ -59,7 +59,7 @@ export function createMetrics() {
     ),
     freshness: histogram(
       'store_data_freshness_seconds',
-      'Seconds from the time of an event to its commit, in generations that answer',
+      'Seconds from the time of an event, or from when Kafka took it if that is much later, to its commit, in generations that answer',
       [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600],
       OF_GENERATION,
     ),

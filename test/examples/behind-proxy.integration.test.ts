@@ -51,7 +51,8 @@ async function startGateway(target: string) {
     };
     if (!url.pathname.startsWith('/prod/')) {
       end(404);
-      return void response.writeHead(404).end('no route');
+      response.writeHead(404).end('no route');
+      return;
     }
     const { method, headers } = request;
     const outgoing = sendRequest(`${target}${request.url?.slice('/prod'.length)}`, { method, headers }, (incoming) => {

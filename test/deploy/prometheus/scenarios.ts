@@ -312,7 +312,7 @@ export function healthyFrom(minute: number, until: number, { series }: Scenario[
       const isCounter = /_total\{|_count\{|_bucket\{/.test(name);
       // A counter continues from its last value.
       const moved = isCounter ? Number(before.at(-1) ?? 0) - Number(well[minute - 1] ?? 0) : 0;
-      const after = well.slice(minute).map((value) => (value === '_' ? '_' : Number(value) + moved));
+      const after = well.slice(minute).map((value) => (value === '_' ? '_' : value + moved));
       return [name, [...before, ...after].join(' ')];
     }),
   );
