@@ -11,6 +11,7 @@ import { readStamp, type View } from '../read/shared-reads.ts';
 import { type Found, inSnapshot, offsetOf, openSnapshot, type Source } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { isFew, readLargeMenu, type ReadMenu, readSmallMenu } from './read.ts';
+import { measured, semaphore, type TakeSlot } from './slots.ts';
 
 /** All cached menus together. */
 const CACHED_BYTES = 96 * 1_048_576;
@@ -78,15 +79,17 @@ export class Menus {
   }
 
   async #stream({ withDeadline, storeId, shared: { source } }: View, key: string): Promise<Found<Readable>> {
-    const release = await withDeadline((signal) => this.#takeSlot(key, signal));
+    const slot = await withDeadline((signal) => this.#takeSlot(key, signal));
     const reads = openSnapshot(source);
     const end = () => {
-      release();
+      slot.release();
       void reads.end();
     };
     try {
-      const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
+      const menu = await withDeadline(() => readLargeMenu(reads, storeId));
+      const { portions, slownessMs } = measured(menu.portions);
       const body = Readable.from(portions, { objectMode: false });
+      slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
       const timer = setTimeout(() => {
         body.destroy(unavailable('the client did not read the menu in time'));
       }, MAX_STREAM_MS).unref();
@@ -94,7 +97,7 @@ export class Menus {
         clearTimeout(timer);
         end();
       });
-      return { body, stamp };
+      return { body, stamp: menu.stamp };
     } catch (error) {
       end();
       throw error;
@@ -108,7 +111,7 @@ async function inSlot<T>(
   key: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const release = await withDeadline((signal) => takeSlot(key, signal));
+  const { release } = await withDeadline((signal) => takeSlot(key, signal));
   return work().finally(release);
 }
 
@@ -128,39 +131,4 @@ async function collected({ stamp, portions }: ReadMenu, most: number): Promise<F
 function tagOf(stamp: Stamp | null): string {
   const { category, product, option_group: groups, epochs } = stamp ?? {};
   return JSON.stringify([offsetOf(stamp), category, product, groups, epochs]);
-}
-
-/** Waits for a slot. @returns the release. @throws the signal's reason if it is aborted before. */
-type TakeSlot = (key: string, signal: AbortSignal) => Promise<() => void>;
-
-/** A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets others overtake. */
-function semaphore(max: number, maxOfOne: number): TakeSlot {
-  const taken: string[] = [];
-  const waiting = new Set<{ key: string; begin: () => void }>();
-  const beginNext = () => {
-    for (const waiter of waiting) {
-      const ofKey = taken.filter((key) => key === waiter.key).length;
-      if (taken.length >= max || ofKey >= maxOfOne) continue;
-      waiting.delete(waiter);
-      taken.push(waiter.key);
-      waiter.begin();
-    }
-  };
-  return async (key, signal) => {
-    signal.throwIfAborted();
-    const { promise, resolve: begin, reject } = Promise.withResolvers<void>();
-    const waiter = { key, begin };
-    waiting.add(waiter);
-    const giveUp = () => {
-      waiting.delete(waiter);
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
-    beginNext();
-    await promise;
-    return () => {
-      taken.splice(taken.indexOf(key), 1);
-      beginNext();
-    };
-  };
 }

@@ -228,6 +228,36 @@ describe('a menu of some 70 MB', () => {
   });
 });
 
+it('takes the slot of the slowest reader, and of no other, if a menu of another store needs one', async () => {
+  const stores = Array.from({ length: 5 }, (_, index) => `slow${index}`);
+  const bearers: string[] = [];
+  for (const storeId of stores) {
+    bearers.push(await service.tokenOf({ clientId: `${storeId}-reader`, storeId, scopes: ['menu'] }));
+    await applyLarge(storeId, 50, 10);
+  }
+  const [own = '', ...others] = bearers;
+  const slow: IncomingMessage[] = [];
+  for (const bearer of others) {
+    // The first read finds that it is too large for the cache.
+    await readAll(await askLarge(bearer));
+    slow.push(await askLarge(bearer), await askLarge(bearer));
+  }
+  // 0.4 MB/s each: a client that reads nothing would be cut anyway.
+  const trickle = setInterval(() => {
+    for (const response of slow) response.read(16_384);
+  }, 40);
+  expect(slow.map(({ statusCode }) => statusCode)).toEqual(slow.map(() => 200));
+  // All slots are taken, by clients that read slowly.
+  await eventually('the menu is answered', async () => {
+    const response = await askLarge(own);
+    const { length } = await readAll(response);
+    return response.statusCode === 200 && length > 25_165_824;
+  });
+  clearInterval(trickle);
+  const ends = await Promise.allSettled(slow.map(readAll));
+  expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+});
+
 describe('a cached menu', () => {
   it('is rebuilt after every change that it shows, with concurrent requests', async () => {
     const bearer = await service.tokenOf({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });

@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { semaphore, type TakeSlot } from '#query/menu/slots.ts';
+
+const forever = new AbortController().signal;
+/** Several times as long as slow streams are safe. */
+const LONG_MS = 500;
+
+/** Takes a slot for a stream whose client is so far behind. */
+async function stream(takeSlot: TakeSlot, key: string, slownessMs: number) {
+  const slot = await takeSlot(key, forever);
+  const cuts: Error[] = [];
+  slot.stream = { slownessMs: () => slownessMs, destroy: (reason) => cuts.push(reason) };
+  return { slot, cuts };
+}
+
+it('ends the slowest stream of another store for a waiter, and no other', async () => {
+  const takeSlot = semaphore(3, 2);
+  const slow = await stream(takeSlot, 'a', 2_000);
+  const slowest = await stream(takeSlot, 'b', 3_000);
+  const quick = await stream(takeSlot, 'c', 0);
+  await takeSlot('d', forever);
+  expect([slow, slowest, quick].map(({ cuts }) => cuts.length)).toEqual([0, 1, 0]);
+  // The slot went to the waiter; the end of the stream that had it frees no other.
+  slowest.slot.release();
+  await expect(takeSlot('e', AbortSignal.timeout(10))).rejects.toThrow();
+});
+
+it('ends no stream whose client keeps up, none of the same store, and none for a store at its own limit', async () => {
+  const takeSlot = semaphore(3, 2);
+  const own = [await stream(takeSlot, 'a', 9_000), await stream(takeSlot, 'a', 9_000)];
+  await stream(takeSlot, 'b', 0);
+  const signal = AbortSignal.timeout(LONG_MS);
+  const waiting = takeSlot('a', signal);
+  await expect(waiting).rejects.toThrow();
+  expect(own.flatMap(({ cuts }) => cuts)).toEqual([]);
+
+  const keepUp = semaphore(1, 1);
+  const quick = await stream(keepUp, 'a', 900);
+  await expect(keepUp('b', AbortSignal.timeout(LONG_MS))).rejects.toThrow();
+  expect(quick.cuts).toEqual([]);
+  const next = keepUp('b', forever);
+  quick.slot.release();
+  expect((await next).key).toBe('b');
+});
