@@ -15,8 +15,10 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
   const changes = changesTopic(environment);
   const judge = (ends: Parameters<typeof judgeEnds>[1]) =>
     withCluster(kafkas.of(changes), async (cluster) => {
+      await using opened = new AsyncDisposableStack();
       const log = await createLogReader(cluster, control, changes);
-      return judgeEnds(log, ends).finally(log.close);
+      opened.defer(log.close);
+      return await judgeEnds(log, ends);
     });
   return startConsumer(parts, {
     ...labels,
