@@ -203,9 +203,9 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a late answer is taken for what is wanted now',
     file: FETCHER,
-    replace: 'if (want !== undefined && this.#wants.has(want)) await this.#settle(want, one);',
+    replace: 'if (want === undefined || !this.#wants.has(want)) continue;',
     by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
-        void want;`,
+        if (want === undefined || !this.#wants.has(want)) continue;`,
   },
   {
     mistake: 'a piece of an erasure is not fenced',
