@@ -205,7 +205,7 @@ export const MISTAKES: readonly Mistake[] = [
     file: FETCHER,
     replace: 'if (want === undefined || !this.#wants.has(want)) continue;',
     by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
-        if (want === undefined) continue;`,
+        if (want === undefined || !this.#wants.has(want)) continue;`,
   },
   {
     mistake: 'a piece of an erasure is not fenced',
