@@ -210,8 +210,8 @@ function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint
  */
 export async function holdCheckpoint(claim: Claim, clock = systemClock): Promise<void> {
   const update = { $set: { updated_at: new Date(clock.wall()) } };
-  const { modifiedCount } = await claim.checkpoints.updateOne(placeOf(claim), update, { session: claim.session });
-  if (modifiedCount === 0) throw fenced(claim.id);
+  const held = await claim.checkpoints.updateOne(placeOf(claim), update, { session: claim.session });
+  if (held.modifiedCount === 0) throw fenced(claim.id);
 }
 
 function fenced(id: string): StoreDataError {
