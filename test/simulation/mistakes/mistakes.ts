@@ -210,8 +210,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a piece of an erasure is not fenced',
     file: ASSIGNMENT,
-    replace: 'await checkClaim(claim);',
-    by: 'await Promise.resolve(checkClaim);',
+    replace: 'await holdCheckpoint(claim, this.#clock);',
+    by: 'await Promise.resolve(holdCheckpoint);',
   },
   {
     mistake: 'a slice does not stop before a damaged batch',
