@@ -2,7 +2,7 @@
  * Reads the partitions of a topic for the loops that ask. Each request names exactly the partitions that are wanted now, from the offsets
  * that their loops want. An error, a missing leader or a silent broker delays its own partitions alone.
  */
-import { describeError, isUnavailable } from '../errors.ts';
+import { describeError, isRefusal, isUnavailable } from '../errors.ts';
 import type { Clock } from '../waiting.ts';
 import type { LogMessage } from './message.ts';
 
@@ -95,6 +95,8 @@ export class Fetcher {
   /** What waits until leaders are known again. */
   readonly #held = new Set<Want>();
   #isRecovering = false;
+  /** Whether anything was read yet: at the start a missing right is a mistake. */
+  #hasRead = false;
 
   constructor(options: FetcherOptions) {
     this.#options = options;
@@ -182,9 +184,14 @@ export class Fetcher {
       if (fetched.throttleMs > 0) await clock.sleep(fetched.throttleMs);
       for (const want of open) want.isAsked = false;
     } catch (error) {
-      if (isUnavailable(error)) this.#hold(wants, describeError(error));
-      else for (const want of wants) want.fail(error);
+      for (const want of wants) this.#failed(want, error);
     }
+  }
+
+  /** A right that is withdrawn while the log is read may be given back: its partition waits, as in an outage. */
+  #failed(want: Want, error: unknown): void {
+    if (isUnavailable(error) || (this.#hasRead && isRefusal(error))) this.#hold([want], describeError(error));
+    else want.fail(error);
   }
 
   /** @returns whether it need not be asked for again with the others of its request. */
@@ -194,8 +201,9 @@ export class Fetcher {
       if (answer === 'moved') this.#hold([want], 'its leader has changed');
       else if (answer.isOutside || answer.next > want.from) want.settle(answer);
       else return false;
+      this.#hasRead = true;
     } catch (error) {
-      want.fail(error);
+      this.#failed(want, error);
     }
     return true;
   }

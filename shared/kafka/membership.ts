@@ -2,7 +2,7 @@
  * Membership of a consumer group: it says which partitions are ours, and reads nothing. Heartbeats go by a timer of their own, whatever a
  * fetch or an event does. While the coordinator is away the assignment stays: no other member can get one meanwhile.
  */
-import { describeError, isUnavailable } from '../errors.ts';
+import { describeError, isRefusal, isUnavailable } from '../errors.ts';
 import { FailureTracker, type Logger } from '../logging.ts';
 import { pause } from '../waiting.ts';
 import type { Broker, Cluster } from './cluster.ts';
@@ -144,7 +144,8 @@ export function joinGroup(options: MembershipOptions): Membership {
           assigned([]);
         }
         if (change !== null) logger.info({ topic, error: describeError(error) }, 'joins the group again');
-        else if (isUnavailable(error)) await waitAfter(error);
+        // A right that is withdrawn from a member may be given back.
+        else if (isUnavailable(error) || (member !== null && isRefusal(error))) await waitAfter(error);
         else if (!stopped.signal.aborted) return failure.reject(error);
       }
     }

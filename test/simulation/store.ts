@@ -423,6 +423,10 @@ class Collection {
     return this.#change([{ updateOne: { filter, update, upsert } }], options);
   }
 
+  async updateMany(filter: object, update: object, options: Options = {}): Promise<void> {
+    await this.#change([{ updateMany: { filter, update } }], options);
+  }
+
   async deleteOne(filter: object, options: Options = {}): Promise<void> {
     await this.#change([{ deleteOne: { filter } }], options);
   }

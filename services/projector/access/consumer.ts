@@ -16,7 +16,11 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
   const judge = (ends: Parameters<typeof judgeEnds>[1]) =>
     withCluster(kafkas.of(changes), async (cluster) => {
       const log = await createLogReader(cluster, control, changes);
-      return judgeEnds(log, ends).finally(log.close);
+      try {
+        return await judgeEnds(log, ends);
+      } finally {
+        await log.close();
+      }
     });
   return startConsumer(parts, {
     ...labels,

@@ -1,7 +1,7 @@
 /** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
 import type { ClientSession } from 'mongodb';
 import type { LogBounds } from '#shared/kafka/positions.ts';
-import { checkClaim, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
+import { holdCheckpoint, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { PartitionLoop } from './loop.ts';
 import { isFenced } from './slice-writer.ts';
@@ -42,7 +42,7 @@ export class Assignment {
   ): Promise<R | null> {
     const found = this.#loops.get(partition)?.runBetweenSlices((claim) =>
       runInTransaction(claim.session, async () => {
-        await checkClaim(claim);
+        await holdCheckpoint(claim, this.#clock);
         return work(claim.session);
       }),
     );

@@ -204,12 +204,14 @@ function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint
 }
 
 /**
- * For a transaction that does not move the checkpoint. As long as that names the claim's session, whoever claims it ends the transaction.
+ * For a transaction that does not move the checkpoint. It writes it nevertheless, so that a claim waits for its end: a session that no
+ * checkpoint names could not be ended.
  * @throws {StoreDataError} `fenced` when the checkpoint has another owner, position or last message.
  */
-export async function checkClaim(claim: Claim): Promise<void> {
-  const found = await claim.checkpoints.findOne(placeOf(claim), { session: claim.session, projection: { _id: 1 } });
-  if (found === null) throw fenced(claim.id);
+export async function holdCheckpoint(claim: Claim, clock = systemClock): Promise<void> {
+  const update = { $set: { updated_at: new Date(clock.wall()) } };
+  const held = await claim.checkpoints.updateOne(placeOf(claim), update, { session: claim.session });
+  if (held.modifiedCount === 0) throw fenced(claim.id);
 }
 
 function fenced(id: string): StoreDataError {

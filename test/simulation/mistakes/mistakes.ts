@@ -203,15 +203,15 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a late answer is taken for what is wanted now',
     file: FETCHER,
-    replace: 'if (want !== undefined && this.#wants.has(want)) await this.#settle(want, one);',
+    replace: 'if (want === undefined || !this.#wants.has(want)) continue;',
     by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
-        void want;`,
+        if (want === undefined || !this.#wants.has(want)) continue;`,
   },
   {
     mistake: 'a piece of an erasure is not fenced',
     file: ASSIGNMENT,
-    replace: 'await checkClaim(claim);',
-    by: 'await Promise.resolve(checkClaim);',
+    replace: 'await holdCheckpoint(claim, this.#clock);',
+    by: 'await Promise.resolve(holdCheckpoint);',
   },
   {
     mistake: 'a slice does not stop before a damaged batch',

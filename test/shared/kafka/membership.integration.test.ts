@@ -1,0 +1,76 @@
+/** Membership of a group, without reading anything. */
+import { randomUUID } from 'node:crypto';
+import { expect, it, onTestFinished } from 'vitest';
+import { createKafka } from '#shared/kafka/client.ts';
+import { createCluster } from '#shared/kafka/cluster.ts';
+import { joinGroup } from '#shared/kafka/membership.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { createLogger } from '#shared/logging.ts';
+import { useInstallation } from '#test/hooks.ts';
+import { eventually } from '#test/installation.ts';
+import { withAdmin } from '#test/topics.ts';
+
+const installation = useInstallation({ partitions: 4 });
+
+/** A member of a group, and its assignments. */
+async function join(groupId: string) {
+  const { config, environment } = installation;
+  const topic = changesTopic(environment);
+  const logger = createLogger('test', 'silent');
+  const cluster = createCluster(createKafka(config, 'test', logger));
+  await cluster.connect();
+  await cluster.addTargetTopic(topic);
+  const assignments: number[][] = [];
+  const member = joinGroup({
+    cluster,
+    groupId,
+    topic,
+    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+    rebalanceTimeoutMs: 10_000,
+    partitions: () => [0, 1, 2, 3],
+    owned: () => new Map((assignments.at(-1) ?? []).map((partition) => [partition, 0])),
+    assigned: (partitions) => void assignments.push(partitions.toSorted((a, b) => a - b)),
+    answered: () => undefined,
+    logger,
+  });
+  onTestFinished(() => member.stop());
+  return { member, assignments, topic };
+}
+
+it('is told to members at once that join and leave, and each keeps what it can', async () => {
+  const groupId = randomUUID();
+  const first = await join(groupId);
+  await eventually('it has all', () => first.assignments.at(-1)?.length === 4);
+  const second = await join(groupId);
+  await eventually('both have half', () => second.assignments.at(-1)?.length === 2);
+  const half = first.assignments.at(-1) ?? [];
+  expect([...half, ...(second.assignments.at(-1) ?? [])].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3]);
+  await second.member.stop();
+  await eventually('the first has all again', () => first.assignments.at(-1)?.length === 4);
+});
+
+it('ends with an empty assignment as soon as the group no longer knows the member, which joins again', async () => {
+  const groupId = randomUUID();
+  const { member, assignments, topic } = await join(groupId);
+  await eventually('it has joined', () => assignments.length === 1);
+  await member.confirmed(new AbortController().signal);
+  await member.commit(new Map([[2, 17]]));
+  const [committed] = await withAdmin(installation.kafka, async (admin) => {
+    const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
+    return offsets?.partitions.filter(({ partition }) => partition === 2) ?? [];
+  });
+  expect(committed?.offset).toBe('17');
+
+  const { members } = await withAdmin(installation.kafka, async (admin) => {
+    const { groups } = await admin.describeGroups([groupId]);
+    return groups[0] ?? { members: [] };
+  });
+  const cluster = createCluster(installation.kafka);
+  await cluster.connect();
+  await cluster.addTargetTopic(topic);
+  const coordinator = await cluster.findGroupCoordinator({ groupId });
+  for (const { memberId } of members) await coordinator.leaveGroup({ groupId, memberId });
+  await cluster.disconnect();
+  await eventually('it was lost and has joined', () => assignments.length === 3);
+  expect(assignments).toEqual([[0, 1, 2, 3], [], [0, 1, 2, 3]]);
+});
