@@ -61,8 +61,13 @@ export class DisturbedProjectors {
       { weight: 2, value: 'kill in a transaction' },
       { weight: 3, value: 'freeze' },
       { weight: 3, value: 'nothing' },
-      { weight: this.#mongodb === null ? 0 : 2, value: 'step down' },
-      { weight: this.#mongodb === null ? 0 : 2, value: 'shed load' },
+      // Only on servers of the trial's own.
+      ...(this.#mongodb === null
+        ? []
+        : ([
+            { weight: 2, value: 'step down' },
+            { weight: 2, value: 'shed load' },
+          ] as const)),
     ] as const);
     const wait = (most: number) =>
       sleep(chance.number.int({ min: 50, max: most }), undefined, { signal: over }).catch(() => undefined);

@@ -8,6 +8,9 @@ import fc from 'fast-check';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
+import { messagesOf, withMessage } from '#admin/dead-letters/messages.ts';
+import { Servers } from '#admin/servers.ts';
+import type { LogMessage } from '#shared/kafka/message.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
@@ -208,7 +211,11 @@ class Episode {
 
   async #compareDeadLetters(): Promise<void> {
     const db = await readModels(this.#installation);
-    const letters = await lettersIn(db).find().toArray();
+    const letters = await this.#withHeaders(
+      await lettersIn(db)
+        .find({}, { sort: { partition: 1, offset: 1 } })
+        .toArray(),
+    );
     const batches = letters.filter(({ reason }) => reason === 'unreadable');
     deepStrictEqual(
       batches.map(({ partition, offset }) => `${partition}/${offset}`).toSorted(),
@@ -223,6 +230,26 @@ class Episode {
         `${this.#poison} poison messages were sent, and dead letters are there of ${found.size}, ${found.has(undefined) ? 'one of a message that was aborted or applied' : 'each of which was sent'}`,
       );
     }
+  }
+
+  /** Letters that a deletion emptied, with the headers that Kafka has. */
+  async #withHeaders(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
+    const emptied = letters.filter(({ headers, gathered }) => headers.length === 0 && gathered === undefined);
+    const servers = new Servers({ config: this.#installation.config, origin: 'the trial' });
+    const messages = new Map<string, LogMessage[]>();
+    try {
+      for (const [partition, group] of Map.groupBy(emptied, (letter) => letter.partition)) {
+        const reader = await servers.logReader(changesTopic(this.#installation.environment));
+        for (const [id, found] of await messagesOf(reader, group)) messages.set(id, found);
+        if (group.some(({ _id }) => !messages.has(_id))) throw new Error(`partition ${partition} lacks a message`);
+      }
+    } finally {
+      await servers.close();
+    }
+    return letters.map((letter) => {
+      const [message] = messages.get(letter._id) ?? [];
+      return message === undefined ? letter : withMessage(letter, message);
+    });
   }
 
   async #growTopic(): Promise<void> {
