@@ -456,6 +456,7 @@ class World implements WorldOfProjectors {
     this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
     const after = (milliseconds: number, work: () => void) => this.scheduler.after(milliseconds, null, work);
     after(50 + this.random.below(200), () => {
+      if (this.#isCalm) return;
       this.#backUp();
       this.#kill();
       after(SESSION_MS + 500, () => {
