@@ -47,7 +47,8 @@ export class Feed {
     this.#isAwaited = true;
     this.#reading ??= this.#read(this.#closing.signal);
     const came = new AbortController();
-    const quiet = this.#clock.sleep(quietMs, AbortSignal.any([came.signal, this.#closing.signal])).then(() => null);
+    // A closed read ends with `null` by itself, and this pause with it.
+    const quiet = this.#clock.sleep(quietMs, came.signal).then(() => null);
     const found = await Promise.race([this.#reading, quiet]).finally(() => {
       came.abort();
       this.#isAwaited = false;
