@@ -40,12 +40,14 @@ const CACHED_TOKENS = 20_000;
 export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
   let verifiedWith = keys.verifying;
+  /** The keys that verified claims: they may be replaced before the token passes. */
+  const verifiedBy = new WeakMap<TokenClaims, SigningKeys['verifying']>();
   return {
     /** The claims of a token that passed before, even if it has expired since. Decides nothing about access. */
     verifiedBefore: (token: string) => cache.get(token),
     /** Called when a verified token passes. One that Redis refuses is forgotten: it must not take a place in its store's share. */
     remember(token: string, claims: TokenClaims): void {
-      if (verifiedWith === keys.verifying) cache.set(token, claims);
+      if (verifiedBy.get(claims) === keys.verifying && verifiedWith === keys.verifying) cache.set(token, claims);
     },
     forget: (token: string) => void cache.delete(token),
     async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
@@ -79,7 +81,9 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
         return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
-      return verifySignature(token, verifying, settings);
+      const claims = await verifySignature(token, verifying, settings);
+      if (claims !== null) verifiedBy.set(claims, verifying);
+      return claims;
     },
   };
 }

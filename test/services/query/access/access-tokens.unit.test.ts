@@ -76,6 +76,19 @@ it('names its store as the sender of later requests only while it passes', async
   expect(tokens.verifiedBefore(token)).toBeUndefined();
 });
 
+it('is not remembered if its key is removed before it passes', async () => {
+  const mutable = { signing: keys.signing, verifying: keys.verifying };
+  const tokens = createTokens(mutable as typeof keys, settings);
+  const token = await tokens.issue(claims);
+  const verified = await tokens.verify(token);
+  if (verified === null) throw new Error('it is valid');
+  mutable.verifying = new Map();
+  // Another request notices the change first.
+  expect(await tokens.verify('x')).toBeNull();
+  tokens.remember(token, verified);
+  expect(await tokens.verify(token)).toBeNull();
+});
+
 it('has a standard signature, which the former release accepts, too: it requires the lower s', async () => {
   const tokens = createTokens(keys, settings);
   const key = createPublicKey({ key: { ...old }, format: 'jwk' });
