@@ -31,6 +31,8 @@ import type { Parts } from './parts.ts';
 /** How long a start waits for Redis. Without Redis events are applied, and access is published later. */
 const REDIS_READY_MS = 1_000;
 const RETRY_MS = 1_000;
+/** Short, since all that a projector does is tried again: a client that connects anew waits so long for its open transactions. */
+const SELECTION_MS = 2_000;
 
 export interface RunningProjector {
   metrics: ProjectorMetrics;
@@ -54,7 +56,9 @@ export async function startProjector(
   logger: Logger,
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const databases = Databases.of(config, (one) => createWriterClient(one, 'projector', { logger }));
+  const databases = Databases.of(config, (one) =>
+    createWriterClient(one, 'projector', { logger, serverSelectionTimeoutMS: SELECTION_MS }),
+  );
   for (const client of databases.clients) watchPool(client, metrics.pool);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   await using begun = new AsyncDisposableStack();
