@@ -31,7 +31,7 @@ import type { Parts } from './parts.ts';
 /** How long a start waits for Redis. Without Redis events are applied, and access is published later. */
 const REDIS_READY_MS = 1_000;
 const RETRY_MS = 1_000;
-/** Short, since all that a projector does is tried again: a client that connects anew waits so long for its open transactions. */
+/** How long an operation waits for a primary. Short: the projector tries again, and a client that reconnects waits this long to abort transactions. */
 const SELECTION_MS = 2_000;
 
 export interface RunningProjector {

@@ -75,7 +75,7 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
 export function measured(portions: AsyncIterable<Buffer>) {
   let allowedMs = 0;
   let waitedMs = 0;
-  // A stream that nobody has begun to read waits too.
+  // A stream waits before its first read too.
   let waitsSince: number | null = performance.now();
   const waitMs = () => (waitsSince === null ? 0 : performance.now() - waitsSince);
   const endWait = () => {
