@@ -398,6 +398,8 @@ class World implements WorldOfProjectors {
     if (projector === undefined || others.length === 0) return;
     this.trace(`${projector.name} leaves`);
     projector.assign([]);
+    // An assignment under way does not reach a member that has left.
+    this.#heard.set(projector, Infinity);
     this.#projectors = this.#projectors.filter((one) => one !== projector);
     this.#rebalance();
   }
