@@ -38,6 +38,52 @@ it.each([
   expect(status).toBe(401);
 });
 
+const BASIC = `Authorization: Basic ${Buffer.from('full:secret').toString('base64')}\r\n`;
+const URLENCODED = 'Content-Type: application/x-www-form-urlencoded\r\n';
+const GRANT = 'grant_type=client_credentials';
+const CHUNKED = `${POST}${BASIC}${URLENCODED}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`;
+const inChunks = (text: string) =>
+  `${(text.match(/[^]{1,1000}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
+
+it('chunks that do not arrive from one address take no place from chunked requests of others', async () => {
+  const held = await target.openMany(200, target.url, '127.0.0.40');
+  for (const socket of held) socket.resume().write(`${CHUNKED}1\r\ng\r\n`);
+  const asked: Promise<string>[] = [];
+  for (let host = 41; host < 51; host += 1) {
+    for (const socket of await target.openMany(10, target.url, `127.0.0.${host}`)) {
+      asked.push(readToEnd(socket));
+      socket.write(CHUNKED + inChunks(GRANT));
+    }
+  }
+  const statuses = (await Promise.all(asked)).map((text) => text.slice(0, 12));
+  expect(statuses).toEqual(Array<string>(100).fill('HTTP/1.1 200'));
+  // Nor did they wait until those bodies were given up.
+  expect(held.some((socket) => socket.readableEnded)).toBe(false);
+});
+
+describe('a body', () => {
+  const DECLARED = `${POST}${BASIC}${URLENCODED}Content-Length: `;
+  it.each([
+    [16_384, 200],
+    [16_385, 400],
+  ])('of %d bytes gets %d, declared and in chunks', async (length, status) => {
+    const form = `${GRANT}&x=`.padEnd(length, 'x');
+    for (const text of [`${DECLARED}${length}\r\n\r\n${form}`, CHUNKED + inChunks(form)]) {
+      const [socket] = await target.openMany(1);
+      const answer = readToEnd(socket as Socket);
+      socket?.write(text.replace('Content-Length', 'Connection: close\r\nContent-Length'));
+      expect(await answer).toMatch(`HTTP/1.1 ${status} `);
+    }
+  });
+
+  it('that grows beyond is refused at once, and its connection closed', async () => {
+    const [socket] = await target.openMany(1);
+    const answer = readToEnd(socket as Socket);
+    socket?.write(`${CHUNKED.replace('Connection: close\r\n', '')}4001\r\n${'x'.repeat(16_385)}`);
+    expect(await answer).toMatch(/^HTTP\/1\.1 400 [^]*connection: close[^]*the body is too large/i);
+  });
+});
+
 describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, () => {
   it('if the client sends nothing', async ({ expect: check }) => {
     const texts = await Promise.all((await target.openMany(100)).map(readToEnd));

@@ -85,13 +85,15 @@ export class Admission {
 
   /** A request takes no place while its client sends the body, which may be slow. */
   #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
-    const length = Number(request.headers['content-length'] ?? 0);
-    if (length === 0 || length > MAX_BODY_BYTES) {
+    const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
+    const length = Number(declared);
+    if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
       this.#admit(request, response, handler);
       return;
     }
     const check = () => {
-      if (!request.complete) return;
+      // The framework refuses what is longer.
+      if (!request.complete && request.readableLength <= MAX_BODY_BYTES) return;
       request.off('readable', check);
       this.#admit(request, response, handler);
     };
@@ -102,9 +104,7 @@ export class Admission {
     const now = performance.now();
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
-    // Together they get the share of one: it is unknown when their bodies end.
-    const isChunked = request.headers['transfer-encoding'] !== undefined;
-    const sender = this.#findSender(isChunked ? 'chunked' : this.#options.senderOf(request));
+    const sender = this.#findSender(this.#options.senderOf(request));
     const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
     const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
     if (mayBegin && sender.queue.length === 0) {
