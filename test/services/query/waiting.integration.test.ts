@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { aCoupon, aCustomer, anOrder, aStore } from '#test/changes.ts';
+import { aCoupon, aCustomer, aGroup, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -213,6 +214,28 @@ describe('a request that waits', () => {
     await service.apply([order(storeId, 'o1')]);
     expect(idsIn(await answer)).toEqual(['o1']);
     expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
+  });
+
+  it('leaves an answer before it on its connection the time limit for reading', async () => {
+    const { storeId, token } = await newStore();
+    const options = Array.from({ length: 200 }, (_, index) => ({
+      id: `${index}`,
+      name: 'x'.repeat(200),
+      price: '1.00',
+    }));
+    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)));
+    await using impatient = await startApp(service.installation.config);
+    impatient.app.server.setTimeout(500);
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const { hostname, port } = new URL(impatient.url);
+    // It reads nothing: the answers are larger than the buffers of the system.
+    const socket = connect({ host: hostname, port: Number(port) }).pause();
+    socket.write(ask('/api/option-group/changes?records=whole&page_size=1000').repeat(4));
+    socket.write(ask('/api/order/changes?wait=30'));
+    const open = promisify(impatient.app.server.getConnections.bind(impatient.app.server));
+    await eventually('it is connected', async () => (await open()) === 1);
+    await eventually('it is cut before the wait ends', async () => (await open()) === 0, EARLY_MS);
+    socket.destroy();
   });
 
   it('frees its resources once its client has disconnected', async () => {
