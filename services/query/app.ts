@@ -96,7 +96,10 @@ export async function buildApp({
   observeRequests(app, tracing);
   refuseOthers(app);
   // Held answers are sent before connections are closed.
-  app.addHook('preClose', async () => services.endWaits());
+  app.addHook('preClose', async () => {
+    services.endWaits();
+    connections.end();
+  });
   app.addHook('onClose', async () => {
     await app.answered;
     await services.close();

@@ -30,7 +30,6 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
     // The other sockets' requests are answered before MongoDB and Redis are closed.
     if (listening !== null) app.answered = listening.close();
-    app.connections.end();
     await app.close();
   });
   const operations = await startOperations({

@@ -168,7 +168,7 @@ async function holdAnswer(
     page = await waitForChanges(request, reply, feed, until);
   }
   if (socket.destroyed) return null;
-  request.heldMilliseconds = performance.now() - began;
+  request.heldMilliseconds = performance.now() - began - (request.admitted?.resumedMs ?? 0);
   if (services.isClosing()) reply.header('connection', 'close');
   try {
     return (page ?? (await read(services, feed))).body;
