@@ -7,6 +7,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
+import { startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
@@ -298,6 +299,48 @@ describe('hundreds of waiting requests for one store', () => {
     expect(new Set(statuses)).toEqual(new Set(['HTTP/1.1 200 OK']));
     for (const socket of sockets) socket.destroy();
   });
+});
+
+it('590 different waits of one store, woken by one change, refuse no request of another store', async () => {
+  const { storeId, token } = await newStore();
+  const neighbour = await newStore();
+  await service.apply([order(storeId, 'o1'), order(neighbour.storeId, 'o1')]);
+  const next = await end(token);
+  // With the latency of production.
+  const running = startService('query', { ...service.installation.env, OVERLOAD_LATENCY_MS: '' });
+  try {
+    const { url, operations } = await running.logged(({ msg }) => msg === 'query service started');
+    const ask = async (path: string, bearer: string) => {
+      const response = await fetch(`${String(url)}${path}`, { headers: { authorization: `Bearer ${bearer}` } });
+      await response.text();
+      return response.status;
+    };
+    const waiting = async () => {
+      const metrics = await (await fetch(`${String(operations)}/metrics`)).text();
+      return Number(/^store_data_waiting_requests (\d+)/m.exec(metrics)?.[1]);
+    };
+    await eventually('it answers', async () => (await ask('/api/order/list', token)) === 200);
+    const held: Promise<number>[] = [];
+    while (held.length < 590) {
+      const size = held.length + 1;
+      held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${next}`, token));
+      if (size % 10 === 0) await eventually('they wait', async () => (await waiting()) === size);
+    }
+    let isOver = false;
+    const neighbours = Array.from({ length: 16 }, async () => {
+      const statuses: number[] = [];
+      while (!isOver) statuses.push(await ask('/api/order/list', neighbour.token));
+      return statuses;
+    });
+    await service.apply([order(storeId, 'o2')]);
+    expect(new Set(await Promise.all(held))).toEqual(new Set([200]));
+    isOver = true;
+    const statuses = (await Promise.all(neighbours)).flat();
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  } finally {
+    running.kill('SIGTERM');
+    await running.ended;
+  }
 });
 
 describe('a service', () => {

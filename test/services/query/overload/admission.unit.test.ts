@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '#query/metrics.ts';
-import { Admission, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
+import { Admission, type AdmittedRequest, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { createLogger } from '#shared/logging.ts';
 
 const LATENCY_MS = 100;
@@ -24,7 +24,7 @@ class Response extends EventEmitter {
   }
 }
 
-function start() {
+function start(whenBegun: (entry: AdmittedRequest | null, response: Response) => void = () => undefined) {
   const begun: Response[] = [];
   const admission = new Admission({
     latencyMs: LATENCY_MS,
@@ -36,6 +36,7 @@ function start() {
   const listener = admission.before((_, response) => {
     begun.push(response as never);
     waits.push(admission.beginning?.queuedMs);
+    whenBegun(admission.beginning, response as never);
   });
   const ask = (host = 'one', url = '/api/order/list') => {
     const response = new Response();
@@ -138,6 +139,49 @@ describe('queued requests', () => {
     pass(LATENCY_MS);
     expect(refusedOf(asked)).toEqual(asked.slice(MAX_IN_FLIGHT));
     expect(begun).toHaveLength(MAX_IN_FLIGHT);
+  });
+});
+
+describe('requests that are woken together', () => {
+  async function woken() {
+    const change = Promise.withResolvers<void>();
+    const continued: Response[] = [];
+    let isHeld = true;
+    const service = start((entry, response) => {
+      if (isHeld) void service.admission.whileWaiting(entry, change.promise).then(() => continued.push(response));
+    });
+    const asked = service.many(500, 'greedy');
+    await service.turns(100);
+    isHeld = false;
+    change.resolve();
+    await service.turns(20);
+    return { ...service, asked, continued };
+  }
+
+  it('continue within the limit, the next ones when one ends', async () => {
+    const { continued, asked, turns } = await woken();
+    expect(continued).toHaveLength(MAX_IN_FLIGHT);
+    end(continued.slice(0, 10));
+    await turns(5);
+    expect(continued).toEqual(asked.slice(0, MAX_IN_FLIGHT + 10));
+  });
+
+  it('leave other senders their share', async () => {
+    const { begun, many, turns } = await woken();
+    const modest = many(MAX_IN_FLIGHT / 2, 'modest');
+    await turns(5);
+    expect(begun.slice(-modest.length)).toEqual(modest);
+  });
+
+  it('are never refused', async () => {
+    const { continued, asked, turns } = await woken();
+    pass(10 * LATENCY_MS);
+    for (let round = 0; round < 10; round += 1) {
+      end(continued);
+      await turns(10);
+    }
+    expect(refusedOf(asked)).toEqual([]);
+    expect(continued).toEqual(asked);
   });
 });
 
