@@ -6,6 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
+import { UnreadAnswers } from './unread.ts';
 
 /** Requests in flight at a time: as many as MongoDB connections. While no more are in flight or waiting, none is refused. */
 export const MAX_IN_FLIGHT = 64;
@@ -65,6 +66,7 @@ export class Admission {
   beginning: AdmittedRequest | null = null;
   begun = 0;
   readonly #inFlight = new Set<AdmittedRequest>();
+  readonly #unread: UnreadAnswers;
   readonly #senders = new Map<string, Sender>();
   /** Senders with waiting requests; the first is next. */
   readonly #waiting = new Set<Sender>();
@@ -82,6 +84,7 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    this.#unread = new UnreadAnswers(options.metrics);
     options.metrics.inFlightLimit.set(MAX_IN_FLIGHT);
   }
 
@@ -178,7 +181,8 @@ export class Admission {
     return this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender);
   }
 
-  #canBegin({ inFlight }: Sender): boolean {
+  #canBegin({ name, inFlight }: Sender): boolean {
+    if (this.#unread.isFull(name)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 
@@ -305,11 +309,15 @@ export class Admission {
     this.#begunInLatency = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
     for (const entry of this.#inFlight) {
       // The answer is made; only the client takes its time to read it.
-      if (entry.response.writableEnded || entry.response.writableNeedDrain) this.#leave(entry);
+      if (!entry.response.writableEnded && !entry.response.writableNeedDrain) continue;
+      this.#leave(entry);
+      this.#unread.add(entry.request, entry.response, entry.sender.name);
     }
+    this.#unread.check(now);
+    if (this.#waiting.size > 0) this.#scheduleTurnEnd();
     // No turn may follow while nothing ends.
     for (const sender of this.#waiting) this.#refuseExpired(sender, now);
-    if (this.#senders.size > 0) this.#beginWindow(now);
+    if (this.#senders.size + this.#unread.size > 0) this.#beginWindow(now);
     else this.#isWindowOpen = false;
   }
 
