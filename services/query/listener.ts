@@ -46,8 +46,12 @@ export class ClientConnections {
 
   add(socket: Socket): void {
     const peer = peerOf(socket);
-    this.#open.set(peer, { socket, requests: new Set(), isUsed: false });
-    socket.once('close', () => this.#open.delete(peer));
+    const connection = { socket, requests: new Set<IncomingMessage>(), isUsed: false };
+    this.#open.set(peer, connection);
+    socket.once('close', () => {
+      // The peer may have connected again.
+      if (this.#open.get(peer) === connection) this.#open.delete(peer);
+    });
   }
 
   begin(...[request, response]: Parameters<RequestListener>): void {

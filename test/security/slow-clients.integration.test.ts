@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { aGroup } from '#test/changes.ts';
 import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -133,3 +134,42 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
     }
   });
 });
+
+it(
+  'large answers that one store reads slowly are bounded, and others are answered (rule R8.6)',
+  async () => {
+    const { service } = target;
+    const options = Array.from({ length: 200 }, (_, index) => ({
+      id: `${index}`,
+      name: 'x'.repeat(200),
+      price: '1.00',
+    }));
+    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, 'greedy')));
+    const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
+    const bytes = async () => {
+      const metrics = await (await fetch(`${target.operations}/metrics`)).text();
+      const valueOf = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
+      return { unread: valueOf('store_data_unread_bytes'), cut: valueOf('store_data_cut_answers_total') };
+    };
+    const before = await bytes();
+    const slow = await target.openMany(60);
+    for (const socket of slow) {
+      socket.on('readable', () => undefined).on('error', () => undefined);
+      const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
+      socket.write(`${page}Authorization: Bearer ${token}\r\n\r\n`);
+    }
+    const trickle = setInterval(() => {
+      for (const socket of slow) socket.read(1_300);
+    }, 100);
+    try {
+      await eventually('many are cut', async () => (await bytes()).cut > before.cut + 20, PATIENCE_MS);
+      await target.expectNormalService(20);
+      // Those that are left, and those that are begun meanwhile.
+      await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);
+    } finally {
+      clearInterval(trickle);
+      for (const socket of slow) socket.destroy();
+    }
+  },
+  2 * PATIENCE_MS,
+);
