@@ -132,6 +132,19 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
+  it('aborts a transaction whose commit was lost when its session begins another', async () => {
+    const { session, begin, read, add } = await thing(1);
+    const own = begin();
+    await add(10, { session: own });
+    const { transaction } = session();
+    // Nothing of the commit reaches the server.
+    Object.assign(own, { transaction });
+    own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    await add(1, { session: own });
+    await own.commitTransaction();
+    expect(await read()).toBe(2);
+  });
+
   it('discards an aborted transaction', async () => {
     const { session, read, add } = await thing(1);
     const own = session();
