@@ -236,7 +236,7 @@ it('a hanging transaction is found, and ended, by the commands of its runbook', 
   // From a transaction's first minute on, instead of the sixteenth.
   const older = ['--max-transaction-timeout', '0'];
   const found = await kafka.runTool(TRANSACTIONS, 'find-hanging', '--broker-id', String(leader), ...older);
-  const [row = ''] = found.split('\n').filter((line) => line.startsWith(topic));
+  const row = found.split('\n').find((line) => line.startsWith(topic)) ?? '';
   const [, partition, , , , startOffset = ''] = row.trim().split(/\s+/);
   expect([partition, Number(startOffset) > 0]).toEqual(['0', true]);
   const place = ['--topic', topic, '--partition', '0', '--start-offset', startOffset];
