@@ -26,7 +26,7 @@ export function signed(key: KeyObject, header: object | string, claims: object |
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 /** The second valid ECDSA signature: (r, n−s) for (r, s). */
-export function mirrored(signature: Buffer): Buffer {
+function mirrored(signature: Buffer): Buffer {
   const s = P256_ORDER - BigInt(`0x${signature.toString('hex', 32)}`);
   return Buffer.concat([signature.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')]);
 }
