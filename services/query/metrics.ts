@@ -60,11 +60,7 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
       'store_data_cut_answers_total',
       'Answers whose connections were closed since their clients read them too slowly',
     ),
-    mongodbAway: gauge(
-      'store_data_mongodb_away',
-      '1 while MongoDB is away and requests fail at once; the label names the environment, if it has its own MongoDB',
-      ['environment'],
-    ),
+    mongodbAway: gauge('store_data_mongodb_away', '1 while MongoDB is away and requests fail at once', []),
     answeringGeneration: gauge(
       'store_data_answering_generation',
       '1 for the generation that answers, in each environment',
