@@ -182,7 +182,7 @@ export class Admission {
   }
 
   #canBegin({ name, inFlight }: Sender): boolean {
-    if (this.#unread.isFull(name)) return false;
+    if (this.#unread.isFull(name, inFlight)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 

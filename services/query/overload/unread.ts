@@ -24,7 +24,8 @@ export class UnreadAnswers {
   readonly #metrics: QueryMetrics;
   readonly #answers = new Map<ServerResponse, Unread>();
   #bytes = 0;
-  readonly #bytesOf = new Map<string, number>();
+  /** By sender: of all its answers, and of the largest. */
+  readonly #bytesOf = new Map<string, { all: number; largest: number }>();
   #limit = MAX_SENDER_BYTES;
 
   constructor(metrics: QueryMetrics) {
@@ -40,9 +41,10 @@ export class UnreadAnswers {
     response.once('close', () => this.#answers.delete(response));
   }
 
-  /** Whether a sender has too many unread bytes to get more. */
-  isFull(sender: string): boolean {
-    return (this.#bytesOf.get(sender) ?? 0) > this.#limit;
+  /** Whether a sender has too many unread bytes to get more, if each of its answers that are being made is as large as the largest. */
+  isFull(sender: string, beingMade = 0): boolean {
+    const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
+    return all + beingMade * largest > this.#limit;
   }
 
   /** Measures all answers, and cuts those that are read too slowly, the largest first. */
@@ -75,6 +77,7 @@ export class UnreadAnswers {
 
   #count(sender: string, bytes: number): void {
     this.#bytes += bytes;
-    this.#bytesOf.set(sender, (this.#bytesOf.get(sender) ?? 0) + bytes);
+    const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
+    this.#bytesOf.set(sender, { all: all + bytes, largest: Math.max(largest, bytes) });
   }
 }

@@ -271,6 +271,14 @@ describe('an answer that only its client has to read', () => {
     expect(begun).toContain(own);
   });
 
+  it('counts for each that its sender has in flight', async () => {
+    const service = start();
+    await unread(service, [4 * MIB, 4 * MIB, 20 * MIB]);
+    const [first, second] = [service.ask(), service.ask()];
+    await service.turns(5);
+    expect([first, second].map((response) => service.begun.includes(response))).toEqual([true, false]);
+  });
+
   it('shares 128 MiB with those of all senders: those with more than an equal share make room', async () => {
     const service = start();
     const answers: Response[][] = [];
