@@ -326,15 +326,15 @@ it('590 different waits of one store, woken by one change, refuse no request of 
       held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${next}`, token));
       if (size % 10 === 0) await eventually('they wait', async () => (await waiting()) === size);
     }
-    let isOver = false;
+    const over = new AbortController();
     const neighbours = Array.from({ length: 16 }, async () => {
       const statuses: number[] = [];
-      while (!isOver) statuses.push(await ask('/api/order/list', neighbour.token));
+      while (!over.signal.aborted) statuses.push(await ask('/api/order/list', neighbour.token));
       return statuses;
     });
     await service.apply([order(storeId, 'o2')]);
     expect(new Set(await Promise.all(held))).toEqual(new Set([200]));
-    isOver = true;
+    over.abort();
     const statuses = (await Promise.all(neighbours)).flat();
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
   } finally {
