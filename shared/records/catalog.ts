@@ -77,15 +77,18 @@ const priceMethod = oneOf(
   'How the prices of several choices add up: their sum, the highest, or their average (half-and-half pizzas).',
 );
 
-export const optionGroup = describeRecord({
-  name: name.required(),
-  min: whole.required('How many must be chosen.'),
-  max: whole.required('How many may be chosen.'),
-  price_method: priceMethod.optional(),
-  position: whole.or(0),
-  external_code: text.optional('Its code in the store’s own system.'),
-  options: listOf(option, 200).required('In order of position.'),
-});
+export const optionGroup = describeRecord(
+  {
+    name: name.required(),
+    min: whole.required('How many must be chosen.'),
+    max: whole.required('How many may be chosen.'),
+    price_method: priceMethod.optional(),
+    position: whole.or(0),
+    external_code: text.optional('Its code in the store’s own system.'),
+    options: listOf(option, 200).required('In order of position.'),
+  },
+  {},
+);
 
 export const OptionGroup = recordComponent(
   'OptionGroup',

@@ -4,17 +4,20 @@ import { day, flag, instant, listOf, name, text, updatedAt } from './field.ts';
 import { describeRecord } from './record.ts';
 import { address } from './store.ts';
 
-export const customer = describeRecord({
-  name: name.required(),
-  document: text.optional('The CPF or CNPJ, as the store writes it.'),
-  phone: text.optional(),
-  email: text.optional(),
-  birth_date: day.optional('A calendar date, `YYYY-MM-DD`.'),
-  accepts_marketing: flag.or(false, 'Whether the customer agreed to be sent campaigns.'),
-  addresses: listOf(address, 50).optional(),
-  created_at: instant.required(),
-  updated_at: updatedAt(),
-});
+export const customer = describeRecord(
+  {
+    name: name.required(),
+    document: text.optional('The CPF or CNPJ, as the store writes it.'),
+    phone: text.optional(),
+    email: text.optional(),
+    birth_date: day.optional('A calendar date, `YYYY-MM-DD`.'),
+    accepts_marketing: flag.or(false, 'Whether the customer agreed to be sent campaigns.'),
+    addresses: listOf(address, 50).optional(),
+    created_at: instant.required(),
+    updated_at: updatedAt(),
+  },
+  {},
+);
 
 export const Customer = recordComponent(
   'Customer',

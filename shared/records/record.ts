@@ -1,5 +1,5 @@
 /** A kind of record: what events carry of it, and what answers show. */
-import { Type, type TProperties, type TSchema } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import { eventProperties, type EventProperties, type Fields, shower, type Told } from './field.ts';
 
 export interface RecordDescription {
@@ -14,19 +14,18 @@ export interface RecordDescription {
 }
 
 /** Events carry these last. */
-const DATES: readonly string[] = ['created_at', 'updated_at'];
+const DATES = new Set(['created_at', 'updated_at']);
 
 /** @param fields that lists show, behind the id. @param more what only the whole record has. */
-export function describeRecord<F extends Fields, M extends Fields = Record<never, never>>(fields: F, more?: M) {
-  const rest: Fields = more ?? {};
-  const carried: [string, TSchema][] = Object.entries(eventProperties({ ...fields, ...rest }));
-  const isDate = ([field]: [string, unknown]) => DATES.includes(field);
+export function describeRecord<F extends Fields, M extends Fields>(fields: F, more: M) {
+  const carried: [string, TSchema][] = Object.entries(eventProperties({ ...fields, ...more }));
+  const isDate = ([field]: [string, unknown]) => DATES.has(field);
   const properties = Object.fromEntries([...carried.filter((one) => !isDate(one)), ...carried.filter(isDate)]);
-  const [showFields, showShort, showRest] = [shower(fields), shower(fields, true), shower(rest)];
+  const [showFields, showShort, showRest] = [shower(fields), shower(fields, true), shower(more)];
   return {
     fields,
-    more: rest as M,
-    event: Type.Object(properties as TProperties) as unknown as Type.TObject<EventProperties<F & M>>,
+    more,
+    event: Type.Object(properties) as unknown as Type.TObject<EventProperties<F & M>>,
     summary: (told: Told): Record<string, unknown> => ({ id: told.id, ...showShort(told.state, told) }),
     all: (told: Told): Record<string, unknown> => ({
       id: told.id,

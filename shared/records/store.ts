@@ -54,21 +54,24 @@ const openingHours = partOf('OpeningHours', 'One span of opening hours. A day ma
 const status = oneOf('StoreStatus', ['active', 'blocked'], 'Tokens of a blocked store are refused.');
 const currency = kind(Type.Literal('BRL'), { type: 'string', const: 'BRL' });
 
-export const store = describeRecord({
-  name: name.required('The name that customers know.'),
-  legal_name: name.optional('The registered name (razão social).'),
-  document: text.optional('The CNPJ or CPF, as the store writes it.'),
-  phone: text.optional(),
-  email: text.optional(),
-  status: status.or('active'),
-  timezone_offset: offset.required('Append it to any date-time of this store to get the instant.'),
-  currency: currency.or('BRL', 'The currency of every amount.'),
-  order_types: listOf(orderType, 10).optional('The ways in which orders can be placed.'),
-  minimum_order_value: money.optional('The least that an order must come to.'),
-  address: address.optional(),
-  opening_hours: listOf(openingHours, 50).optional(),
-  created_at: instant.required(),
-  updated_at: updatedAt(),
-});
+export const store = describeRecord(
+  {
+    name: name.required('The name that customers know.'),
+    legal_name: name.optional('The registered name (razão social).'),
+    document: text.optional('The CNPJ or CPF, as the store writes it.'),
+    phone: text.optional(),
+    email: text.optional(),
+    status: status.or('active'),
+    timezone_offset: offset.required('Append it to any date-time of this store to get the instant.'),
+    currency: currency.or('BRL', 'The currency of every amount.'),
+    order_types: listOf(orderType, 10).optional('The ways in which orders can be placed.'),
+    minimum_order_value: money.optional('The least that an order must come to.'),
+    address: address.optional(),
+    opening_hours: listOf(openingHours, 50).optional(),
+    created_at: instant.required(),
+    updated_at: updatedAt(),
+  },
+  {},
+);
 
 export const StoreInfo = recordComponent('StoreInfo', 'The store that the key belongs to.', store, 'store');
