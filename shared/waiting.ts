@@ -9,13 +9,20 @@ export function withTimeLimit<T>(
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const controller = new AbortController();
-  // Not by the signal alone: not all work listens to it.
-  const timer = setTimeout(() => {
+  let isOver = false;
+  const expire = () => {
+    if (isOver) return;
     const error = late();
     controller.abort(error);
+    // Not by the signal alone: not all work listens to it.
     reject(error);
-  }, milliseconds);
-  const clear = () => clearTimeout(timer);
+  };
+  // After a long turn of the event loop timers come before the answers that arrived in time.
+  const timer = setTimeout(() => setImmediate(expire), milliseconds);
+  const clear = () => {
+    isOver = true;
+    clearTimeout(timer);
+  };
   promise.then(clear, clear);
   Promise.try(work, controller.signal).then(resolve, reject);
   return promise;

@@ -7,7 +7,7 @@ import { pause } from '#shared/waiting.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type RedisMasters, checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
-import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } from './deadline.ts';
+import { type WithDeadline, deadlineAfter, deadlineAt, LONG_READ_MS, withinStartupTimeout } from './deadline.ts';
 import type { ServiceContext } from './metrics.ts';
 
 const RECONNECT_MS = 500;
@@ -23,7 +23,7 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
     watchPool(client, metrics.pool);
     const away = metrics.mongodbAway.labels(labels);
-    return circuitBreaker(client, deadlineAfter(readTimeoutMs / 2), away, logger.child(labels));
+    return circuitBreaker(client, readTimeoutMs, away, logger.child(labels));
   };
   const common = circuitOf(databases.common, {});
   const own = new Map(
@@ -36,6 +36,8 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
     databases,
     /** Bounds each read on its own: of an environment's generations, or with `null` of the control database. */
     deadlineFor: (environment: string | null) => circuitIn(environment).guard(withDeadline),
+    /** Bounds a read that runs alone, and may take long while MongoDB answers others. */
+    longDeadlineFor: (environment: string) => circuitIn(environment).patiently,
     /** Bounds all reads of one request together, from its arrival. */
     requestDeadline: ({ elapsedTime }: { elapsedTime: number }, environment: string | null) =>
       circuitIn(environment).guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
@@ -67,54 +69,75 @@ const PROBE_MS = 100;
 
 /**
  * A circuit breaker: while MongoDB is away, reads fail at once. A failed read, or the driver's monitoring, raises a suspicion. A ping, with
- * half the time of a read, confirms it for waiting reads too; the first answered ping ends it. @param away the metric.
+ * half the time of a read, confirms it for waiting reads too, unless MongoDB answered others meanwhile: then only this process or its
+ * connections were busy. The first answered ping ends it. @param away the metric.
  */
 function circuitBreaker(
   client: MongoClient,
-  pingDeadline: WithDeadline,
+  readTimeoutMs: number,
   away: { set: (value: number) => void },
   logger: Logger,
 ) {
   const { readPreference } = client;
+  const pingDeadline = deadlineAfter(readTimeoutMs / 2);
+  const longDeadline = deadlineAfter(LONG_READ_MS);
   const stopped = new AbortController();
   const { signal } = stopped;
   let isOpen = false;
   let probing: Promise<void> | null = null;
-  /** Rejects once the suspicion is confirmed. */
-  let confirmation = Promise.withResolvers<never>();
+  let answered = 0;
+  /** Reads that end once the suspicion is confirmed: their own deadlines would be later. */
+  const waiting = new Set<(error: Error) => void>();
   const setOpen = (value: boolean) => {
     isOpen = value;
     away.set(value ? 1 : 0);
   };
   const ping = () => pingDeadline((late) => client.db('admin').command({ ping: 1 }, { readPreference, signal: late }));
-  const probe = async () => {
+  const isAway = async () => {
+    const before = answered;
     // A server that answers with an error is not away.
-    while (!signal.aborted && (await ping().then(() => false, isUnavailable))) {
+    const isSilent = await ping().then(() => false, isUnavailable);
+    return isSilent && answered === before;
+  };
+  const probe = async () => {
+    while (!signal.aborted && (await isAway())) {
       if (!isOpen) logger.warn('MongoDB is away: requests that need it get 503 at once');
       setOpen(true);
-      confirmation.reject(mongodbIsAway());
+      for (const end of waiting) end(mongodbIsAway());
       await pause(PROBE_MS, signal);
     }
     if (isOpen && !signal.aborted) logger.info('MongoDB answers again');
     setOpen(false);
   };
   const suspect = () => {
-    if (signal.aborted || probing !== null) return;
-    confirmation = Promise.withResolvers();
-    confirmation.promise.catch(() => undefined);
-    probing = probe().finally(() => (probing = null));
+    if (!signal.aborted) probing ??= probe().finally(() => (probing = null));
   };
-  /** Ends a read, and what it waits for, once the suspicion is confirmed: its own deadline would be later. */
   const untilConfirmed = async <T>(
     withDeadline: WithDeadline,
-    read: (signal: AbortSignal) => Promise<T>,
+    read: (signal: AbortSignal, leftMs: number) => Promise<T>,
   ): Promise<T> => {
     const ended = new AbortController();
-    const guarded = withDeadline((signal) => read(AbortSignal.any([signal, ended.signal])));
-    try {
-      return await Promise.race([guarded, confirmation.promise]);
-    } catch (error) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const end = (error: Error) => {
+      reject(error);
       ended.abort(error);
+    };
+    waiting.add(end);
+    try {
+      const guarded = withDeadline((late, leftMs) => read(AbortSignal.any([late, ended.signal]), leftMs));
+      return await Promise.race([guarded, promise]);
+    } finally {
+      waiting.delete(end);
+    }
+  };
+  const guarded = async <T>(run: () => Promise<T>): Promise<T> => {
+    if (isOpen) throw mongodbIsAway();
+    try {
+      const found = await run();
+      answered += 1;
+      return found;
+    } catch (error) {
+      if (isUnavailable(error)) suspect();
       throw error;
     }
   };
@@ -125,17 +148,20 @@ function circuitBreaker(
   });
   return {
     /** Adds the circuit breaker to a deadline. */
-    guard: (withDeadline: WithDeadline): WithDeadline => {
-      return async (read) => {
-        if (isOpen) throw mongodbIsAway();
+    guard:
+      (withDeadline: WithDeadline): WithDeadline =>
+      (read) =>
+        guarded(() => (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read))),
+    /** A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the read is under way. */
+    patiently: ((read) =>
+      guarded(async () => {
+        const asking = setInterval(suspect, readTimeoutMs);
         try {
-          return await (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read));
-        } catch (error) {
-          if (isUnavailable(error)) suspect();
-          throw error;
+          return await untilConfirmed(longDeadline, read);
+        } finally {
+          clearInterval(asking);
         }
-      };
-    },
+      })) satisfies WithDeadline as WithDeadline,
     async stop() {
       stopped.abort();
       await probing;

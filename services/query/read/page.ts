@@ -8,6 +8,7 @@ import {
   offsetOf,
   type ReadInSnapshot,
   readSnapshot,
+  type Source,
   stampIn,
   type StoreView,
   unionWithStamps,
@@ -21,6 +22,8 @@ export interface PageRequest {
 
 /** The part of a record that a page shows. */
 export interface PageRow {
+  /** In place of the rest, if only ids were wanted. */
+  id?: string;
   summary?: string;
   offset?: string;
   /** Whether the customer that it names is being erased. */
@@ -31,9 +34,14 @@ export interface PageRow {
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
 /** The stages that leave what a page of records of one kind shows, and other `fields`. */
-export function shownOf({ redactErased }: { redactErased: boolean }, entity: EntityName, fields: object): Document[] {
+export function shownOf(
+  { redactErased, alone }: Pick<Source, 'alone'> & { redactErased?: boolean },
+  entity: EntityName,
+  fields: object = {},
+): Document[] {
+  if (alone?.idsOnly === true) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
   const shown = { ...PAGE_FIELDS.$project, ...fields };
-  return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
+  return redactErased === true && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
@@ -72,15 +80,23 @@ export interface CountedPage {
 }
 
 /** The answer that shows a page: the rows that are records, in their envelope. */
-export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
+export function foundPage(page: CountedPage, request: PageRequest): Found {
+  const body = `${headOf(page, request)}${bodiesOf(page).join(',')}]}`;
+  return { body: Buffer.from(body, 'latin1'), stamp: page.stamp };
+}
+
+export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest): string {
+  return `{"count":${count},"page":${page},"page_size":${pageSize},"results":[`;
+}
+
+export function bodiesOf({ rows, stamp }: CountedPage): string[] {
   const offset = offsetOf(stamp);
   const bodies: string[] = [];
   for (const { summary, offset: madeFor, erased } of rows) {
     if (summary === undefined || madeFor === undefined) continue;
     bodies.push(shiftJson(redacted(summary, erased), madeFor, offset));
   }
-  const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
-  return { body: Buffer.from(body, 'latin1'), stamp };
+  return bodies;
 }
 
 export function namesCustomers(entity: EntityName): boolean {
@@ -133,7 +149,7 @@ export async function indexScan(
     [
       ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
       ...sliceOf(sort, page),
-      ...shownOf(view, entity, {}),
+      ...shownOf(view, entity),
       ...(isCounted ? [{ $unionWith: { coll, pipeline: [...counted, { $count: 'count' }] } }] : []),
       unionWithStamps(view.storeId),
     ],

@@ -5,7 +5,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
-import { WITHIN_CATEGORY } from '../lists/products.ts';
+import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
 import {
   anyOf,
   createdBetween,
@@ -68,7 +68,9 @@ function ordersOf(whom: 'anyone' | 'a customer' | { customerId: string }, values
     created: createdBetween(values),
     createdKey: 'rank_key',
     updated: updatedBetween(values),
-    ...(ofOne ? { where: { customer_id: whom.customerId }, selectiveIndex: 'by_customer' } : {}),
+    ...(ofOne
+      ? { where: { customer_id: whom.customerId }, selectiveIndex: isFiltered ? 'by_customer_facet' : 'by_customer' }
+      : {}),
   };
 }
 
@@ -154,7 +156,7 @@ export default routePlugin([
       updated: updatedBetween(range),
       ...(category === null
         ? { sortKeyStages: withPlaces(storeId), sort: { place: 1, ...WITHIN_CATEGORY } }
-        : { where: { category_id: category }, sort: WITHIN_CATEGORY }),
+        : { where: { category_id: category }, sort: WITHIN_CATEGORY, selectiveIndex: SEGMENT_INDEX }),
     }),
   }),
   listEndpoint('review', {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { semaphore, type TakeSlot } from '#query/menu/slots.ts';
+import { semaphore, type TakeSlot } from '#query/read/slots.ts';
 
 const forever = new AbortController().signal;
 /** Several times as long as slow streams are safe. */

@@ -10,7 +10,8 @@ import { project } from './project.ts';
 
 /** The hash of a version's documents: a new hash needs a new version. */
 const HASHES: Readonly<Record<number, string>> = {
-  6: '80a58390e91c570f',
+  // Other indexes, the same documents.
+  7: '80a58390e91c570f',
 };
 
 test('the documents of all examples match the hash of this version', async () => {
