@@ -141,6 +141,16 @@ function circuitBreaker(
       throw error;
     }
   };
+  /** A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the read is under way. */
+  const patiently: WithDeadline = (read) =>
+    guarded(async () => {
+      const asking = setInterval(suspect, readTimeoutMs);
+      try {
+        return await untilConfirmed(longDeadline, read);
+      } finally {
+        clearInterval(asking);
+      }
+    });
   setOpen(false);
   // A failed command changes the description too, before the driver's monitor has checked the server.
   client.on('serverDescriptionChanged', ({ newDescription }) => {
@@ -152,16 +162,7 @@ function circuitBreaker(
       (withDeadline: WithDeadline): WithDeadline =>
       (read) =>
         guarded(() => (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read))),
-    /** A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the read is under way. */
-    patiently: ((read) =>
-      guarded(async () => {
-        const asking = setInterval(suspect, readTimeoutMs);
-        try {
-          return await untilConfirmed(longDeadline, read);
-        } finally {
-          clearInterval(asking);
-        }
-      })) satisfies WithDeadline as WithDeadline,
+    patiently,
     async stop() {
       stopped.abort();
       await probing;

@@ -103,7 +103,8 @@ export class SharedChanges {
       return await this.#readTogether(requests);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
-      if (requests.every(({ limit }) => limit === 1)) throw error;
+      const [only] = requests;
+      if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
       const chunks = requests.map((request) =>
         this.#readMany([

@@ -66,7 +66,7 @@ beforeAll(async () => {
   ];
   await service.apply(changes);
   for (const [sequence, { id: subject, ...change }] of changes.entries()) {
-    model.apply({ ...change, subject, sequence, action: 'changed' } as Parameters<Model['apply']>[0]);
+    model.apply({ ...change, subject, sequence, action: 'changed' });
   }
 });
 
