@@ -80,7 +80,7 @@ function circuitBreaker(
 ) {
   const { readPreference } = client;
   const pingDeadline = deadlineAfter(readTimeoutMs / 2);
-  const longDeadline = deadlineAfter(LONG_READ_MS);
+  const longDeadline = deadlineAfter(Math.max(LONG_READ_MS, readTimeoutMs));
   const stopped = new AbortController();
   const { signal } = stopped;
   let isOpen = false;

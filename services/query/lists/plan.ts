@@ -59,7 +59,8 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   }
   if (isCreatedWindow) return ['created-within-leaf', 'created-by-name'];
   if (Object.keys(request.where).length > 0) {
-    return tree !== null && request.page === 1 ? ['scan-if-shown', 'scan'] : ['scan'];
+    const isTried = tree !== null && request.selectiveIndex !== undefined && request.page === 1;
+    return isTried ? ['scan-if-shown', 'scan'] : ['scan'];
   }
   if (!isWhole(created)) return tree === null ? ['scan'] : planRange(request, context);
   return planUnbounded(request, context, isArranged);
@@ -70,8 +71,8 @@ export const MAX_FILTERED = 2_000;
 
 /** Whether the index in the order of the list may find few records. */
 function mayBeFew(request: ListRequest, { conditions, stamp }: PlanContext): boolean {
-  const { tree, facets, createdKey, where } = request;
-  if (Object.keys(where).length > 0) return true;
+  const { tree, facets, createdKey, selectiveIndex } = request;
+  if (selectiveIndex !== undefined) return true;
   if (createdKey === 'rank_key' && !isWhole(conditions.created)) return true;
   return tree !== null && facets !== null && countFromStamp(stamp, { ...request, tree }) <= MAX_FILTERED;
 }

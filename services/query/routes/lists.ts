@@ -182,7 +182,9 @@ export default routePlugin([
       ...paging,
       ...orderFilters,
       customer_id: optional(id, {
-        description: 'Only orders that name this customer, whether or not there still is a record of them.',
+        description:
+          'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
+          'thousand orders, counting them takes longer than in other lists.',
         example: 'c204',
       }),
     },

@@ -89,7 +89,7 @@ const ROWS: Row[] = [
   ],
   [
     'products of a category that were updated',
-    { ...PRODUCTS, sortKeyStages: [], where: { category_id: 'k' }, ...updated },
+    { ...PRODUCTS, sortKeyStages: [], where: { category_id: 'k' }, selectiveIndex: 'by_category', ...updated },
     1,
     NONE,
     ['updated-among-few', 'updated-window', 'updated-in-long'],
