@@ -8,7 +8,6 @@ import type { BatchLimits } from '../batched.ts';
 import { estimate, estimatedCount, readByRank, readRanked } from '../rank-tree/by-rank.ts';
 import { countFromStamp, indexFor, keyWithin, type RankedRequest } from '../rank-tree/read-tree.ts';
 import {
-  ALL,
   bodiesOf,
   type CountedPage,
   countIn,
@@ -136,16 +135,13 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
   'shared-first-page': readSharedFirstPage,
   'scan-first-pages': scanFirstPages,
   layout: ({ view, request }) => readByLayout(view, request),
-  'updated-window': ({ view, request, conditions: { updated, others } }) =>
-    filterFew(view, request, { found: updated, index: 'by_updated', others }),
-  'updated-among-few': ({ view, request, conditions: { updated, others } }) =>
-    filterFew(view, request, { found: others, index: orderIndex(request), others: updated }),
+  'updated-window': (query) => filterFew(query, query.conditions.updated, 'by_updated'),
+  'updated-among-few': (query) => filterFew(query, query.conditions.others, orderIndex(query.request)),
   'updated-in-long': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readLongWindow(read, view, request, conditions)),
   'layout-updated': ({ view, request, conditions }) => readUpdatedByLayout(view, request, conditions.updated),
-  'created-window': ({ view, request, conditions }) => sortCreated(view, request, conditions.match, MAX_FILTERED),
-  'created-within-leaf': ({ view, request, conditions }) =>
-    sortCreated(view, request, conditions.match, BY_CREATION.leafRecords),
+  'created-window': (query) => filterCreated(query),
+  'created-within-leaf': (query) => filterCreated(query, BY_CREATION.leafRecords),
   'created-by-name': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readCreatedByName(read, view, conditions.created, request)),
   'search-leaves': async ({ view, request: { search, ...page } }) =>
@@ -154,9 +150,9 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
   'scan-if-small': scanSmallRange,
   'rank-tree': ({ view, request, conditions }) => readRanked(view, rankedOf(request), conditions.created),
   'scan-tree-order': ({ view, request, conditions: { match } }) =>
-    indexScan(view, { ...request, match, index: indexFor(rankedOf(request)), count: ALL }),
+    indexScan(view, { ...request, match, index: indexFor(rankedOf(request)), count: null }),
   scan: ({ view, request, conditions: { match } }) =>
-    indexScan(view, { ...request, match, index: request.selectiveIndex, count: ALL }),
+    indexScan(view, { ...request, match, index: request.selectiveIndex, count: null }),
 };
 
 /** The index in the order of the list. */
@@ -247,35 +243,17 @@ function rankedOf(request: ListRequest): RankedRequest {
   return { ...request, tree: request.tree };
 }
 
-/** What was created in a short window, sorted by name. @returns `null` if it holds more than `most`. */
-async function sortCreated(
-  view: View,
-  request: ListRequest,
-  match: Document,
-  most: number,
-): Promise<CountedPage | null> {
-  const index = BY_CREATION.keyIndex;
-  const found = await indexScan(view, { ...request, match, index, unsorted: [], count: most + 1 });
-  return found.count > most ? null : found;
-}
-
-interface Filtered {
-  /** The condition that the index finds records by. */
-  found: Document;
-  index: string;
-  others: Document;
-}
-
-/** Finds records by one index, filters them by the other conditions and sorts them. @returns `null` if it finds many. */
+/** Finds records by the condition of one index, then filters and sorts them. @returns `null` if it finds more than `most`. */
 async function filterFew(
-  view: View,
-  request: ListRequest,
-  { found, index, others }: Filtered,
+  { view, request, conditions: { match } }: ListQuery,
+  condition: Document,
+  index: string,
+  most = MAX_FILTERED,
 ): Promise<CountedPage | null> {
   const { entity, sortKeyStages, sort } = request;
   const coll = COLLECTIONS[entity];
-  const examined = [{ $match: { store_id: view.storeId, ...found } }, { $limit: MAX_FILTERED + 1 }];
-  const filtered = [...examined, { $match: others }];
+  const examined = [{ $match: { store_id: view.storeId, ...condition } }, { $limit: most + 1 }];
+  const filtered = [...examined, { $match: match }];
   const rows = await readSnapshot<PageRow & { count?: number; bound?: number }>(
     view,
     coll,
@@ -292,7 +270,12 @@ async function filterFew(
     { hint: index },
   );
   const countOf = (bound: number) => countIn(rows.filter((row) => row.bound === bound));
-  return countOf(0) > MAX_FILTERED ? null : { rows, stamp: stampIn(rows), count: countOf(1) };
+  return countOf(0) > most ? null : { rows, stamp: stampIn(rows), count: countOf(1) };
+}
+
+function filterCreated(query: ListQuery, most?: number): Promise<CountedPage | null> {
+  const { keyField, keyIndex } = BY_CREATION;
+  return filterFew(query, keyWithin(keyField, query.conditions.created), keyIndex, most);
 }
 
 /** A window that holds many records, among others of which there are many too. Whatever is examined least is. */
@@ -317,7 +300,7 @@ async function readLongWindow(
   const ofTree = tree !== null && isWholeOf(request, others) ? countFromStamp(stamp, { ...request, tree }) : null;
   const listed = ofTree ?? (await count(others, inOrder)).count;
   if (listed <= inWindow || tree === null) {
-    return indexScan(view, { ...request, match, index: inOrder, count: ALL }, read);
+    return indexScan(view, { ...request, match, index: inOrder, count: null }, read);
   }
   const isFiltered = Object.keys(others).length > 0;
   const matching = isFiltered ? (await count({ ...others, ...updated }, 'by_updated')).count : inWindow;

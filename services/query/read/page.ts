@@ -126,37 +126,31 @@ export interface IndexScan extends PageRequest {
   sort: Sort;
   /** The index to use; without it MongoDB chooses. */
   index?: string | undefined;
-  /** How many match: taken from the stamp, or counted up to a number. */
-  count: ((stamp: Stamp | null) => number) | number;
-  /** Where the index is not in the order of the list: stages between what is counted and the sort. */
-  unsorted?: Document[];
+  /** How many match; `null` to count them. */
+  count: ((stamp: Stamp | null) => number) | null;
 }
-
-export const ALL = Number.POSITIVE_INFINITY;
 
 /** @param read belongs to a snapshot; without it the scan has one of its own. */
 export async function indexScan(
   view: StoreView,
-  { entity, match, sort, index, count, unsorted, ...page }: IndexScan,
+  { entity, match, sort, index, count, ...page }: IndexScan,
   read: ReadInSnapshot = (of, pipeline, hint) => readSnapshot(view, of, pipeline, { hint }),
 ): Promise<CountedPage> {
   const coll = COLLECTIONS[entity];
-  const matching: Document[] = [{ $match: match }];
-  const isCounted = typeof count === 'number';
-  const counted = isCounted && count < ALL ? [...matching, { $limit: count }] : matching;
+  const matching = { $match: match };
   const rows = await read<PageRow & { count?: number }>(
     coll,
     [
-      ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
+      matching,
       ...sliceOf(sort, page),
       ...shownOf(view, entity),
-      ...(isCounted ? [{ $unionWith: { coll, pipeline: [...counted, { $count: 'count' }] } }] : []),
+      ...(count === null ? [{ $unionWith: { coll, pipeline: [matching, { $count: 'count' }] } }] : []),
       unionWithStamps(view.storeId),
     ],
     index,
   );
   const stamp = stampIn(rows);
-  return { rows, stamp, count: isCounted ? countIn(rows) : count(stamp) };
+  return { rows, stamp, count: count === null ? countIn(rows) : count(stamp) };
 }
 
 /** The count among rows; a count of nothing is no row. */
