@@ -246,7 +246,7 @@ async function publishRecords(
 async function publishAccessEvents(servers: Servers, environment: string, events: readonly AccessEvent[]) {
   if (events.length === 0) return;
   const topic = accessTopic(environment);
-  const producer = await servers.kafkaOf(topic).producer();
+  const producer = await servers.kafka.producer();
   const messages = events.map((event) => encodeEvent({ ...event, source: SOURCE }));
   try {
     await producer.send({ topic, acks: -1, messages });

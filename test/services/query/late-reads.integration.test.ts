@@ -36,8 +36,7 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
   const timeoutMs = 3_000;
   const delayMs = 2_000;
   await using mongodb = await connected(timeoutMs);
-  const { deadlineFor, ping, isAway } = mongodb;
-  const withDeadline = deadlineFor(null);
+  const { withDeadline, ping, isAway } = mongodb;
   // Opens the connections: the first command of a new one would be late.
   await Promise.all(Array.from({ length: 8 }, () => withDeadline(ping)));
   proxy.slowDown(delayMs);
@@ -55,8 +54,7 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
 it('a read that runs alone may take longer than others, and ends with MongoDB', async () => {
   const timeoutMs = 200;
   await using mongodb = await connected(timeoutMs);
-  const { longDeadlineFor, ping } = mongodb;
-  const patiently = longDeadlineFor(installation.environment);
+  const { longDeadline: patiently, ping } = mongodb;
   expect(await patiently(() => pause(timeoutMs * 5, 'answered'))).toBe('answered');
   await patiently(ping);
   proxy.freeze();
