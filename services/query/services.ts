@@ -107,19 +107,18 @@ function readsOfGenerations(
   logger: Logger,
 ) {
   const caches = createCaches();
-  const takeSlot = semaphore(MAX_ALONE, MAX_ALONE_OF_ONE);
-  const takeStreamSlot = semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE);
+  const alone = {
+    withDeadline: longDeadline,
+    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE),
+    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE),
+  };
   /** The parts of a generation: its shared reads, and the watch for requests that wait for changes. */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
     const source = { generation, withDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
-      reads: new SharedReads(source, caches, {
-        withDeadline: longDeadline,
-        takeSlot,
-        takeStreamSlot,
-      }),
+      reads: new SharedReads(source, caches, alone),
       changes: new SharedChanges(source, caches),
       watch: new Watch({ ...source, logger, isCurrent }),
     };
@@ -130,7 +129,7 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches, takeStreamSlot),
+    menus: new Menus(caches, alone.takeStreamSlot),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
       const known = made.get(id);
