@@ -26,7 +26,6 @@ import {
   type Body,
   type Found,
   inSnapshot,
-  isTooLarge,
   lastStamp,
   offsetOf,
   type ReadInSnapshot,
@@ -168,15 +167,9 @@ async function readSharedFirstPage({ view, request }: ListQuery): Promise<Counte
   if (alone !== undefined) return null;
   const { entity, pageSize } = request;
   const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) => readFirstPages(shared.source, request, ids));
-  try {
-    const first = await withDeadline((signal) => read(storeId, signal));
-    // A store of which nothing has arrived has no stamp.
-    return first ?? { rows: [], stamp: null, count: 0 };
-  } catch (error) {
-    // The error does not say whose page is too large: each store's is read alone.
-    if (isTooLarge(error)) return null;
-    throw error;
-  }
+  const first = await withDeadline((signal) => read(storeId, signal));
+  // A store of which nothing has arrived has no stamp.
+  return first ?? { rows: [], stamp: null, count: 0 };
 }
 
 async function readFirstPages(

@@ -1,4 +1,4 @@
-/** Slots for work that takes much memory: so many in all, and so many of one store. */
+/** Slots for work that takes much memory or time: so many in all, and so many of one store. */
 import { unavailable } from '#shared/errors.ts';
 
 /** How far a client may be behind a rate of reading before its slot goes to another store. */
@@ -48,7 +48,7 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
       .map(({ slot, stream }) => ({ slot, stream, slownessMs: stream.slownessMs() }))
       .toSorted((one, other) => other.slownessMs - one.slownessMs);
     if (slowest === undefined || slowest.slownessMs < PATIENCE_MS) return;
-    slowest.stream.destroy(unavailable('the client read the menu too slowly while other stores waited'));
+    slowest.stream.destroy(unavailable('the client read its answer too slowly while other stores waited'));
     slowest.slot.release();
   };
   return async (key, signal) => {
