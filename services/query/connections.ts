@@ -104,24 +104,6 @@ function circuitBreaker(
   const suspect = () => {
     if (!signal.aborted) probing ??= probe().finally(() => (probing = null));
   };
-  const untilConfirmed = async <T>(
-    withDeadline: WithDeadline,
-    read: (signal: AbortSignal, leftMs: number) => Promise<T>,
-  ): Promise<T> => {
-    const ended = new AbortController();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const end = (error: Error) => {
-      reject(error);
-      ended.abort(error);
-    };
-    waiting.add(end);
-    try {
-      const guarded = withDeadline((late, leftMs) => read(AbortSignal.any([late, ended.signal]), leftMs));
-      return await Promise.race([guarded, promise]);
-    } finally {
-      waiting.delete(end);
-    }
-  };
   const guarded = async <T>(run: () => Promise<T>): Promise<T> => {
     if (isOpen) throw mongodbIsAway();
     try {
@@ -138,7 +120,7 @@ function circuitBreaker(
     guarded(async () => {
       const asking = setInterval(suspect, readTimeoutMs);
       try {
-        return await untilConfirmed(longDeadline, read);
+        return await longDeadline(read, waiting);
       } finally {
         clearInterval(asking);
       }
@@ -153,7 +135,7 @@ function circuitBreaker(
     guard:
       (withDeadline: WithDeadline): WithDeadline =>
       (read) =>
-        guarded(() => (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read))),
+        guarded(() => withDeadline(read, probing === null ? undefined : waiting)),
     patiently,
     async stop() {
       stopped.abort();

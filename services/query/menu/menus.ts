@@ -76,7 +76,7 @@ export class Menus {
   }
 
   async #stream({ withDeadline, storeId, shared: { source } }: View, key: string): Promise<Found<Readable>> {
-    const slot = await withDeadline((signal) => this.#takeSlot(key, signal));
+    const slot = await this.#takeSlot(key, withDeadline);
     const reads = openSnapshot(source);
     try {
       const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
@@ -94,7 +94,7 @@ async function inSlot<T>(
   key: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { release } = await withDeadline((signal) => takeSlot(key, signal));
+  const { release } = await takeSlot(key, withDeadline);
   return work().finally(release);
 }
 

@@ -104,14 +104,14 @@ export class SharedReads {
   async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
     const { withDeadline, takeSlot } = this.#alone;
-    const { release } = await withDeadline((signal) => takeSlot(this.key(view.storeId), signal));
+    const { release } = await takeSlot(this.key(view.storeId), withDeadline);
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
   /** The same for an answer of any size: a large one is sent while it is read, and keeps its slot until it is sent. */
   async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
     const { withDeadline, takeStreamSlot } = this.#alone;
-    const slot = await withDeadline((signal) => takeStreamSlot(this.key(view.storeId), signal));
+    const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
     const reads = openSnapshot({ ...view, withDeadline, alone: {} });
     const { session } = reads;
     return bufferedOrStreamed(slot, reads, () =>
