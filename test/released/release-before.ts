@@ -6,8 +6,8 @@ import { cacheFolder } from '#local/stack/fetch.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 
-/** The last commit of the release. */
-export const RELEASE_BEFORE = 'c04d304';
+/** The last commit of the release: the first one with this projection version. */
+export const RELEASE_BEFORE = '0201d024';
 
 /** The reason why it is unavailable; undefined if it is available. */
 export function whyNoReleaseBefore(): string | undefined {
