@@ -63,7 +63,7 @@ const TO_EVERY_SHARD: Record<string, string> = {
     'what operators have decided of a partition, read again each second',
   'projector find dropped_letters by from, partition, skip, to, topic': 'the same, for a slice',
   'projector find store_records_pending by nothing': 'once a second; empty as a rule',
-  'projector find rewritings by kind': 'the stores that have erasures, once a second; empty as a rule',
+  'projector find rewritings by nothing': 'the stores that have erasures, once a second; empty as a rule',
   'projector aggregate erasures by nothing': 'how many are left, while there are some',
   'projector find checkpoints by topic':
     'once when it makes the first generation: whether the log of access is applied',

@@ -51,9 +51,7 @@ export const CONTROL_SHARDING: Record<string, ShardKey> = {
   revoked_sessions: BY_ID,
   // Their ids rise with the time: a range would take all writes.
   audit: { _id: 'hashed' },
-  access_announcements: BY_ID,
   dropped_letters: BY_ID,
-  skipped_batches: BY_ID,
   generations: BY_ID,
   [DEAD_LETTERS]: BY_ID,
   [CHECKPOINTS]: BY_ID,

@@ -46,9 +46,6 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
   for (const key of await keys.find({ ...store }).toArray()) {
     const published = publishedKey(prefix, key);
-    // Earlier releases kept the hashes of its secrets there.
-    const former = `${prefix}:client:${key._id}`;
-    await nodeFor(redis, former).del(former);
     await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
   }
 }
@@ -74,13 +71,6 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   const { lastTokens } = redisKeys(servers.config.namePrefix, environment, store_id);
   await nodeFor(await servers.redis(), lastTokens).del(lastTokens);
   await (await servers.access()).revokedSessions.deleteMany({ ...store });
-  // Earlier releases stored announcements of changes there.
-  await control.collection<{ _id: string }>('access_announcements').deleteMany({
-    $or: [
-      { _id: `store_access/${environment}/${store_id}` },
-      { 'state.environment': environment, 'state.store_id': store_id },
-    ],
-  });
   const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
   await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
