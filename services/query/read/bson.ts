@@ -33,6 +33,7 @@ export interface KnownRow {
 export interface KnownRows {
   get: (id: string) => KnownRow | undefined;
   set: (id: string, row: KnownRow) => unknown;
+  delete: (id: string) => unknown;
 }
 
 /** The rows in a raw reply; if more follow, only the server's cursor. @param known rows to reuse while equal in bytes. */

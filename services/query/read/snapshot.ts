@@ -120,9 +120,17 @@ export function lastStamp(source: Source, storeId: string): Stamp | null {
   return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
 }
 
+export function forgetStamp(source: Source, storeId: string): void {
+  rowsOf(source, '').delete(storeId);
+}
+
 function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRows {
   const prefix = `${marker.id}/${kind}/`;
-  return { get: (id) => rows.get(prefix + id), set: (id, row) => rows.set(prefix + id, row) };
+  return {
+    get: (id) => rows.get(prefix + id),
+    set: (id, row) => rows.set(prefix + id, row),
+    delete: (id) => rows.delete(prefix + id),
+  };
 }
 
 async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
