@@ -22,12 +22,12 @@ export interface Source {
   withDeadline: WithDeadline;
   /** By generation, kind of read and store. */
   rows: KnownRows;
-  /** Of a read that no other request waits for. It may have more than one reply. */
+  /** Of a read that no other request waits for. */
   alone?: Alone;
 }
 
 interface Alone {
-  /** The snapshot of all its reads. */
+  /** The snapshot of all its reads, which may have more than one reply. */
   session?: ClientSession;
   /** Rows of pages are ids: their records are too large to be read at once. */
   idsOnly?: true;
@@ -69,7 +69,7 @@ export function isTooLarge(error: unknown): boolean {
 
 /**
  * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes the raw reply: the driver's cursor would
- * take twice the time (decision 0080). The cursor is used after a lost connection, and for more than 16 MiB if the read runs alone.
+ * take twice the time (decision 0080). The cursor is used after a lost connection, and for more than 16 MiB in the snapshot of a read alone.
  * MongoDB ends it at its deadline.
  */
 export async function readSnapshot<T extends Document>(
@@ -97,7 +97,7 @@ export async function readSnapshot<T extends Document>(
       if ('rows' in reply) return reply.rows as T[];
       // Not awaited. MongoDB would keep it for half an hour; behind several routers another one may be asked, which ignores it.
       void db.command({ killCursors: collection, cursors: [reply.open] }, sent).catch(() => undefined);
-      if (alone === undefined) throw new ReplyTooLarge(`a read of ${collection} has more than one reply`);
+      if (alone?.session === undefined) throw new ReplyTooLarge(`a read of ${collection} has more than one reply`);
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
