@@ -50,7 +50,8 @@ export function edgeEvent(
   return Buffer.from(value);
 }
 
-function edgeState(entity: EntityName, filler: string): Fields {
+/** A state with lists of maximum length, and as many texts of maximum length as fit into a message. */
+export function edgeState(entity: EntityName, filler: string): Fields {
   const whole = COMPLETE_STATES[entity] as Fields;
   const state = Object.fromEntries(
     Object.entries(whole).map(([field, value]) => [
@@ -81,6 +82,18 @@ function edgeState(entity: EntityName, filler: string): Fields {
     }
   }
   return state;
+}
+
+/** A state whose texts have maximum length, and whose lists have one entry. */
+export function longState(entity: EntityName, filler: string): Fields {
+  return lengthened('', COMPLETE_STATES[entity], filler) as Fields;
+}
+
+function lengthened(field: string, value: unknown, filler: string): unknown {
+  if (value === TEXT) return filler.repeat(textBound(field));
+  if (Array.isArray(value)) return value.map((entry) => lengthened(field, entry, filler));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, lengthened(name, inner, filler)]));
 }
 
 function minimalList(field: keyof typeof MINIMAL): unknown[] {
