@@ -94,7 +94,12 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
         return entity === 'option_group' ? {} : times;
     }
   };
-  yield { entity: 'store', storeId, id: storeId, data: { ...MINIMAL.store, ...large.get('store'), timezone_offset: '-03:00' } };
+  yield {
+    entity: 'store',
+    storeId,
+    id: storeId,
+    data: { ...MINIMAL.store, ...large.get('store'), timezone_offset: '-03:00' },
+  };
   for (const [name, count] of Object.entries(counts)) {
     const entity = name as EntityName;
     for (let index = 0; index < count; index += 1) {
@@ -157,30 +162,39 @@ function tried({ name, schema }: Declared): readonly (string | readonly string[]
   const ends = words === undefined ? [] : [words[0] ?? '', words.at(-1) ?? ''];
   if (words !== undefined) return schema.type === 'array' ? [...ends, ends] : ends;
   if (schema.type === 'boolean') return ['true', 'false'];
-  if (name.endsWith('_from')) return [local(NEWEST - 10_000 * MINUTE), local(NEWEST - 20 * MINUTE)];
+  if (name.endsWith('_from')) return [local(NEWEST - 10_000 * MINUTE)];
   if (name.endsWith('_to')) return [local(NEWEST + MINUTE)];
   if (name === 'rating') return ['1', '5', ['1', '5']];
   if (name === 'customer_id') return [WALK_IN, 'c1'];
   if (name === 'search') return ['an', 'rara', '99'];
   if (name === 'after') return ['now'];
   // Waiting itself reads nothing.
-  if (name === 'wait') return ['0'];
+  if (name === 'wait') return [];
   const kind = Object.keys(LETTERS).find((entity) => name === `${entity}_id`);
   if (kind !== undefined) return [idOf(kind as EntityName, 0)];
   throw new Error(`add values of the parameter ${name} that find much and little`);
 }
 
-/** Every question with at most two filters, about the first page and a late one. */
-export function* questionsAbout(path: string): Generator<BoundQuestion> {
+/** Every question with at most so many filters, one or two, about the first page and the largest second one. */
+export function* questionsAbout(path: string, mostFilters: number): Generator<BoundQuestion> {
   const declared = DECLARED.get(path) ?? [];
   const filters = declared.filter(({ name }) => name !== 'page' && name !== 'page_size');
   const options = filters.map((one) => tried(one).map((value) => ({ [one.name]: value })));
-  const required = Object.assign({}, ...options.flatMap(([first], at) => (filters[at]?.required ? [first] : []))) as object;
+  const required = Object.assign(
+    {},
+    ...options.flatMap(([first], at) => (filters[at]?.required ? [first] : [])),
+  ) as object;
   const chosen: BoundQuestion['parameters'][] = [{}];
   for (const [at, some] of options.entries()) {
     for (const one of some) {
       chosen.push(one);
-      for (const others of options.slice(at + 1)) for (const other of others) chosen.push({ ...one, ...other });
+      if (mostFilters > 1)
+        chosen.push(
+          ...options
+            .slice(at + 1)
+            .flat()
+            .map((other) => ({ ...one, ...other })),
+        );
     }
   }
   const isPaged = declared.some(({ name }) => name === 'page');

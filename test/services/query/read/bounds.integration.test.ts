@@ -72,7 +72,7 @@ function* batchesOf(changes: Iterable<TestChange>): Generator<TestChange[]> {
 interface Cost {
   documents: number;
   keys: number;
-  /** Of the largest reply. */
+  /** Of all replies. */
   bytes: number;
 }
 
@@ -84,38 +84,76 @@ interface Profiled {
   responseLength?: number;
 }
 
-async function ask(storeId: string, question: BoundQuestion) {
+async function ask(storeId: string, question: BoundQuestion): Promise<void> {
   const answer = await fetch(`${service.url}${targetOf(question)}`, {
     headers: { authorization: `Bearer ${tokens.get(storeId) ?? ''}` },
   });
   const text = await answer.text();
   expect(answer.status, `${targetOf(question)}: ${text.slice(0, 200)}`).toBe(200);
-  return JSON.parse(text) as { count?: number; results?: unknown[] };
 }
 
 let last = 0;
-async function costOf(storeId: string, question: BoundQuestion): Promise<Cost & { count: number }> {
-  const { count = 0 } = await ask(storeId, question);
+async function costOf(storeId: string, question: BoundQuestion): Promise<Cost> {
+  await ask(storeId, question);
   const entries = await db
     .collection<Profiled>('system.profile')
     .find({ ns: { $ne: `${db.databaseName}.system.profile` } }, { sort: { $natural: -1 }, limit: 100 })
     .toArray();
   const own = entries.filter(({ ts }) => ts.getTime() > last);
-  const sum = (field: 'docsExamined' | 'keysExamined') => own.reduce((all, one) => all + (one[field] ?? 0), 0);
+  const sum = (field: 'docsExamined' | 'keysExamined' | 'responseLength') =>
+    own.reduce((all, one) => all + (one[field] ?? 0), 0);
   last = Math.max(last, ...entries.map(({ ts }) => ts.getTime()));
-  const bytes = Math.max(0, ...own.map(({ responseLength = 0 }) => responseLength));
-  return { count, documents: sum('docsExamined'), keys: sum('keysExamined'), bytes };
+  return { documents: sum('docsExamined'), keys: sum('keysExamined'), bytes: sum('responseLength') };
 }
 
-it.each(STORES)('$name', async ({ storeId, sizes }) => {
-  const out: string[] = [];
+/** Of the page, of leaves and nodes of trees, and of stamps; a first page is tried before all are counted. */
+const flat = (size: number) => 3 * size + 12 * LEAF;
+/** What is tried before a window is known to hold much: twice, its records, and two counts of them. */
+const TRIED = 6 * (MAX_FILTERED + 1);
+
+/** Lists that take longer in proportion to what they match: those of docs/guides/paging.md, and the menu, which is all of its records. */
+function isInProportion({ path, parameters }: BoundQuestion): boolean {
+  const has = (...names: string[]) => names.some((name) => name in parameters);
+  switch (path) {
+    case '/api/product/list':
+      // By position alone: hundreds of categories may share one.
+      return true;
+    case '/api/coupon/list':
+      return has('active');
+    case '/api/campaign/list':
+      return has('status');
+    case '/api/menu/':
+      return true;
+    default:
+      return has('updated_from', 'updated_to', 'customer_id', 'search');
+  }
+}
+
+/** What a question may examine. */
+function most(question: BoundQuestion, sizes: Sizes): number {
+  const { path, parameters } = question;
+  const size = Number(parameters['page_size'] ?? 20);
+  // Details of a product show as many groups.
+  const page = flat(path === '/api/product/details/' ? 100 : size) + (path === '/api/changes' ? 9 * size : 0);
+  if (!isInProportion(question)) return page;
+  const isWindow = 'updated_from' in parameters || 'updated_to' in parameters;
+  const records = Math.max(...Object.values(sizes));
+  return page + 3 * records + (isWindow ? Math.min(TRIED, 6 * records) : 0);
+}
+
+/** Of all replies to one request: a page of the largest customers is read once too often, before it is known to be large. */
+const MAX_BYTES = 48 * 1_048_576;
+
+it.each(STORES)('is asked for no more than its share: $name', async ({ storeId, sizes, bounds }) => {
+  const above: object[] = [];
   for (const path of PATHS) {
-    for (const question of questionsAbout(path)) {
-      const cost = await costOf(storeId, question);
-      out.push([storeId, cost.count, cost.documents, cost.keys, cost.bytes, targetOf(question)].join('\t'));
+    for (const question of questionsAbout(path, bounds.length > 1 ? 1 : 2)) {
+      const { documents, keys, bytes } = await costOf(storeId, question);
+      const bound = most(question, sizes);
+      if (documents > bound || keys > bound || bytes > MAX_BYTES) {
+        above.push({ target: targetOf(question), documents, keys, bytes, bound });
+      }
     }
   }
-  const { appendFileSync } = await import('node:fs');
-  appendFileSync('/tmp/bounds/costs.tsv', out.join('\n') + '\n');
-  expect(sizes).toBeTruthy();
+  expect(above).toEqual([]);
 });
