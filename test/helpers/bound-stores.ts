@@ -90,8 +90,9 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
         return { category_id: `k${(index * 7) % categories}`, position: Math.floor(index / 20), ...times };
       case 'customer':
         return { name: index % 10 === 0 && index >= LARGE_CUSTOMERS ? 'Rara' : 'Ana', ...times };
-      default:
-        return entity === 'option_group' ? {} : times;
+      case 'option_group':
+      case 'store':
+        return {};
     }
   };
   yield {
@@ -211,5 +212,5 @@ export function targetOf({ path, parameters }: BoundQuestion): string {
   for (const [name, values] of Object.entries(parameters)) {
     for (const value of [values].flat()) query.append(name, value);
   }
-  return query.size === 0 ? path : `${path}?${query}`;
+  return query.size === 0 ? path : `${path}?${query.toString()}`;
 }

@@ -1,7 +1,6 @@
 /** Stores at the bounds of the contract: what one request makes MongoDB examine and return, for every path and parameter. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
-import type { EntityName } from '#shared/events/entities.ts';
 import { MAX_FILTERED } from '#query/lists/plan.ts';
 import {
   type Bound,
