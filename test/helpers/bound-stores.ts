@@ -92,6 +92,7 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
         return { name: index % 10 === 0 && index >= LARGE_CUSTOMERS ? 'Rara' : 'Ana', ...times };
       case 'option_group':
       case 'store':
+      default:
         return {};
     }
   };

@@ -105,8 +105,8 @@ async function costOf(storeId: string, question: BoundQuestion): Promise<Cost> {
   return { documents: sum('docsExamined'), keys: sum('keysExamined'), bytes: sum('responseLength') };
 }
 
-/** Of the page, of leaves and nodes of trees, and of stamps; a first page is tried before all are counted. */
-const flat = (size: number) => 3 * size + 12 * LEAF;
+/** Of leaves and nodes of trees, of stamps, and of the page: it may be tried before all are counted, and before it is known to be large. */
+const flat = (size: number) => 5 * size + 12 * LEAF;
 /** What is tried before a window is known to hold much: twice, its records, and two counts of them. */
 const TRIED = 6 * (MAX_FILTERED + 1);
 
@@ -123,8 +123,11 @@ function isInProportion({ path, parameters }: BoundQuestion): boolean {
       return has('status');
     case '/api/menu/':
       return true;
+    case '/api/customer/list':
+      // Late pages of customers who were created in a window sort its keys.
+      return has('updated_from', 'updated_to', 'search', 'created_from', 'created_to');
     default:
-      return has('updated_from', 'updated_to', 'customer_id', 'search');
+      return has('updated_from', 'updated_to', 'customer_id');
   }
 }
 
@@ -135,7 +138,7 @@ function most(question: BoundQuestion, sizes: Sizes): number {
   // Details of a product show as many groups.
   const page = flat(path === '/api/product/details/' ? 100 : size) + (path === '/api/changes' ? 9 * size : 0);
   if (!isInProportion(question)) return page;
-  const isWindow = 'updated_from' in parameters || 'updated_to' in parameters;
+  const isWindow = Object.keys(parameters).some((name) => /_(?:from|to)$/.test(name));
   const records = Math.max(...Object.values(sizes));
   return page + 3 * records + (isWindow ? Math.min(TRIED, 6 * records) : 0);
 }
