@@ -18,7 +18,7 @@ export const COMBINATIONS: readonly (readonly Bound[])[] = [
 ];
 
 /** Records of `long texts` and `full lists`: the first of each kind. Of both together, more than one reply of MongoDB. */
-const LARGE = 5;
+const LARGE = 2;
 const LARGE_CUSTOMERS = 18;
 const FILLER = '😀';
 const WALK_IN = 'walk-in';
