@@ -13,7 +13,7 @@ import {
   type ProductDocument,
   type Stamp,
 } from '#shared/read-models/collections.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 import { offsetOf, type ReadInSnapshot, stampsIn, unionWithStamps } from './snapshot.ts';
 import type { Portioned } from './streams.ts';
 
