@@ -171,6 +171,19 @@ export interface Batch<K extends Kind = Kind, D extends Detail = 'whole'> {
   more: boolean;
 }
 
+export interface ChangesParameters<K extends Kind = Kind, D extends Detail = 'whole'> {
+  /** All kinds unless given. */
+  kinds?: readonly K[] | undefined;
+  /** \`whole\` unless given. */
+  records?: D | undefined;
+  /** A stored \`next\`, or \`now\`; from the beginning unless given. */
+  after?: string | null | undefined;
+  /** 1,000 unless given. */
+  page_size?: number | undefined;
+  /** How many seconds a request is held while nothing changes: 30 unless given. */
+  wait?: number | undefined;
+}
+
 export interface Page<T> {
   /** How many records match, on all pages. */
   count: number;
@@ -182,7 +195,7 @@ export interface Page<T> {
   return [`// ${HEADER}\n`, ...records, ...filters, changes].join('\n');
 }
 
-/** Records as dictionaries with types, and the methods of each resource, which `_client.py` implements once for all. */
+/** Records as dictionaries with types, and the methods of each resource, which the client implements once for all. */
 function pythonOf({ resources, kinds, schemas }: Model): string {
   const records = schemas.map(({ name, ...schema }) => {
     if (schema.properties === undefined) return `${name} = ${typeOf(schema, PYTHON)}\n`;
@@ -235,14 +248,42 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
     def pages(self, *, ${pageSize}) -> Iterator[${summary}Page]: ...
 ${conditional('page', `*, page: int = 1, ${pageSize}`, `${summary}Page`)}${details === null ? '' : conditional('get', 'id: str, *', details)}`;
   });
+  const calls = [
+    `class Single(Protocol[T]):
+    @overload
+    def __call__(self, *, if_none_match: None = None) -> T: ...
+    @overload
+    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
+`,
+    `class Changes(Protocol):
+    """Follows changes without end, and repeats without limit unless \`retries\` is given. It asks for the next batch when the loop
+    body is done with this one: a \`next\` that was stored there misses nothing."""
+
+${[
+  ['"whole"] = "whole"', ''],
+  ['"summary"]', 'Summary'],
+]
+  .map(
+    ([detail, prefix]) => `    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal[${detail}, after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[${prefix}Batch]: ...
+`,
+  )
+  .join('')}`,
+  ];
   return [
     `# ${HEADER}
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, List, Literal, Protocol, Sequence, TypedDict, overload
+import math
+from typing import TYPE_CHECKING, Iterator, List, Literal, Protocol, Sequence, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from ._client import Conditional
+    from . import Conditional
+
+T = TypeVar("T")
 `,
     `Kind = Literal[${kinds.map(({ kind }) => `"${kind}"`).join(', ')}]\n`,
     ...records,
@@ -250,6 +291,7 @@ if TYPE_CHECKING:
     ...batches,
     ...pages,
     ...protocols,
+    ...calls,
   ].join('\n\n');
 }
 

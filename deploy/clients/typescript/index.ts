@@ -46,19 +46,6 @@ export type Answer<T, O> = O extends { ifNoneMatch: string }
     ? T | Conditional<T>
     : T;
 
-export interface ChangesParameters<K extends Api.Kind = Api.Kind, D extends Api.Detail = 'whole'> {
-  /** All kinds unless given. */
-  kinds?: readonly K[] | undefined;
-  /** `whole` unless given. */
-  records?: D | undefined;
-  /** A stored `next`, or `now`; from the beginning unless given. */
-  after?: string | null | undefined;
-  /** 1,000 unless given. */
-  page_size?: number | undefined;
-  /** How many seconds a request is held while nothing changes: 30 unless given. */
-  wait?: number | undefined;
-}
-
 /** All errors of this client but those of the caller's own signal. */
 export class StoreDataError extends Error {
   override name = 'StoreDataError';
@@ -132,25 +119,26 @@ class Connection {
     this.#base = options.baseUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '');
   }
 
-  /** Gets JSON, with retries. @param failed is told of each failed attempt, before the next one asks for the query again. */
-  async get(
-    path: string,
-    query: () => Query,
-    { signal, timeoutMs, retries = this.#options.retries ?? 5, ifNoneMatch = '' }: GetOptions = {},
-    failed: (error: StoreDataError, seconds: number) => void = () => undefined,
-  ): Promise<{ etag: string; value: unknown }> {
+  /** Gets JSON, with retries. If a proxy cuts a request that waits, `wait` of the query is halved. */
+  async get(path: string, query: Query, options: GetOptions = {}): Promise<{ etag: string; value: unknown }> {
+    const { signal, timeoutMs = this.#options.timeoutMs ?? 10_000, ifNoneMatch = '' } = options;
+    const { retries = this.#options.retries ?? 5 } = options;
     const headers: Record<string, string> = ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch };
     for (let attempt = 1; ; attempt += 1) {
       await sleep(this.#quietUntil - performance.now(), signal);
       const began = performance.now();
+      const wait = Number(query['wait'] ?? 0);
       try {
-        const parameters = query();
-        const limit = (timeoutMs ?? this.#options.timeoutMs ?? 10_000) + Number(parameters['wait'] ?? 0) * 1_000;
-        const { response, json } = await this.#authorized(`${path}${encode(parameters)}`, headers, limit, signal);
+        const target = `${path}${encode(query)}`;
+        const { response, json } = await this.#authorized(target, headers, timeoutMs + wait * 1_000, signal);
         return { etag: response.headers.get('etag') ?? '', value: response.status === 304 ? null : json };
       } catch (error) {
         if (!(error instanceof StoreDataError)) throw error;
-        failed(error, (performance.now() - began) / 1_000);
+        const seconds = (performance.now() - began) / 1_000;
+        // The API itself would have answered 200 at the end of the wait.
+        if (isCut(error) && seconds > 1 && seconds < wait + 1) {
+          query['wait'] = Math.max(MIN_WAIT_SECONDS, Math.floor(wait / 2));
+        }
         const pauseMs = pauseAfter(error, attempt);
         if (pauseMs === null || attempt > retries) throw error;
         this.#options.onRetry?.({ error, attempt, pauseMs });
@@ -161,7 +149,7 @@ class Connection {
 
   /** Gets what one request answers. */
   async one<T, O extends GetOptions>(path: string, query: Query, options?: O): Promise<Answer<T, O>> {
-    const { value, etag } = await this.get(path, () => query, options);
+    const { value, etag } = await this.get(path, query, options);
     const given = options?.ifNoneMatch === undefined ? value : { unchanged: value === null, etag, value };
     return given as Answer<T, O>;
   }
@@ -203,8 +191,8 @@ class Connection {
     const { clientId, clientSecret, scopes, timeoutMs = 10_000 } = this.#options;
     const bytes = new TextEncoder().encode(`${clientId}:${clientSecret}`);
     const headers = { authorization: `Basic ${btoa(String.fromCharCode(...bytes))}` };
-    const scope = scopes === undefined ? {} : { scope: scopes.join(' ') };
-    const body = new URLSearchParams({ grant_type: 'client_credentials', ...scope });
+    const body = new URLSearchParams({ grant_type: 'client_credentials' });
+    if (scopes !== undefined) body.set('scope', scopes.join(' '));
     const began = performance.now();
     const { json } = await this.#send('/api/auth/token/', { method: 'POST', headers, body }, timeoutMs, undefined);
     const { access_token: value, expires_in: lifetime } = json as { access_token: unknown; expires_in: unknown };
@@ -318,22 +306,17 @@ export function createClient(options: ClientOptions) {
      * done with this one: a `next` that was stored there misses nothing.
      */
     async *changes<K extends Api.Kind = Api.Kind, D extends Api.Detail = 'whole'>(
-      parameters: ChangesParameters<K, D> = {},
+      parameters: Api.ChangesParameters<K, D> = {},
       options: CallOptions & { quotaShare?: number } = {},
     ): AsyncGenerator<Api.Batch<K, D>, never> {
-      let { after, wait = 30 } = parameters;
-      const { records = 'whole', page_size = 1_000 } = parameters;
-      const query = () => ({ ...parameters, records, page_size, after, wait });
+      const { records = 'whole', page_size = 1_000, wait = 30 } = parameters;
+      const query: Query = { ...parameters, records, page_size, wait };
       const call = { ...options, retries: options.retries ?? Infinity };
-      const failed = (error: StoreDataError, seconds: number) => {
-        if (wasCut(error, seconds, wait)) wait = Math.max(MIN_WAIT_SECONDS, Math.floor(wait / 2));
-      };
       for (;;) {
         const began = performance.now();
-        const { value } = await connection.get('/api/changes', query, call, failed);
-        const batch = value as Api.Batch<K, D>;
+        const batch = (await connection.get('/api/changes', query, call)).value as Api.Batch<K, D>;
         yield batch;
-        after = batch.next;
+        query['after'] = batch.next;
         await sleep(connection.pauseMs(began, options.quotaShare), options.signal);
       }
     },
@@ -356,10 +339,8 @@ function pauseAfter(error: StoreDataError, attempt: number): number | null {
   return error.status === 429 ? (asked ?? growing) : Math.max(asked ?? 0, growing);
 }
 
-/** Whether a proxy ended a request that waited: the API itself would have answered 200. */
-function wasCut(error: StoreDataError, seconds: number, wait: number): boolean {
-  const byProxy = error instanceof ConnectionError || (error instanceof ApiError && [502, 504].includes(error.status));
-  return byProxy && seconds > 1 && seconds < wait + 1;
+function isCut(error: StoreDataError): boolean {
+  return error instanceof ConnectionError || (error instanceof ApiError && [502, 504].includes(error.status));
 }
 
 /** An empty list becomes an empty value, which the API refuses: leaving it out would give everything. */

@@ -680,6 +680,19 @@ export interface Batch<K extends Kind = Kind, D extends Detail = 'whole'> {
   more: boolean;
 }
 
+export interface ChangesParameters<K extends Kind = Kind, D extends Detail = 'whole'> {
+  /** All kinds unless given. */
+  kinds?: readonly K[] | undefined;
+  /** `whole` unless given. */
+  records?: D | undefined;
+  /** A stored `next`, or `now`; from the beginning unless given. */
+  after?: string | null | undefined;
+  /** 1,000 unless given. */
+  page_size?: number | undefined;
+  /** How many seconds a request is held while nothing changes: 30 unless given. */
+  wait?: number | undefined;
+}
+
 export interface Page<T> {
   /** How many records match, on all pages. */
   count: number;

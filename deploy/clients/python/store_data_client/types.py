@@ -1,10 +1,13 @@
 # Written from docs/openapi.json by `npm run clients`.
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, List, Literal, Protocol, Sequence, TypedDict, overload
+import math
+from typing import TYPE_CHECKING, Iterator, List, Literal, Protocol, Sequence, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
-    from ._client import Conditional
+    from . import Conditional
+
+T = TypeVar("T")
 
 
 Kind = Literal["store", "order", "customer", "review", "campaign", "coupon", "category", "product", "option-group"]
@@ -922,3 +925,26 @@ class OptionGroups(Protocol):
     def page(self, *, page: int = 1, page_size: int = 100, if_none_match: None = None) -> OptionGroupPage: ...
     @overload
     def page(self, *, page: int = 1, page_size: int = 100, if_none_match: str) -> Conditional[OptionGroupPage]: ...
+
+
+class Single(Protocol[T]):
+    @overload
+    def __call__(self, *, if_none_match: None = None) -> T: ...
+    @overload
+    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
+
+
+class Changes(Protocol):
+    """Follows changes without end, and repeats without limit unless `retries` is given. It asks for the next batch when the loop
+    body is done with this one: a `next` that was stored there misses nothing."""
+
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["whole"] = "whole", after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[Batch]: ...
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["summary"], after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[SummaryBatch]: ...
