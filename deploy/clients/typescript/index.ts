@@ -90,6 +90,7 @@ interface Received {
 }
 
 type Query = Record<string, string | number | boolean | readonly (string | number)[] | null | undefined>;
+type Init = Omit<RequestInit, 'headers'> & { headers: Record<string, string> };
 type Signal = AbortSignal | undefined;
 type Token = { value: string; renewAt: number };
 
@@ -137,7 +138,7 @@ class Connection {
         const seconds = (performance.now() - began) / 1_000;
         // The API itself would have answered 200 at the end of the wait.
         if (isCut(error) && seconds > 1 && seconds < wait + 1) {
-          query['wait'] = Math.max(MIN_WAIT_SECONDS, Math.floor(wait / 2));
+          query['wait'] = Math.min(wait, Math.max(MIN_WAIT_SECONDS, Math.floor(wait / 2)));
         }
         const pauseMs = pauseAfter(error, attempt);
         if (pauseMs === null || attempt > retries) throw error;
@@ -160,7 +161,7 @@ class Connection {
   }
 
   /** One request with a token, and once more with a new one after a 401. */
-  async #authorized(target: string, headers: object, ms: number, signal: Signal): Promise<Received> {
+  async #authorized(target: string, headers: Record<string, string>, ms: number, signal: Signal): Promise<Received> {
     for (let isRenewed = false; ; isRenewed = true) {
       const token = await limited(ms, signal, (own) => Promise.race([this.#token(), ended(own)]));
       signal?.throwIfAborted();
@@ -205,13 +206,14 @@ class Connection {
   }
 
   /** @throws {ApiError} for any status but 200 and 304. @throws {ConnectionError} without a whole answer. */
-  async #send(target: string, init: RequestInit, ms: number, signal: Signal): Promise<Received> {
+  async #send(target: string, init: Init, ms: number, signal: Signal): Promise<Received> {
     const { fetch = globalThis.fetch } = this.#options;
     const path = target.split('?', 1)[0] ?? '';
     const { response, text } = await limited(ms, signal, async (own) => {
       try {
+        const headers = { 'user-agent': 'store-data-client-typescript', ...init.headers };
         // A redirect could carry the secret elsewhere.
-        const response = await fetch(`${this.#base}${target}`, { ...init, redirect: 'manual', signal: own });
+        const response = await fetch(`${this.#base}${target}`, { ...init, headers, redirect: 'manual', signal: own });
         return { response, text: await response.text() };
       } catch (cause) {
         signal?.throwIfAborted();

@@ -37,6 +37,8 @@ _DAY_SECONDS = 86_400
 _RENEW_EARLY_SECONDS = 60
 # A proxy may end requests sooner than the API: after a cut the wait is halved, down to this.
 _MIN_WAIT_SECONDS = 5
+# A connection is used again within this time: servers close those that are idle for 5 seconds, or longer.
+_KEEP_SECONDS = 4
 
 
 class StoreDataError(Exception):
@@ -81,28 +83,26 @@ class _HttpTransport:
         secure = partial(http.client.HTTPSConnection, *address, context=context)
         self._open = secure if origin.scheme == "https" else partial(http.client.HTTPConnection, *address)
         self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[tuple[http.client.HTTPConnection, float]] = []
         self._busy: set[socket.socket] = set()
         self._closed = False
 
     def __call__(self, method: str, url: str, headers: dict[str, str], body: bytes | None, timeout: float) -> Response:
         deadline = time.monotonic() + timeout
-        while True:
-            with self._lock:
-                kept = self._idle.pop() if self._idle else None
-            try:
-                return self._send(kept or self._open(timeout=timeout), method, url, headers, body, deadline)
-            except (http.client.HTTPException, EOFError, zlib.error, OSError) as error:
-                # The server may have closed a connection that was kept: a fresh one is tried.
-                if kept is None or isinstance(error, TimeoutError):
-                    # Without its frames, which hold headers.
-                    raise OSError(f"{type(error).__name__}: {error}") from None
+        with self._lock:
+            while self._idle and time.monotonic() - self._idle[-1][1] > _KEEP_SECONDS:
+                self._idle.pop()[0].close()
+            connection = self._idle.pop()[0] if self._idle else self._open(timeout=timeout)
+        try:
+            return self._send(connection, method, url, headers, body, deadline)
+        except (http.client.HTTPException, EOFError, zlib.error, OSError) as error:
+            # Without its frames, which hold headers.
+            raise OSError(f"{type(error).__name__}: {error}") from None
 
     def _send(self, connection: Any, method: str, url: str, headers: Any, body: bytes | None, deadline: float) -> Response:
         if connection.sock is None:
             connection.connect()
-        # The answer may take it away from the connection.
-        sock: socket.socket = connection.sock
+        sock: socket.socket = connection.sock  # The answer may take it away from the connection.
         with self._lock:
             self._busy.add(sock)
             if self._closed:
@@ -118,6 +118,7 @@ class _HttpTransport:
                 sock.settimeout(max(deadline - time.monotonic(), 0.001))
             if answer.length:
                 raise http.client.IncompleteRead(b"", answer.length)
+            answer.close()
             if content and answer.getheader("content-encoding") == "gzip":
                 content = gzip.decompress(content)
             whole = not answer.will_close
@@ -126,7 +127,7 @@ class _HttpTransport:
             with self._lock:
                 self._busy.discard(sock)
                 if whole:
-                    self._idle.append(connection)
+                    self._idle.append((connection, time.monotonic()))
             if not whole:
                 connection.close()
 
@@ -138,7 +139,7 @@ class _HttpTransport:
                 with suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
             while self._idle:
-                self._idle.pop().close()
+                self._idle.pop()[0].close()
 
 
 class _Headers(Dict[str, str]):
@@ -156,8 +157,7 @@ class _Connection:
         self._token: Callable[[], str] | None = None
         self._renew_at = self._quiet_until = 0.0
         self.closed = threading.Event()
-        # The time that one request takes of the quota.
-        self.pace = 1.0
+        self.pace = 1.0  # The time that one request takes of the quota.
 
     def sleep(self, seconds: float) -> None:
         """Raises ClientClosed once the client is closed."""
@@ -202,7 +202,7 @@ class _Connection:
         path = target.partition("?")[0]
         self.sleep(0)
         try:
-            headers["Accept-Encoding"] = "gzip"
+            headers.update({"Accept-Encoding": "gzip", "User-Agent": "store-data-client-python"})
             answer = self._transport(method, self._base_url + target, headers, body, timeout)
         except OSError as error:
             self.sleep(0)
@@ -350,7 +350,7 @@ class Client:
                 # The API itself would have answered 200 at the end of the wait.
                 is_cut = isinstance(error, ConnectionFailed) or getattr(error, "status", 0) in (502, 504)
                 if is_cut and 1 < time.monotonic() - began < wait + 1:
-                    query["wait"] = max(_MIN_WAIT_SECONDS, wait // 2)
+                    query["wait"] = min(wait, max(_MIN_WAIT_SECONDS, wait // 2))
                 pause = _pause_after(error, attempt)
                 if pause is None or attempt > retries:
                     raise

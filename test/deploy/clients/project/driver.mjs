@@ -1,4 +1,5 @@
 // Takes steps from the first argument, makes them with the installed client, and prints what each gave.
+import process from 'node:process';
 import { inspect } from 'node:util';
 import { createClient, toInstant } from 'store-data-client';
 
@@ -66,6 +67,10 @@ const STEPS = {
     });
     return [(await store.orders.get('o1')).id, (await second).id];
   },
+  untilRepeated: async () => {
+    for (let left = 100; left > 0 && retries.length === 0; left -= 1) await store.orders.get('o1');
+    return retries.length > 0;
+  },
   sleep: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
   instant: ({ local, offset }) => toInstant(local, offset).toISOString(),
   printed: () => inspect(store, { depth: Infinity, showHidden: true }) + JSON.stringify(store) + String(store),
@@ -81,4 +86,4 @@ for (const step of steps) {
     results.push({ error: { name, status, code, detail, requestId, printed } });
   }
 }
-console.log(JSON.stringify({ results, retries }));
+process.stdout.write(JSON.stringify({ results, retries }));
