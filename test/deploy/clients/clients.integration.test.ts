@@ -8,6 +8,7 @@ import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useFolder } from '#test/folder.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
+import { words } from '#test/words.ts';
 import { prepared, settled } from '../../clients/programs.ts';
 import { FAULTS, startFaultyProxy } from './faulty-proxy.ts';
 import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from './packed.ts';
@@ -88,6 +89,8 @@ function driverOf(file: string, args: string[], env: NodeJS.ProcessEnv): Drive {
   };
 }
 
+const pythonEnv = () => ({ ...process.env, PYTHONPATH: join(folder, 'packages'), PYTHONDONTWRITEBYTECODE: '1' });
+
 const LANGUAGES = {
   TypeScript: async () => {
     if (typescript.status === 'rejected') throw typescript.reason;
@@ -96,8 +99,7 @@ const LANGUAGES = {
   Python: async (context: TestContext) => {
     await prepared(tools, context);
     if (python.status === 'rejected') throw python.reason;
-    const env = { ...process.env, PYTHONPATH: join(folder, 'packages'), PYTHONDONTWRITEBYTECODE: '1' };
-    return driverOf('python3', ['driver.py'], env);
+    return driverOf('python3', ['driver.py'], pythonEnv());
   },
 };
 
@@ -390,5 +392,50 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
     const wrong = await drive(context, [GET], { id: 'nobody' });
     expect(wrong.results[0]?.error).toMatchObject({ status: 401, code: 'invalid_client' });
     expect(wrong.results[0]?.error?.printed).not.toContain(SECRET);
+  });
+});
+
+const MODULES = 'runtimes/node_modules';
+/** The program and its arguments, in the folder of the test or on the path. */
+const RUNTIMES = {
+  'Node 20': [`${MODULES}/node20/bin/node`],
+  'Node 22': [`${MODULES}/node22/bin/node`],
+  Bun: [`${MODULES}/@oven/bun-linux-x64-baseline/bin/bun`],
+  Deno: [`${MODULES}/@deno/linux-x64-glibc/deno`, 'run', '--allow-all'],
+  'Python 3.10': ['python3.10'],
+  'Python 3.11': ['python3.11'],
+  'Python 3.12': ['python3.12'],
+  'Python 3.13': ['python3.13'],
+  'Python 3.14': ['python3.14'],
+};
+
+describe('the packages run on', () => {
+  const packages = join(folder, 'runtimes');
+  let fetched: Promise<PromiseSettledResult<unknown>>;
+  beforeAll(() => {
+    const ci = words('ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error');
+    const fetch = async () => {
+      if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error('the runtimes are for Linux on x64');
+      await cp(join(import.meta.dirname, 'runtimes'), packages, { recursive: true });
+      await run('npm', ci, { cwd: packages });
+    };
+    fetched = settled(fetch());
+  });
+
+  it.for(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])('%s', async (name, context) => {
+    const [program = '', ...args] = RUNTIMES[name];
+    const isPython = name.startsWith('Python');
+    await LANGUAGES[isPython ? 'Python' : 'TypeScript'](context);
+    await prepared(isPython ? settled(run(program, ['--version'])) : fetched, context);
+    const drive = isPython
+      ? driverOf(program, ['driver.py'], pythonEnv())
+      : driverOf(join(folder, program), [...args, 'driver.mjs'], process.env);
+    proxy.begin({ data: [FAULTS.html502, FAULTS.cutBody, FAULTS.none, FAULTS.otherToken] });
+    const changes = { op: 'changes', parameters: { kinds: ['customer'] }, batches: 1 };
+    const { results } = await drive([GET, GET, { op: 'list', filters: { page_size: 2 } }, changes, { op: 'stop' }]);
+    expect(results.slice(0, 2)).toEqual([{ value: 'o1' }, { value: 'o1' }]);
+    expect(results[2]?.value).toContain('o3');
+    expect(batchesOf(results.slice(3))).toMatchObject([{ more: false }]);
+    expect(results[4]?.error?.name).toMatch(/^AbortError|ClientClosed$/);
   });
 });
