@@ -4,7 +4,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
+import { aCustomer, anOrder, aStore } from '#test/changes.ts';
 import { useFolder } from '#test/folder.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
@@ -328,19 +328,20 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       expect(second?.more).toBe(false);
     });
 
-    it('and holds requests until something changes, and through cuts', async (context) => {
+    it('and holds requests until something changes, through faults', async (context) => {
       const id = `followed${language}`;
-      const change = async (exchange: Parameters<typeof FAULTS.none>[0]) => {
-        const answer = FAULTS.none(exchange);
-        await service.apply([anOrder(id), gone(anOrder(id))]);
-        await answer;
+      const change: typeof FAULTS.none = async (exchange) => {
+        const answered = FAULTS.none(exchange);
+        await service.apply([anOrder(id)]);
+        await answered;
       };
-      proxy.begin({ data: [FAULTS.none, FAULTS.endedBody, FAULTS.reset, change] });
-      const { results } = await drive(context, [changes({ kinds: ['order'], after: 'now', wait: 2 }, 2)]);
-      const taken = batchesOf(results);
-      expect(taken[0]?.ids).toEqual([]);
-      expect(taken[1]?.ids).toContainEqual(expect.stringContaining(`order/${id}/`));
-      expect(data().every(({ target }) => target.includes('wait=2'))).toBe(true);
+      proxy.begin();
+      const before = await drive(context, [changes({ kinds: ['order'] }, 1)]);
+      const after = batchesOf(before.results)[0]?.next;
+      proxy.begin({ data: [FAULTS.reset, FAULTS.html502, change] });
+      const { results, retries } = await drive(context, [changes({ kinds: ['order'], after, wait: 30 }, 1)]);
+      expect(retries).toHaveLength(2);
+      expect(batchesOf(results)[0]?.ids).toContainEqual(expect.stringContaining(`order/${id}/`));
     });
 
     it('and keeps to its share of the quota', async (context) => {

@@ -58,7 +58,10 @@ export const FAULTS = {
 } satisfies Record<string, Fault>;
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {
-  response.writeHead(status, headers).end(body);
+  response
+    .setHeaders(new Map(Object.entries(headers)))
+    .writeHead(status)
+    .end(body);
 }
 
 /** @param target of the API; `retarget` names another one. */
