@@ -177,6 +177,13 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       expect(tokens()).toHaveLength(1);
     });
 
+    it('one request for many calls, also if it fails', async (context) => {
+      proxy.begin({ token: [FAULTS.frozen] });
+      const { results } = await drive(context, [{ op: 'many', n: 6 }], { retries: 0, timeout: 3 });
+      expect(results[0]?.error?.name).toMatch(/^Connection/);
+      expect(statuses()).toEqual(['POST 0']);
+    });
+
     it('a new one before the old one expires', async (context) => {
       proxy.begin();
       const { results } = await drive(context, [GET, { op: 'sleep', ms: 1_600 }, GET], { of: brief });

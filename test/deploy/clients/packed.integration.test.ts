@@ -9,10 +9,13 @@ import { useFolder } from '#test/folder.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { words } from '#test/words.ts';
 import { prepared, settled } from '../../clients/programs.ts';
-import { CLIENTS, installPython, installTypeScript, packPython, packTypeScript, pythonTools } from './packed.ts';
+import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from './packed.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../..');
+const OF_TYPESCRIPT = 'deploy/clients/typescript/README.md';
+const OF_PYTHON = 'deploy/clients/python/README.md';
+const GUIDE = 'docs/guides/first-request.md';
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 
 const folder = useFolder();
@@ -20,8 +23,8 @@ const project = join(folder, 'project');
 const packages = join(folder, 'packages');
 const service = useQueryService();
 const tools = settled(pythonTools());
-/** What a program of a README prints. */
-const PRINTED = /^Pizzaria[^\n]*, at -03:00\no1 pending [\d.]+\n$/;
+/** What the programs of a README and of the guide print. */
+const PRINTED = /^Pizzaria[^\n]*, at -03:00\no1 pending [\d.]+\n2 (?:pending|concluded)\n$/;
 
 beforeAll(async () => {
   await service.setKey({ clientId: 'newcomer' });
@@ -40,13 +43,14 @@ beforeAll(async () => {
 const environment = () => ({
   ...process.env,
   BASE_URL: service.url,
+  API: service.url,
   CLIENT_ID: 'newcomer',
   CLIENT_SECRET: 'secret',
 });
 
-/** The blocks of code in the README of a client. */
-async function programsOf(client: string, language: string): Promise<string[]> {
-  const text = await readFile(join(CLIENTS, client, 'README.md'), 'utf8');
+/** The blocks of code in a document. */
+async function programsOf(path: string, language: 'ts' | 'python'): Promise<string[]> {
+  const text = await readFile(join(ROOT, path), 'utf8');
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, code = '']) => code);
 }
 
@@ -60,7 +64,7 @@ describe('the npm package', () => {
   });
 
   it.each(['node16', 'bundler'])('has strict types for moduleResolution %s, also in its README', async (resolution) => {
-    for (const [index, code] of (await programsOf('typescript', 'ts')).entries()) {
+    for (const [index, code] of (await programsOf(OF_TYPESCRIPT, 'ts')).entries()) {
       await writeFile(join(project, `readme-${index}.mts`), code);
     }
     const module = resolution === 'node16' ? 'node16' : 'esnext';
@@ -82,11 +86,15 @@ describe('the npm package', () => {
     expect(stdout).toBe('function\n');
   });
 
-  it('runs the first program of its README', async () => {
-    const [first = ''] = await programsOf('typescript', 'ts');
-    await writeFile(join(project, 'first.ts'), first);
-    const { stdout } = await run(process.execPath, ['first.ts'], { cwd: project, env: environment() });
-    expect(stdout).toMatch(PRINTED);
+  it('runs the first programs of its README and of the guide', async () => {
+    const programs = [(await programsOf(OF_TYPESCRIPT, 'ts'))[0], (await programsOf(GUIDE, 'ts'))[0]];
+    let printed = '';
+    for (const [index, program = ''] of programs.entries()) {
+      await writeFile(join(project, `first-${index}.ts`), program);
+      const given = { cwd: project, env: environment() };
+      printed += (await run(process.execPath, [`first-${index}.ts`], given)).stdout;
+    }
+    expect(printed).toMatch(PRINTED);
   });
 
   it('type-checks the example follow-orders', async () => {
@@ -127,7 +135,7 @@ describe('the wheel', () => {
   it('passes mypy --strict, with the programs of its README, for Python 3.10 and later', async (context) => {
     const found = await ready(context);
     const files = ['usage.py'];
-    for (const [index, code] of (await programsOf('python', 'python')).slice(0, 2).entries()) {
+    for (const [index, code] of (await programsOf(OF_PYTHON, 'python')).slice(0, 2).entries()) {
       await writeFile(join(project, `readme_${index}.py`), code);
       files.push(`readme_${index}.py`);
     }
@@ -143,10 +151,11 @@ describe('the wheel', () => {
     }
   });
 
-  it('runs the first program of its README', async (context) => {
+  it('runs the first programs of its README and of the guide', async (context) => {
     await ready(context);
-    const [first = ''] = await programsOf('python', 'python');
-    const { stdout } = await run('python3', ['-c', first], { cwd: project, env: env() });
-    expect(stdout).toMatch(PRINTED);
+    const programs = [(await programsOf(OF_PYTHON, 'python'))[0], (await programsOf(GUIDE, 'python'))[0]];
+    let printed = '';
+    for (const program of programs) printed += (await run('python3', ['-c', program ?? ''], { env: env() })).stdout;
+    expect(printed).toMatch(PRINTED);
   });
 });

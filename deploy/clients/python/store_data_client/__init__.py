@@ -132,7 +132,6 @@ class _HttpTransport:
                 connection.close()
 
     def close(self) -> None:
-        """Ends requests under way, too."""
         with self._lock:
             self._closed = True
             for sock in self._busy:
@@ -151,10 +150,11 @@ class _Connection:
     """The one connection of a client: its token, and how soon the quota allows the next request."""
 
     def __init__(self, base_url: str, credentials: Callable[[], str], form: dict[str, str], transport: Transport) -> None:
-        self._base_url, self._credentials, self._transport = base_url, credentials, transport
+        self._base_url, self._credentials, self.transport = base_url, credentials, transport
         self._form = urlencode({"grant_type": "client_credentials", **form}).encode()
         self._lock = threading.Lock()
         self._token: Callable[[], str] | None = None
+        self._failed_at, self._failure = 0.0, StoreDataError()
         self._renew_at = self._quiet_until = 0.0
         self.closed = threading.Event()
         self.pace = 1.0  # The time that one request takes of the quota.
@@ -182,13 +182,18 @@ class _Connection:
                     self._token = None
 
     def _fresh_token(self, timeout: float) -> Callable[[], str]:
-        """The token of all calls. While one of them gets a new one, the others wait for it."""
+        """The token of all calls. While one of them gets a new one, the others wait for it, and share its failure."""
+        began = time.monotonic()
         with self._lock:
+            if self._failed_at > began:
+                raise self._failure
             if self._token is None or time.monotonic() >= self._renew_at:
-                began = time.monotonic()
-                headers = _Headers(Authorization=self._credentials())
-                headers["Content-Type"] = "application/x-www-form-urlencoded"
-                _, content = self._send("POST", "/api/auth/token/", headers, self._form, timeout)
+                headers = _Headers({"Content-Type": "application/x-www-form-urlencoded"}, Authorization=self._credentials())
+                try:
+                    _, content = self._send("POST", "/api/auth/token/", headers, self._form, timeout)
+                except StoreDataError as error:
+                    self._failed_at, self._failure = time.monotonic(), error
+                    raise
                 value, lifetime = content.get("access_token"), content.get("expires_in")
                 # An invalid header would be shown by the error about it.
                 if not isinstance(value, str) or not re.fullmatch("[!-~]+", value) or not isinstance(lifetime, (int, float)):
@@ -203,13 +208,12 @@ class _Connection:
         self.sleep(0)
         try:
             headers.update({"Accept-Encoding": "gzip", "User-Agent": "store-data-client-python"})
-            answer = self._transport(method, self._base_url + target, headers, body, timeout)
+            answer = self.transport(method, self._base_url + target, headers, body, timeout)
         except OSError as error:
             self.sleep(0)
             raise ConnectionFailed(f"{path}: no answer ({error})") from error.with_traceback(None)
         status, given, text = answer
-        policy = re.search(r";q=(\d+);w=(\d+)", given.get("ratelimit-policy", ""))
-        if policy is not None:
+        if policy := re.search(r";q=(\d+);w=(\d+)", given.get("ratelimit-policy", "")):
             self.pace = int(policy[2]) / int(policy[1])
         content = None
         with suppress(ValueError):
@@ -223,10 +227,6 @@ class _Connection:
             # Other calls would be refused, and count, as well.
             self._quiet_until = time.monotonic() + (refusal.retry_after or 0)
         raise refusal
-
-    def close(self) -> None:
-        self.closed.set()
-        getattr(self._transport, "close", lambda: None)()
 
 
 class _Resource:
@@ -314,7 +314,8 @@ class Client:
 
     def close(self) -> None:
         """Ends all calls, those under way in other threads too: they raise ClientClosed."""
-        self._connection.close()
+        self._connection.closed.set()
+        getattr(self._connection.transport, "close", lambda: None)()
 
     def __enter__(self) -> Client:
         return self
@@ -336,8 +337,7 @@ class Client:
         answer, value = self._get(path, query, if_none_match, self._retries)
         if if_none_match is None:
             return value
-        status, headers, _ = answer
-        return Conditional(status == 304, headers.get("etag", ""), value)
+        return Conditional(answer[0] == 304, answer[1].get("etag", ""), value)
 
     def _get(self, path: str, query: dict[str, Any], tag: str | None, retries: float) -> tuple[Response, Any]:
         """Gets JSON, with retries. If a proxy cuts a request that waits, `wait` of the query is halved."""
