@@ -4,7 +4,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { aCustomer, anOrder, aStore } from '#test/changes.ts';
+import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useFolder } from '#test/folder.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
@@ -349,6 +349,7 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       const { results, retries } = await drive(context, [changes({ kinds: ['order'], after, wait: 30 }, 1)]);
       expect(retries).toHaveLength(2);
       expect(batchesOf(results)[0]?.ids).toContainEqual(expect.stringContaining(`order/${id}/`));
+      await service.apply([gone(anOrder(id))]);
     });
 
     it('and keeps to its share of the quota', async (context) => {
