@@ -132,6 +132,18 @@ describe.each([
     expect(await read()).toBe(2);
   });
 
+  it('aborts a transaction whose commit was lost when its session begins another', async () => {
+    const { session, begin, read, add } = await thing(1);
+    const own = begin();
+    await add(10, { session: own });
+    // Nothing of the commit reaches the server: the session stands as a new one.
+    Object.assign(own, { transaction: Reflect.get(session(), 'transaction') as object | null });
+    own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    await add(1, { session: own });
+    await own.commitTransaction();
+    expect(await read()).toBe(2);
+  });
+
   it('discards an aborted transaction', async () => {
     const { session, read, add } = await thing(1);
     const own = session();

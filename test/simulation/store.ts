@@ -201,7 +201,15 @@ export class Server {
     if (transaction === null) return now;
     this.#require(transaction);
     transaction.usedAt = this.#scheduler.now;
+    if (transaction.snapshot === null) this.#endFormerOf(transaction);
     return (transaction.snapshot ??= now);
+  }
+
+  /** A session has one transaction: the first operation of the next one aborts it. */
+  #endFormerOf(transaction: Transaction): void {
+    for (const other of this.#open) {
+      if (other !== transaction && other.session === transaction.session) this.#end(other);
+    }
   }
 
   #goneSince({ snapshot }: Transaction, name: string, id: string): boolean {

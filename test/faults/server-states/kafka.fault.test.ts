@@ -103,7 +103,7 @@ describe('three brokers', () => {
         '--entity-default',
       );
     await alter('--add-config', setting);
-    return () => alter('--delete-config', setting.split('=', 1)[0] ?? '');
+    return async () => void (await alter('--delete-config', setting.split('=', 1)[0] ?? ''));
   };
   pass('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), { lastsMs: 10_000 });
   pass('clients may use a hundredth of a thread', quota('request_percentage=1'), { lastsMs: 10_000 });

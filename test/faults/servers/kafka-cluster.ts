@@ -1,6 +1,6 @@
 /** The brokers of one test: one, or three with three replicas, of which two must be in sync. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
@@ -10,6 +10,7 @@ import { freePorts } from '#local/stack/program.ts';
 import { eventually } from '#test/installation.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';
+import { fetchTools } from './kafka-tools/fetched.ts';
 import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
 export interface KafkaCluster {
@@ -20,8 +21,8 @@ export interface KafkaCluster {
   proxy: TcpProxy;
   /** A connected client for administration. */
   admin: kafkajs.Admin;
-  /** Runs one of Kafka's own tools, by its class, against the brokers. */
-  runTool: (tool: string, ...args: string[]) => Promise<void>;
+  /** Runs one of Kafka's own commands, by its class, against the brokers. @returns its output. */
+  runTool: (tool: string, ...args: string[]) => Promise<string>;
   servers: Server[];
   /** The log file of a partition at the first broker, while the log has a single segment. */
   logFile: (topic: string, partition: number) => string;
@@ -104,8 +105,11 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
     async runTool(tool, ...args) {
       if (broker === undefined) throw new Error('there is no broker');
       const { file, args: java } = broker;
-      const ours = [...java.slice(0, java.indexOf(BROKER)), tool, '--bootstrap-server', brokers, ...args];
-      await promisify(execFile)(file, ours);
+      const tools = join(await fetchTools(file, home.context), '*');
+      const options = java.slice(0, java.indexOf(BROKER));
+      const classPath = options.indexOf('-cp') + 1;
+      const all = options.with(classPath, [options[classPath], tools].join(delimiter));
+      return (await promisify(execFile)(file, [...all, tool, '--bootstrap-server', brokers, ...args])).stdout;
     },
     servers,
     close,
