@@ -1,5 +1,9 @@
 /** All drills, in the order in which they run. */
 import type { Drill } from './drill.ts';
+import { ACCESS } from './drills/access.ts';
+import { EVENTS } from './drills/events.ts';
+import { KAFKA } from './drills/kafka.ts';
+import { MONGODB } from './drills/mongodb.ts';
 import { SERVICES } from './drills/services.ts';
 
-export const DRILLS: readonly Drill[] = [...SERVICES];
+export const DRILLS: readonly Drill[] = [...SERVICES, ...ACCESS, ...EVENTS, ...KAFKA, ...MONGODB];

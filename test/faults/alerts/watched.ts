@@ -15,7 +15,7 @@ import { runCommand } from '../../services/admin/run-command.ts';
 import { makeHome } from '../servers/home.ts';
 import { LETS_HANG } from '../servers/hanging-transaction.ts';
 import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
-import { type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
+import { commandAt, failPoint, type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
@@ -53,6 +53,8 @@ export interface Watched {
   requests: (count: number) => Promise<void>;
   /** Shows by a request that an order published now is applied. */
   works: () => Promise<void>;
+  /** Ends whatever a drill that failed has left, so that the next does not fail for it. */
+  recover: () => Promise<void>;
   close: () => Promise<void>;
 }
 
@@ -133,7 +135,12 @@ export async function startWatched(program: string): Promise<Watched> {
     installation.publish(
       Array.from({ length: count }, () => {
         sequence += 1;
-        return orderEvent(`o${sequence % ORDERS}`, { storeId: STORE, sequence, time, data: { total: totalOf(sequence) } });
+        return orderEvent(`o${sequence % ORDERS}`, {
+          storeId: STORE,
+          sequence,
+          time,
+          data: { total: totalOf(sequence) },
+        });
       }),
     );
   const prometheus = await made(
@@ -176,6 +183,17 @@ export async function startWatched(program: string): Promise<Watched> {
         return order?.total === totalOf(last);
       };
       await eventually('an order is shown', shown, WORKS_MS);
+    },
+    async recover() {
+      mongodb.servers[0]?.resume();
+      await commandAt(mongodb.servers[0] as Server, failPoint('failCommand', 'off'));
+      for (const server of [...kafka.servers, ...mongodb.servers]) if (!server.isRunning()) await server.start();
+      await kafka.proxy.restore();
+      await redis.client.config('SET', 'min-replicas-to-write', '0');
+      for (const one of [projector, query]) {
+        await one.kill();
+        await one.start();
+      }
     },
     close: () => running.disposeAsync(),
   };

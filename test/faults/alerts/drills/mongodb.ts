@@ -1,0 +1,103 @@
+/** MongoDB: away, slow, or unable to write. */
+import { MongoClient } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
+import { erasuresIn } from '#shared/read-models/erasures.ts';
+import { orderEvent } from '#test/events.ts';
+import { eventually } from '#test/installation.ts';
+import { caughtUp, readModels } from '#test/read-models.ts';
+import { commandAt, failPoint } from '../../servers/replica-set.ts';
+import type { Drill } from '../drill.ts';
+import { repeat, STORE } from '../watched.ts';
+
+/** More orders than are erased at once. */
+const NAMING = 1_200;
+
+export const MONGODB: readonly Drill[] = [
+  {
+    name: 'MongoDB hangs, and answers again',
+    alerts: [
+      'StoreDataMongodbAway',
+      'StoreDataPartitionStands',
+      'StoreDataAvailabilityBurnsFast',
+      'StoreDataAvailabilityBurnsSlowly',
+    ],
+    orders: 2,
+    requests: 2,
+    async cause({ mongod }) {
+      mongod.freeze();
+      return async () => mongod.resume();
+    },
+  },
+  {
+    name: 'MongoDB is slow while a publisher sends more than it takes; the publisher stops, and MongoDB gets more time',
+    alerts: ['StoreDataSlow', 'StoreDataLagGrows'],
+    requests: 5,
+    async cause({ mongod, orders, run }) {
+      const slow = {
+        blockConnection: true,
+        blockTimeMS: 550,
+        failCommands: ['find', 'aggregate', 'commitTransaction'],
+      };
+      await commandAt(mongod, failPoint('failCommand', 'alwaysOn', slow));
+      const over = new AbortController();
+      const flood = repeat(() => orders(500), 100, over.signal);
+      return async () => {
+        expect(await run('lag')).toMatch(/\d{5}/);
+        over.abort();
+        await flood;
+        await commandAt(mongod, failPoint('failCommand', 'off'));
+      };
+    },
+  },
+  {
+    name: 'another client holds a document in a transaction, which is found and ended',
+    alerts: ['StoreDataPartitionFails', 'StoreDataTransactionsFail'],
+    orders: 2,
+    async cause({ installation }) {
+      const client = new MongoClient(installation.config.mongodb.uri);
+      const session = client.startSession();
+      session.startTransaction();
+      const { databaseName } = await readModels(installation);
+      const stamps = client.db(databaseName).collection<{ _id: string }>(STAMPS);
+      await stamps.updateOne({ _id: STORE }, { $set: { held: true } }, { session });
+      return async () => {
+        const admin = installation.mongodb.db('admin');
+        const oldest = await admin
+          .aggregate<{ lsid: { id: unknown } }>([
+            { $currentOp: { allUsers: true, idleSessions: true } },
+            { $match: { 'transaction.timeOpenMicros': { $gt: 5_000_000 } } },
+          ])
+          .toArray();
+        for (const { lsid } of oldest) await admin.command({ killSessions: [{ id: lsid.id }] });
+        expect(oldest).toHaveLength(1);
+        await client.close();
+      };
+    },
+  },
+  {
+    name: 'a collection refuses the erasure of a customer by a validator, which is removed',
+    alerts: ['StoreDataErasureStands'],
+    async cause({ installation, projector }) {
+      const db = await readModels(installation);
+      const customer = { entity: 'customer', storeId: 'large', subject: 'c1' };
+      const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
+      const orders = Array.from({ length: NAMING }, (_, index) =>
+        orderEvent(`o${index}`, { storeId: 'large', data: { customer: { id: 'c1', name: 'Maria' } } }),
+      );
+      await installation.publish([{ ...customer, sequence: 1, data }, ...orders]);
+      await caughtUp(installation);
+      await db.command({ collMod: COLLECTIONS.order, validator: { unknown: true } });
+      await installation.publish([{ ...customer, sequence: 2, action: 'deleted' }]);
+      await eventually('it begins', async () => (await erasuresIn(db).countDocuments()) === 1);
+      // As if half an hour had passed.
+      await erasuresIn(db).updateMany({}, { $set: { began_at: new Date(Date.now() - 1_800_000) } });
+      await sleep(1_000);
+      return async () => {
+        await projector.logged(({ msg }) => msg === 'customers cannot be erased');
+        await db.command({ collMod: COLLECTIONS.order, validator: {} });
+      };
+    },
+  },
+];
