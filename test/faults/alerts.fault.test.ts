@@ -79,13 +79,13 @@ describe.skipIf(program === null)('an alarm', () => {
       const fired = performance.now() - began;
       await remedy();
       const remedied = performance.now();
+      await watched.works();
       // What happened may be a small part of what a busy installation does.
       const ordinary: [() => Promise<unknown>, number][] = [
         [() => watched.orders(50), 50],
         [() => watched.requests(20), 50],
       ];
       const ended = await meanwhile(ordinary, () => untilQuiet(remedied));
-      await watched.works();
       note({
         fault: `alarm: ${name}: fires after ${(fired / 1_000).toFixed(1)} s`,
         recoveriesMs: [ended],

@@ -65,12 +65,12 @@ export const MONGODB: readonly Drill[] = [
       return async () => {
         const admin = installation.mongodb.db('admin');
         const oldest = await admin
-          .aggregate<{ lsid: { id: unknown } }>([
+          .aggregate<{ lsid: unknown }>([
             { $currentOp: { allUsers: true, idleSessions: true } },
             { $match: { 'transaction.timeOpenMicros': { $gt: 5_000_000 } } },
           ])
           .toArray();
-        for (const { lsid } of oldest) await admin.command({ killSessions: [{ id: lsid.id }] });
+        for (const { lsid } of oldest) await admin.command({ killAllSessionsByPattern: [{ lsid }] });
         expect(oldest).toHaveLength(1);
         await client.close();
       };
