@@ -1,5 +1,5 @@
 /** Damages a record batch on a broker's disk. */
-import { open } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
 
 /** Ways to damage a batch, by the reason that the projector reports. */
@@ -10,8 +10,7 @@ export const DAMAGES: Record<string, (batch: Buffer) => void> = {
 
 /** Damages the last complete batch of a log. @returns a function that repairs it. */
 export async function damageLast(file: string, damage: (batch: Buffer) => void): Promise<() => Promise<void>> {
-  const log = await open(file, 'r+');
-  const bytes = await log.readFile();
+  const bytes = await readFile(file);
   let last = 0;
   for (let at = 0; ;) {
     const header = batchHeader(bytes, at);
@@ -24,9 +23,10 @@ export async function damageLast(file: string, damage: (batch: Buffer) => void):
   const whole = bytes.subarray(last, last + length);
   const damaged = Buffer.from(whole);
   damage(damaged);
-  await log.write(damaged, 0, length, last);
-  return async () => {
-    await log.write(whole, 0, length, last);
-    await log.close();
+  const write = async (batch: Buffer) => {
+    await using log = await open(file, 'r+');
+    await log.write(batch, 0, length, last);
   };
+  await write(damaged);
+  return () => write(whole);
 }
