@@ -99,7 +99,7 @@ describe.skipIf(program === null)('an alarm', () => {
           .slice(-10)
           .map((line) => JSON.stringify(line)),
       );
-      await watched.recover();
+      await watched.recover().catch(() => undefined);
       throw new Error(`${String(error)}\n${story.join('\n')}`, { cause: error });
     }
   });

@@ -43,6 +43,7 @@ export const EVENTS: readonly Drill[] = [
     async cause({ installation }) {
       const dataschema = 'https://example.com/schemas/order/v9';
       await installation.publish([orderEvent('newer', { storeId: STORE, dataschema })]);
+      // The release that knows the schema does not exist yet.
       return async () => undefined;
     },
   },
