@@ -1,6 +1,6 @@
 /** The configuration, read once from the environment; all mistakes are reported together. A test compares `docs/configuration.md`. */
 import { closest, distance } from 'fastest-levenshtein';
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   anyText,
   flag,
@@ -322,15 +322,7 @@ const settings = Type.Object({
   }),
 });
 
-/** Servers that an environment may have of its own. The variables begin with its name. */
-const ownServers = { kafka: Type.Object(kafkaServers), mongodb: Type.Object(mongodbServers) };
-
-type Settings = Static<typeof settings>;
-
-export interface Config extends Settings {
-  /** The environments' own servers. */
-  own: ReadonlyMap<string, Partial<Pick<Settings, 'kafka' | 'mongodb'>>>;
-}
+export type Config = Static<typeof settings>;
 
 export function describeSettings(): Setting[] {
   return settingsOf(settings);
@@ -342,28 +334,9 @@ export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !names.has(name)));
 }
 
-/** The settings of own servers, for the environments that `ENVIRONMENTS` names. */
-export function describeOwnSettings(env: NodeJS.ProcessEnv): Setting[] {
-  const environments = readSettings(settings.properties.environments, env, []);
-  return environments.flatMap((environment) =>
-    Object.values(ownServers)
-      .flatMap(settingsOf)
-      .map((one) => ({ ...one, name: prefixOf(environment) + one.name })),
-  );
-}
-
 /** The format of log lines, readable even if other settings are wrong. */
 export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
   return readSettings(settings.properties.logFormat, env, []) === 'names' ? 'names' : 'numbers';
-}
-
-function prefixOf(environment: string): string {
-  return `${environment.toUpperCase().replaceAll('-', '_')}_`;
-}
-
-/** The name of the variable with the Kafka of an environment's changes. */
-export function brokersSetting({ own }: Pick<Config, 'own'>, environment: string): string {
-  return `${own.get(environment)?.kafka === undefined ? '' : prefixOf(environment)}KAFKA_BROKERS`;
 }
 
 /**
@@ -375,33 +348,8 @@ export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = [
   const config = readSettings(settings, env, found);
   const mistakes = found.filter((mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)));
   mistakes.push(...contradictions(env));
-  const own = new Map(
-    config.environments.map((environment) => [environment, readOwn(config, environment, env, mistakes)]),
-  );
   if (mistakes.length > 0) throw new StoreDataError('config_invalid', mistakes.join('\n'));
-  return { ...config, own };
-}
-
-/** An environment's own servers inherit no addresses, users or TLS files: no password reaches another server. */
-function readOwn(
-  { kafka, mongodb }: Settings,
-  environment: string,
-  env: NodeJS.ProcessEnv,
-  mistakes: string[],
-): Partial<Pick<Settings, 'kafka' | 'mongodb'>> {
-  const prefix = prefixOf(environment);
-  const namesOf = (tree: TSchema) => settingsOf(tree).map(({ name }) => name);
-  const names = Object.values(ownServers).flatMap(namesOf);
-  const given = Object.fromEntries(names.map((name) => [name, env[prefix + name]]));
-  const found: string[] = [];
-  const read = <T extends TSchema>(tree: T) =>
-    namesOf(tree).some((name) => given[name]) ? readSettings(tree, given, found) : null;
-  const [ownKafka, ownMongodb] = [read(ownServers.kafka), read(ownServers.mongodb)];
-  mistakes.push(...found.map((mistake) => prefix + mistake), ...contradictions(given, prefix));
-  return {
-    ...(ownKafka === null ? {} : { kafka: { ...kafka, ...ownKafka } }),
-    ...(ownMongodb === null ? {} : { mongodb: { ...mongodb, ...ownMongodb } }),
-  };
+  return config;
 }
 
 /** A name with at most this many other letters counts as a typing error. */
@@ -416,32 +364,24 @@ export function settingWarnings(env: NodeJS.ProcessEnv): string[] {
 }
 
 function nearMisses(env: NodeJS.ProcessEnv): string[] {
-  const own = describeOwnSettings(env).map(({ name }) => name);
-  const names = [...describeSettings().map(({ name }) => name), ...own];
+  const names = describeSettings().map(({ name }) => name);
   return Object.keys(env).flatMap((given) => {
     const nearest = closest(given, names);
     const letters = distance(given, nearest);
-    if (letters === 0) return [];
-    if (letters <= NEAR) return [`${given} is not a setting; the nearest is ${nearest}`];
-    const address = OWN_ADDRESS.exec(given)?.find((part, at) => at > 0 && part !== undefined);
-    const example = own.find((name) => address !== undefined && name.endsWith(`_${address}`));
-    return example === undefined ? [] : [`${given} belongs to no environment; such a setting is ${example}`];
+    return letters > 0 && letters <= NEAR ? [`${given} is not a setting; the nearest is ${nearest}`] : [];
   });
 }
 
-/** The address of own servers with an unknown environment, or with the environment behind it. */
-const OWN_ADDRESS = /_(KAFKA_BROKERS|MONGODB_URI)$|^(KAFKA_BROKERS|MONGODB_URI)_/;
-
-/** Checks settings that exclude or need one another. @param prefix stands before the names of variables. */
-function contradictions(env: NodeJS.ProcessEnv, prefix = ''): string[] {
+/** Checks settings that exclude or need one another. */
+function contradictions(env: NodeJS.ProcessEnv): string[] {
   const isSet = (name: string) => (env[name] ?? '') !== '';
   const mistakes: string[] = [];
   const exclude = (one: string, other: string) => {
-    if (isSet(one) && isSet(other)) mistakes.push(`${prefix}${one} and ${prefix}${other} exclude each other`);
+    if (isSet(one) && isSet(other)) mistakes.push(`${one} and ${other} exclude each other`);
   };
   const need = (one: string, ...others: string[]) => {
     if (!isSet(one) || others.some(isSet)) return;
-    mistakes.push(`${prefix}${one} needs ${others.map((name) => prefix + name).join(' or ')}`);
+    mistakes.push(`${one} needs ${others.join(' or ')}`);
   };
   exclude('SIGNING_KEYS', 'SIGNING_KEYS_FILE');
   for (const server of ['KAFKA_SASL', 'MONGODB', 'REDIS', 'REDIS_SENTINEL']) {
@@ -454,7 +394,7 @@ function contradictions(env: NodeJS.ProcessEnv, prefix = ''): string[] {
     need(`${side}_KEY_FILE`, `${side}_CERT_FILE`);
   }
   for (const file of ['KAFKA_TLS_CA_FILE', 'KAFKA_TLS_CERT_FILE']) {
-    if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${prefix}${file} needs ${prefix}KAFKA_TLS=true`);
+    if (isSet(file) && env['KAFKA_TLS'] !== 'true') mistakes.push(`${file} needs KAFKA_TLS=true`);
   }
   for (const file of ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE']) {
     if (isSet(file) && !env['REDIS_URL']?.startsWith('rediss')) {

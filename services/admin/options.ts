@@ -91,9 +91,3 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 }
 
 export const generationNumber = wholeNumber(1, 1_000_000_000);
-
-export function shardNames(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (names.includes('')) throw new InvalidArgumentError('Shards are named with commas between them.');
-  return names;
-}

@@ -1,14 +1,14 @@
 /** The servers of one command: found in the environment or a stack's file, each connected at its first use within seconds. */
-import type { Db, MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
-import { type Config, describeOwnSettings, readConfig } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
-import { type Admin, createKafka, createProducer, PerKafka } from '#shared/kafka/client.ts';
+import { type Admin, createKafka, createProducer } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import { createCluster, type KnownBounds, readBounds, readLogBounds } from '#shared/kafka/cluster.ts';
 import { createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
@@ -29,16 +29,14 @@ type Close = () => Promise<unknown>;
 /** Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid` without an address. */
 export class Servers {
   readonly config: Config;
-  readonly kafkas: PerKafka<ReturnType<typeof kafkaServers>>;
+  readonly kafka: ReturnType<typeof kafkaServers>;
   readonly #origin: string;
   readonly #closing: Close[] = [];
-  readonly #reached = new Map<MongoClient, () => Promise<unknown>>();
 
   constructor({ config, origin }: Connection) {
     this.config = config;
     this.#origin = origin;
-    const clientId = `${config.namePrefix}.admin`;
-    this.kafkas = new PerKafka(config, (one) => kafkaServers(one, clientId, this.#connect));
+    this.kafka = kafkaServers(config, this.#connect);
   }
 
   /** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
@@ -61,39 +59,26 @@ export class Servers {
     return `configured are ${this.config.environments.join(', ')}`;
   }
 
-  /** The databases, after MongoDB and that of an environment were reached. */
-  async databases(environment: string): Promise<Databases> {
-    const databases = this.#databases();
-    for (const client of [databases.common, databases.clientOf(environment)]) await this.#reached.get(client)?.();
-    return databases;
-  }
-
   async control(): Promise<Db> {
-    const { common, control } = this.#databases();
-    await this.#reached.get(common)?.();
-    return control;
+    return (await this.databases()).control;
   }
 
   async access(): Promise<ControlCollections> {
     return controlCollections(await this.control());
   }
 
-  kafkaOf(topic: string) {
-    return this.kafkas.of(topic);
-  }
-
   /** Of the partitions whose leader answers. */
   async knownBounds(topic: string): Promise<KnownBounds> {
-    return readBounds(await this.kafkaOf(topic).cluster(), topic);
+    return readBounds(await this.kafka.cluster(), topic);
   }
 
   /** @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
   async logBounds(topic: string): Promise<LogBounds> {
-    return readLogBounds(await this.kafkaOf(topic).cluster(), topic);
+    return readLogBounds(await this.kafka.cluster(), topic);
   }
 
   async logReader(topic: string): Promise<LogReader> {
-    const log = await createLogReader(await this.kafkaOf(topic).cluster(), await this.control(), topic);
+    const log = await createLogReader(await this.kafka.cluster(), await this.control(), topic);
     this.#closing.push(log.close);
     return log;
   }
@@ -131,17 +116,14 @@ export class Servers {
 
   readonly [Symbol.asyncDispose] = () => this.close();
 
-  readonly #databases = lazy(() => {
-    demandAddress('MONGODB_URI', this.config.mongodb.uri);
-    const made = Databases.of(this.config, (one) => {
-      const client = createWriterClient(one, 'admin');
-      const ping = () => client.db('admin').command({ ping: 1 });
-      const reach = lazy(() => this.#connect('MongoDB', shownAddress(one.mongodb.uri), ping));
-      this.#reached.set(client, reach);
-      return client;
-    });
-    this.#closing.push(() => made.close());
-    return made;
+  /** The databases, after MongoDB was reached. */
+  readonly databases = lazy(async () => {
+    const { uri } = this.config.mongodb;
+    demandAddress('MONGODB_URI', uri);
+    const client = createWriterClient(this.config, 'admin');
+    this.#closing.push(() => client.close());
+    await this.#connect('MongoDB', shownAddress(uri), () => client.db('admin').command({ ping: 1 }));
+    return new Databases(this.config.namePrefix, client);
   });
 
   readonly #connect: Connect = async (name, address, connect) => {
@@ -179,11 +161,11 @@ export class Environment {
   }
 
   async generations() {
-    return findGenerations(await this.servers.databases(this.name), this.name);
+    return findGenerations(await this.servers.databases(), this.name);
   }
 
   async liveGeneration() {
-    return findLiveGeneration(await this.servers.databases(this.name), this.name);
+    return findLiveGeneration(await this.servers.databases(), this.name);
   }
 
   /** Of its topic of changes. */
@@ -192,7 +174,7 @@ export class Environment {
   }
 
   async kafkaAdmin(): Promise<Admin> {
-    return this.servers.kafkaOf(this.topic).admin();
+    return this.servers.kafka.admin();
   }
 }
 
@@ -210,14 +192,14 @@ function reasonOf(error: unknown): string {
 /** Connects to a server; `connect` adds to `closing` how it is closed. */
 type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
 
-function kafkaServers({ kafka: config }: Pick<Config, 'kafka'>, clientId: string, connect: Connect) {
-  const { brokers } = config;
-  const kafka = createKafka({ kafka: config }, clientId, createLogger('admin', 'silent'));
+function kafkaServers(config: Config, connect: Connect) {
+  const { brokers } = config.kafka;
+  const kafka = createKafka(config, `${config.namePrefix}.admin`, createLogger('admin', 'silent'));
   const reach = <C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> => {
     demandAddress('KAFKA_BROKERS', brokers);
     return connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
       // kafkajs retries for seconds and hides the cause.
-      await firstToAnswer(brokers, kafkaSecurity(config).ssl);
+      await firstToAnswer(brokers, kafkaSecurity(config.kafka).ssl);
       const client = create();
       closing.push(() => client.disconnect());
       await client.connect();
@@ -259,9 +241,7 @@ export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
 ): Promise<{ env: NodeJS.ProcessEnv; origin: string }> {
-  // An environment's own servers together with a local stack would be a mistake.
-  const own = describeOwnSettings(env).map(({ name }) => name);
-  if (![...SERVER_VARIABLES, ...own].some((name) => env[name])) {
+  if (!SERVER_VARIABLES.some((name) => env[name])) {
     for (const folder of folders) {
       const origin = join(folder, STACK_FILE);
       const stack = await readStackFile(origin);

@@ -1,8 +1,7 @@
 /**
  * Supervises one environment: applies its access, polls its pointer, starts new generations of this release and stops dropped ones. A
- * flip only changes the state of a generation. A configuration error of one environment stops that one alone.
+ * flip only changes the state of a generation. A configuration error after the start stops that environment alone.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
@@ -22,8 +21,6 @@ import type { RunningConsumer } from './log/consumer.ts';
 import type { Parts } from './parts.ts';
 
 const POLL_MS = 500;
-/** How long a start waits for an environment with servers of its own: longer than it takes while they answer. */
-const FIRST_POLL_MS = 2_000;
 /** The pause after a configuration error, which grows with each. */
 const REST_MS = { first: 1_000, max: 60_000 };
 /** Some errors show only once a consumer runs. After this time without one, the environment counts as repaired. */
@@ -47,7 +44,7 @@ export interface ActiveGeneration {
 export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
 export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projectionVersion' | 'logger' | 'metrics'> {
-  config: Pick<Config, 'own' | 'projector'>;
+  config: Pick<Config, 'projector'>;
   /** Starts to apply an environment's access. A first generation waits until that log is applied. */
   applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
@@ -58,15 +55,12 @@ export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projection
 interface Running {
   generation: ActiveGeneration;
   applying: Applying;
-  /** Whether it is to be started again. */
-  hasFailed: boolean;
 }
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #environment: string;
   readonly #logger: Logger;
-  readonly #own: { kafka?: unknown; mongodb?: unknown };
   #access: Applying | null = null;
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
@@ -84,30 +78,26 @@ export class Supervisor {
     this.#options = options;
     this.#environment = environment;
     this.#logger = options.logger.child({ environment });
-    this.#own = options.config.own.get(environment) ?? {};
     this.#failure.promise.catch(() => undefined);
   }
 
-  /** @throws what prevents a generation from being projected. With servers of its own an environment logs that and retries. */
+  /** @throws what prevents a generation from being projected. */
   async start(): Promise<void> {
     this.#access = await this.#options.applyAccess(this.#environment);
     this.#access.failed.catch(this.#failure.reject);
-    const hasOwn = Object.keys(this.#own).length > 0;
-    const first = this.#poll(!hasOwn);
-    await (hasOwn ? Promise.race([first, sleep(FIRST_POLL_MS, undefined, { ref: false })]) : first);
-    const run = () => first.then(() => this.#poll());
+    await this.#poll(true);
+    const run = () => this.#poll();
     const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be polled');
     this.#polling = new PeriodicTask({ run, everyMs: POLL_MS, failed }, POLL_MS);
   }
 
-  /** Rejects when a consumer on the Kafka of the installation has failed for good: the process should end. */
+  /** Rejects when a consumer has failed for good: the process should end. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
 
   isLive(): boolean {
-    const generations = this.#running.values().filter(({ hasFailed }) => !hasFailed);
-    return (this.#access?.isLive() ?? true) && generations.every(({ applying }) => applying.isLive());
+    return (this.#access?.isLive() ?? true) && this.#running.values().every(({ applying }) => applying.isLive());
   }
 
   async stop(): Promise<void> {
@@ -146,9 +136,7 @@ export class Supervisor {
       if (marker?.projection_version !== projectionVersion || state === 'dropping') continue;
       wanted.set(marker.id, { environment, db, marker, state, share });
     }
-    const gone = [...this.#running]
-      .filter(([id, { hasFailed }]) => (hasFailed && !rests) || !wanted.has(id))
-      .map(([id]) => this.#end(id));
+    const gone = [...this.#running.keys()].filter((id) => !wanted.has(id)).map((id) => this.#end(id));
     const followed = [...wanted].map(async ([id, generation]) => {
       const running = this.#running.get(id);
       if (running !== undefined) return this.#move(running.generation, generation);
@@ -165,14 +153,11 @@ export class Supervisor {
     const { db, marker, state } = generation;
     await createReadModels(db);
     const applying = await this.#options.project(generation);
-    const running = { generation, applying, hasFailed: false };
+    const running = { generation, applying };
     this.#running.set(marker.id, running);
     this.#count(generation, 1);
     applying.failed.catch((error: unknown) => {
-      if (this.#running.get(marker.id) !== running) return;
-      if (this.#own.kafka === undefined) return this.#failure.reject(error);
-      running.hasFailed = true;
-      this.#noteConfigurationError(error);
+      if (this.#running.get(marker.id) === running) this.#failure.reject(error);
     });
     this.#logger.info({ generation: marker.number, state }, 'projects a generation');
   }
@@ -187,10 +172,10 @@ export class Supervisor {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    const { generation, applying, hasFailed } = running;
+    const { generation, applying } = running;
     this.#count(generation, 0);
     await applying.stop();
-    if (this.#isStopped || hasFailed) return;
+    if (this.#isStopped) return;
     this.#logger.info({ generation: generation.marker.number }, 'no longer projects a generation: it is dropped');
   }
 

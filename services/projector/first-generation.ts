@@ -19,12 +19,12 @@ const POLL_MS = 50;
 
 /** Creates it if the environment has none. The consumer of its access runs already. */
 export async function makeFirstGeneration(parts: Parts, environment: string): Promise<void> {
-  const { databases, kafkas, control, projectionVersion, logger } = parts;
+  const { databases, kafka, control, projectionVersion, logger } = parts;
   if ((await findGenerations(databases, environment)).length > 0) return;
   const access = accessTopic(environment);
-  await withCluster(kafkas.of(access), (cluster) => waitUntilApplied(parts, cluster, access));
+  await withCluster(kafka, (cluster) => waitUntilApplied(parts, cluster, access));
   const changes = changesTopic(environment);
-  const others = await withCluster(kafkas.of(changes), async (cluster) => {
+  const others = await withCluster(kafka, async (cluster) => {
     await using opened = new AsyncDisposableStack();
     return judgeErasures(controlCollections(control), environment, changes, async () => {
       const log = await createLogReader(cluster, control, changes);

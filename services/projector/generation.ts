@@ -1,7 +1,6 @@
 /** Projects one generation: consumes its environment's changes into its database, erases customers, adopts the status of stores. */
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
-import { brokersSetting } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -57,7 +56,7 @@ export async function projectGeneration(
     checkDatabase: () => checkMarker(generation),
     generation: label,
     recoveryHint:
-      `let ${brokersSetting(config, environment)} name the cluster that it was made from, or make the read models anew ` +
+      `let KAFKA_BROKERS name the cluster that it was made from, or make the read models anew ` +
       `with "store-data rebuild --environment ${environment}"`,
     permits: scheduler.permits(generation),
     prepare: (messages) => void reader.readAhead(messages),

@@ -1,7 +1,7 @@
 /** What all parts of a projector share. */
 import type { Db } from 'mongodb';
 import type { Config } from '#shared/config.ts';
-import type { Kafka, PerKafka } from '#shared/kafka/client.ts';
+import type { Kafka } from '#shared/kafka/client.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import type { Databases } from '#shared/read-models/generation.ts';
@@ -18,7 +18,7 @@ export interface Parts {
   tracing: Tracing | null;
   databases: Databases;
   redis: RedisMasters;
-  kafkas: PerKafka<Kafka>;
+  kafka: Kafka;
   control: Db;
   scheduler: Scheduler;
   /** Of all generations. */

@@ -7,8 +7,8 @@ import { createControlIndexes } from '#shared/access/access-keys.ts';
 import { createAuditIndexes } from '#shared/access/audit.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { askKafka, createKafka, type Kafka, PerKafka, checkTopics } from '#shared/kafka/client.ts';
+import { topicsOf } from '#shared/events/topics.ts';
+import { type Admin, askKafka, createKafka, checkTopics } from '#shared/kafka/client.ts';
 import { FailureTracker, type Logger } from '#shared/logging.ts';
 import { createWriterClient, watchPool } from '#shared/mongodb.ts';
 import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
@@ -56,10 +56,9 @@ export async function startProjector(
   logger: Logger,
   { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const databases = Databases.of(config, (one) =>
-    createWriterClient(one, 'projector', { logger, serverSelectionTimeoutMS: SELECTION_MS }),
-  );
-  for (const client of databases.clients) watchPool(client, metrics.pool);
+  const client = createWriterClient(config, 'projector', { logger, serverSelectionTimeoutMS: SELECTION_MS });
+  watchPool(client, metrics.pool);
+  const databases = new Databases(config.namePrefix, client);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
   await using begun = new AsyncDisposableStack();
   const onStop = (step: () => unknown) =>
@@ -68,15 +67,15 @@ export async function startProjector(
         logger.warn({ error: describeError(error) }, 'a part did not stop cleanly'),
       );
     });
-  onStop(() => databases.close());
+  onStop(() => client.close());
   onStop(() => redis.disconnect());
   const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
   if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
-  const kafkas = new PerKafka(config, (one) => createKafka(one, `${config.namePrefix}.projector`, logger));
-  const topics = config.environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-  const common = kafkas.group(topics).get(kafkas.common) ?? [];
-  await waitFor('Kafka', () => checkTopicsOn(kafkas.common, common, logger), logger);
-  await waitFor('MongoDB', () => databases.common.connect(), logger);
+  const kafka = createKafka(config, `${config.namePrefix}.projector`, logger);
+  const topics = config.environments.flatMap(topicsOf);
+  const check = (admin: Admin) => checkTopics(admin, topics, (remark) => logger.warn(remark));
+  await waitFor('Kafka', () => askKafka(kafka, check), logger);
+  await waitFor('MongoDB', () => client.connect(), logger);
   const { control } = databases;
   await createControlIndexes(control);
   await createAuditIndexes(control);
@@ -84,7 +83,7 @@ export async function startProjector(
   await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
   const { sliceEvents, concurrentPartitions } = config.projector;
   const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
-  const servers = { databases, redis, kafkas, control };
+  const servers = { databases, redis, kafka, control };
   const parts = { config, projectionVersion, logger, metrics, tracing, ...servers, scheduler, trees: new TreeCache() };
   const states = await startParts(parts, onStop);
   const running = begun.move();
@@ -107,10 +106,6 @@ async function waitFor(server: string, attempt: () => Promise<unknown>, logger: 
   }
 }
 
-async function checkTopicsOn(kafka: Kafka, topics: string[], logger: Logger): Promise<void> {
-  await askKafka(kafka, (admin) => checkTopics(admin, topics, (remark) => logger.warn(remark)));
-}
-
 /** Starts all parts. @param onStop registers what stops a part; the last one started stops first. */
 async function startParts(
   parts: Parts,
@@ -124,7 +119,7 @@ async function startParts(
   const options = {
     ...parts,
     applyAccess: (environment: string) => consumeAccess(parts, publisher, environment),
-    prepare: (environment: string) => prepare(parts, environment),
+    prepare: (environment: string) => makeFirstGeneration(parts, environment),
     project: projectGeneration.bind(null, parts, () => publisher.sweep()),
   };
   const supervisors = config.environments.map((environment) => new Supervisor(options, environment));
@@ -139,15 +134,4 @@ async function startParts(
     isLive: () => supervisors.every((one) => one.isLive()),
     unreadyReason: () => unprojected() ?? redis.refusal(),
   };
-}
-
-/** Creates an environment's first generation. Its own servers are checked here, those of the installation were before. */
-async function prepare(parts: Parts, environment: string): Promise<void> {
-  const { config, databases, kafkas, logger } = parts;
-  const own = config.own.get(environment);
-  // Again, where the first connection failed.
-  if (own?.mongodb !== undefined) await databases.clientOf(environment).connect();
-  const topic = changesTopic(environment);
-  if (own?.kafka !== undefined) await checkTopicsOn(kafkas.of(topic), [topic], logger);
-  await makeFirstGeneration(parts, environment);
 }

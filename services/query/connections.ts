@@ -15,33 +15,25 @@ const REDIS_READY_MS = 1_000;
 
 export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 
-/** Connects the clients for reading; keeps trying during an outage. Each has a circuit breaker. */
+/** Connects a client for reading, with a circuit breaker; keeps trying during an outage. */
 export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
   const withDeadline = deadlineAfter(readTimeoutMs);
-  const databases = Databases.of(config, (one) => createReaderClient(one, 'query', logger));
-  const circuitOf = (client: MongoClient, labels: { environment?: string }) => {
-    watchPool(client, metrics.pool);
-    const away = metrics.mongodbAway.labels(labels);
-    return circuitBreaker(client, deadlineAfter(readTimeoutMs / 2), away, logger.child(labels));
-  };
-  const common = circuitOf(databases.common, {});
-  const own = new Map(
-    [...databases.own].map(([environment, client]) => [environment, circuitOf(client, { environment })]),
-  );
-  const circuitIn = (environment: string | null) => own.get(environment ?? '') ?? common;
+  const client = createReaderClient(config, 'query', logger);
+  watchPool(client, metrics.pool);
+  const circuit = circuitBreaker(client, deadlineAfter(readTimeoutMs / 2), metrics.mongodbAway, logger);
   const closed = new AbortController();
-  await withinStartupTimeout(Promise.all(databases.clients.map((client) => connect(client, logger, closed.signal))));
+  await withinStartupTimeout(connect(client, logger, closed.signal));
   return {
-    databases,
-    /** Bounds each read on its own: of an environment's generations, or with `null` of the control database. */
-    deadlineFor: (environment: string | null) => circuitIn(environment).guard(withDeadline),
+    databases: new Databases(config.namePrefix, client),
+    /** Bounds each read on its own. */
+    withDeadline: circuit.guard(withDeadline),
     /** Bounds all reads of one request together, from its arrival. */
-    requestDeadline: ({ elapsedTime }: { elapsedTime: number }, environment: string | null) =>
-      circuitIn(environment).guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
+    requestDeadline: ({ elapsedTime }: { elapsedTime: number }) =>
+      circuit.guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
     async close() {
       closed.abort();
-      await Promise.all([databases.close(), ...[common, ...own.values()].map((circuit) => circuit.stop())]);
+      await Promise.all([client.close(), circuit.stop()]);
     },
   };
 }

@@ -23,7 +23,7 @@ const POLL_MS = 500;
 
 export interface GenerationsOptions extends ServiceContext {
   databases: Databases;
-  deadlineFor: (environment: string) => WithDeadline;
+  withDeadline: WithDeadline;
   projectionVersion: number;
 }
 
@@ -72,13 +72,12 @@ export async function watchGenerations(options: GenerationsOptions) {
 
 /** Polls one environment. During an outage the last answer stays. */
 async function lookUp(
-  { databases, deadlineFor, projectionVersion, logger, metrics }: GenerationsOptions,
+  { databases, withDeadline, projectionVersion, logger, metrics }: GenerationsOptions,
   environment: string,
   known: Map<string, Found>,
   stopped: AbortSignal,
 ): Promise<void> {
   const { generation: before, reason: reasonBefore } = known.get(environment) ?? NOT_LOOKED_UP;
-  const withDeadline = deadlineFor(environment);
   let found: Found;
   try {
     const generations = await withDeadline(() => findGenerations(databases, environment));

@@ -55,11 +55,7 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
     ),
     inFlight: gauge('store_data_requests_in_flight', 'Requests being answered, without those that wait for changes'),
     inFlightLimit: gauge('store_data_in_flight_limit', 'Maximum of requests in flight; further ones wait'),
-    mongodbAway: gauge(
-      'store_data_mongodb_away',
-      '1 while MongoDB is away and requests fail at once; the label names the environment, if it has its own MongoDB',
-      ['environment'],
-    ),
+    mongodbAway: gauge('store_data_mongodb_away', '1 while MongoDB is away and requests fail at once', []),
     answeringGeneration: gauge(
       'store_data_answering_generation',
       '1 for the generation that answers, in each environment',

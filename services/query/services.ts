@@ -57,16 +57,16 @@ export async function createServices(options: ServiceOptions) {
   await using opened = new AsyncDisposableStack();
   const mongodb = await connectMongodb(options);
   opened.defer(mongodb.close);
-  const { databases, deadlineFor, requestDeadline } = mongodb;
+  const { databases, withDeadline, requestDeadline } = mongodb;
   const control = controlCollections(databases.control);
   const redis = await connectRedis(options);
   opened.defer(() => redis.disconnect());
   const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
   opened.defer(() => gates.stop());
   await withinStartupTimeout(gates.firstAttempts());
-  const generations = await watchGenerations({ ...options, databases, deadlineFor });
+  const generations = await watchGenerations({ ...options, databases, withDeadline });
   opened.defer(() => generations.stop());
-  const reads = readsOfGenerations(generations, deadlineFor, logger);
+  const reads = readsOfGenerations(generations, withDeadline, logger);
   opened.defer(reads.stopWatches);
   const sources = { gates, control, prefix, quota: query.quota };
   const kept = opened.move();
@@ -75,35 +75,35 @@ export async function createServices(options: ServiceOptions) {
     databases,
     control,
     redis,
-    deadlineFor,
+    withDeadline,
     requestDeadline,
     generations,
     ...reads,
-    authenticate: authenticate(tokens, sources, environments, (reply) => requestDeadline(reply, null)),
-    reauthorize: reauthorize(tokens, sources, deadlineFor(null)),
+    authenticate: authenticate(tokens, sources, environments, requestDeadline),
+    reauthorize: reauthorize(tokens, sources, withDeadline),
     authenticateClient: authenticateClient({
       ...sources,
       attempt: createFailedAuthentications(redis, prefix, query.authFailures, metrics.failedAuthentications),
       addressOf: options.addressOf,
       environments,
       maxTokens: query.maxTokensPerKey,
-      readKey: keyReader(control, deadlineFor(null)),
+      readKey: keyReader(control, withDeadline),
     }),
-    isHealthy: healthCheck(gates, mongodb, environments),
+    isHealthy: healthCheck(gates, mongodb),
     close: () => kept.disposeAsync(),
   };
 }
 
 function readsOfGenerations(
   generations: LiveGenerations,
-  deadlineFor: MongodbConnections['deadlineFor'],
+  withDeadline: MongodbConnections['withDeadline'],
   logger: Logger,
 ) {
   const caches = createCaches();
   /** The parts of a generation: its shared reads, and the watch for requests that wait for changes. */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
-    const source = { generation, withDeadline: deadlineFor(environment), rows: caches.rows };
+    const source = { generation, withDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
       reads: new SharedReads(source, caches),
@@ -138,28 +138,15 @@ function readsOfGenerations(
   };
 }
 
-/** One MongoDB and one Redis server that answer are enough: another instance would do no better. */
-function healthCheck(
-  gates: RedisGates,
-  { databases, deadlineFor }: MongodbConnections,
-  environments: readonly string[],
-): () => Promise<boolean> {
-  const clients = new Map(
-    environments.map((environment) => [databases.clientOf(environment), deadlineFor(environment)]),
-  );
-  const isAny = (answers: Promise<unknown>[]) =>
-    Promise.any(answers).then(
-      () => true,
-      () => false,
-    );
+/** One Redis server that answers is enough: another instance would do no better. */
+function healthCheck(gates: RedisGates, { databases, withDeadline }: MongodbConnections): () => Promise<boolean> {
+  const admin = databases.client.db('admin');
   let running: Promise<boolean> | null = null;
   const check = async () => {
-    const pings = [...clients].map(([client, withDeadline]) =>
-      withDeadline((signal) => client.db('admin').command({ ping: 1 }, { signal })),
-    );
-    const answers = await Promise.all([isAny(gates.ping()), isAny(pings)]);
+    const pings = [Promise.any(gates.ping()), withDeadline((signal) => admin.command({ ping: 1 }, { signal }))];
+    const answers = await Promise.allSettled(pings);
     running = null;
-    return !answers.includes(false);
+    return answers.every(({ status }) => status === 'fulfilled');
   };
   // Requests that come during a check share it.
   return () => (running ??= check());

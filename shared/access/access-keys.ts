@@ -62,7 +62,7 @@ export interface StoreAccess {
   record_sequence: number;
   /** Its own quota; without `window_seconds` it holds for the configured window. */
   quota?: NonNullable<OwnQuota>;
-  /** Of the last change of the quota; absent where an earlier release wrote it, or the store never had a quota. */
+  /** Of the last change of the quota; absent if the store never had one. */
   quota_sequence?: number;
   /** The store was erased whole (`erased-stores.ts`). */
   erased?: StoreErasure;
@@ -76,8 +76,8 @@ export interface StoreAccess {
 export interface StoreErasure {
   /** When it ended; while it is under way, when it began. */
   at: Date;
-  /** Counts the store's erasures; absent where an earlier release made it. */
-  sequence?: number;
+  /** Counts the store's erasures. */
+  sequence: number;
   /** Set while the ends are being read: other processes wait for them. */
   closing_at?: Date;
   /** Where its topics' partitions ended. Absent while it is under way: no message of the store is applied. */
@@ -89,12 +89,10 @@ export interface PartitionEnd {
   partition: number;
   /** Messages with a lower offset are from before the erasure. */
   end: number;
-  /** One of the last messages before the end, which identifies the log. Absent if an earlier release made it. */
-  last?: LastMessage;
+  /** One of the last messages before the end, which identifies the log. */
+  last: LastMessage;
   /** The topic holds another log now, whose offsets mean something else: the end does not count. */
   other_log?: true;
-  /** For earlier releases: the offset from which a message's time no longer decides. */
-  until?: number;
 }
 
 export interface RevokedSession {

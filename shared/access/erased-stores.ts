@@ -38,11 +38,11 @@ function erasedStores(found: readonly Found[]) {
     skips(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
-      const { ends, at } = erasure;
+      const { ends } = erasure;
       if (ends === undefined) return true;
       const end = ends.find((one) => one.topic === topic && one.partition === partition);
       if (end === undefined || end.other_log === true) return false;
-      return end.last === undefined ? isBeforeFormerEnd(end, at, message) : Number(message.offset) < end.end;
+      return Number(message.offset) < end.end;
     },
   };
 }
@@ -66,20 +66,6 @@ interface Found {
   closing_for: number | null;
 }
 
-/** Erasures of earlier releases: by the offset, and by the time up to `until`, since processes noticed them one after the other. */
-function isBeforeFormerEnd({ end, until = Infinity }: PartitionEnd, at: Date, message: Placed): boolean {
-  const [offset, timestamp] = [Number(message.offset), Number(message.timestamp)];
-  if (offset < end) return isOfErasedLog(timestamp, at);
-  return offset < until && timestamp < at.getTime();
-}
-
-const OTHER_LOG_MS = 86_400_000;
-
-/** Erasures of earlier releases: a message before the end that is so much younger than the erasure is from another log. */
-export function isOfErasedLog(timestamp: number, at: Date): boolean {
-  return timestamp < at.getTime() + OTHER_LOG_MS;
-}
-
 /** How many offsets are read back first to find the last message before an end; each further attempt doubles them. */
 const READ_BACK = 16;
 
@@ -93,15 +79,15 @@ export async function judgeErasures(
   topic: string,
   openLog: () => Promise<LogReader>,
 ): Promise<string[]> {
-  const filter = { environment, 'erased.ends': { $elemMatch: { topic, last: { $exists: true } } } };
+  const filter = { environment, 'erased.ends.topic': topic };
   const erased = await stores.find(filter, { sort: { _id: 1 } }).toArray();
   if (erased.length === 0) return [];
   const others = new Set<string>();
   const log = await openLog();
   const messages = new Map<string, LogMessage | null>();
-  for (const { _id, store_id, erased: { ends = [], sequence = 0 } = {} } of erased) {
+  for (const { _id, store_id, erased: { ends = [], sequence } = {} } of erased) {
     for (const { topic: of, partition, last, other_log } of ends) {
-      if (of !== topic || last === undefined) continue;
+      if (of !== topic) continue;
       const place = `${partition}/${last.offset}`;
       const message = messages.get(place) ?? (await messageAt(log, partition, last.offset));
       messages.set(place, message);
@@ -127,8 +113,8 @@ export async function judgeEnds(
   const judged: boolean[] = [];
   for (const { partition, end, last } of ends) {
     const isReached = end <= ((await log.bounds()).get(partition)?.end ?? 0);
-    const message = isReached && last !== undefined ? await messageAt(log, partition, last.offset) : null;
-    judged.push(isReached && (last === undefined || (message !== null && isSameMessage(last, message))));
+    const message = isReached ? await messageAt(log, partition, last.offset) : null;
+    judged.push(message !== null && isSameMessage(last, message));
   }
   return judged;
 }

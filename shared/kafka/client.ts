@@ -6,7 +6,6 @@ import type { Config } from '../config.ts';
 import { kafkaSecurity, kafkaSockets, seedBrokers } from './connection.ts';
 import './patches.ts';
 import { type Logger, RepeatedLines } from '../logging.ts';
-import { changesTopic } from '../events/topics.ts';
 
 // Most exports of kafkajs cannot be imported by name.
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
@@ -95,29 +94,6 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
       if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
       await sleep(Math.min(100 * 2 ** attempt, 2_000));
     }
-  }
-}
-
-/** One value per Kafka: the common one, and those of environments. */
-export class PerKafka<T> {
-  readonly common: T;
-  readonly #own: ReadonlyMap<string, T>;
-
-  constructor(config: Config, make: (config: Pick<Config, 'kafka'>) => T) {
-    this.common = make(config);
-    this.#own = new Map(
-      [...config.own].flatMap(([environment, { kafka }]): [string, T][] =>
-        kafka === undefined ? [] : [[changesTopic(environment), make({ kafka })]],
-      ),
-    );
-  }
-
-  of(topic: string): T {
-    return this.#own.get(topic) ?? this.common;
-  }
-
-  group(topics: readonly string[]): Map<T, string[]> {
-    return Map.groupBy(topics, (topic) => this.of(topic));
   }
 }
 

@@ -186,8 +186,8 @@ export interface DeadLetter {
   erased?: true;
   /** For an unreadable batch: how many offsets it has, and the last one. */
   gathered?: { count: number; last_offset: number };
-  /** Identifies the message or the batch. Absent in letters of earlier releases. */
-  digest?: string;
+  /** Identifies the message or the batch. */
+  digest: string;
   /** When Kafka took the message. */
   published_at: Date;
   dead_at: Date;

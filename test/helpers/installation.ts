@@ -7,7 +7,7 @@ import { Cluster, Redis } from 'ioredis';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import { type EncodedMessage, encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { PerKafka, createProducer, createTopics } from '#shared/kafka/client.ts';
+import { createProducer, createTopics } from '#shared/kafka/client.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { readRedisAddress } from '#shared/address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
@@ -22,7 +22,6 @@ export interface Installation extends AsyncDisposable {
   /** The name of the first environment. */
   environment: string;
   kafka: Kafka;
-  kafkaOf: (topic: string) => Kafka;
   mongodb: MongoClient;
   databases: Databases;
   redis: Redis;
@@ -49,8 +48,6 @@ export interface InstallationOptions {
   partitions?: number;
   /** Additional environment variables. */
   settings?: Record<string, string>;
-  /** Variables of environments with their own servers, without the environment's prefix, in the order of the environments. */
-  own?: Record<string, string>[];
   /** For tests that use Redis directly: starts a single server if the shared one is a cluster. */
   oneRedis?: true;
 }
@@ -78,35 +75,26 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
     ...options.settings,
   };
-  for (const [index, own] of options.own?.entries() ?? []) {
-    const name = environments[index]?.toUpperCase().replaceAll('-', '_');
-    for (const [setting, value] of Object.entries(own)) env[`${name}_${setting}`] = value;
-  }
   const config = readConfig(env);
-  const kafkas = new PerKafka(config, ({ kafka: { brokers } }) => {
-    const client = new kafkajs.Kafka({
-      clientId: tag,
-      brokers,
-      logLevel: kafkajs.logLevel.NOTHING,
-      // The default of one second is too short on a busy machine.
-      connectionTimeout: 10_000,
-    });
-    return { client, admin: client.admin(), producer: createProducer(client) };
+  const kafka = new kafkajs.Kafka({
+    clientId: tag,
+    brokers: config.kafka.brokers,
+    logLevel: kafkajs.logLevel.NOTHING,
+    // The default of one second is too short on a busy machine.
+    connectionTimeout: 10_000,
   });
-  const databases = Databases.of(config, (one) => new MongoClient(one.mongodb.uri));
+  const [admin, producer] = [kafka.admin(), createProducer(kafka)];
+  const mongodb = new MongoClient(config.mongodb.uri);
   const redis = clientOf(config.redis.url);
   const topics = environments.flatMap((name) => [changesTopic(name), accessTopic(name)]);
-  for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
-    await admin.connect();
-    await createTopics(admin, ofKafka, {
-      partitions: options.partitions ?? 2,
-      config: { 'max.message.bytes': String(10 * 1_048_576) },
-    });
-    await producer.connect();
-  }
+  await admin.connect();
+  await createTopics(admin, topics, {
+    partitions: options.partitions ?? 2,
+    config: { 'max.message.bytes': String(10 * 1_048_576) },
+  });
+  await producer.connect();
 
   const send = async (topic: string, messages: (RawMessage | EncodedMessage)[]) => {
-    const { producer } = kafkas.of(topic);
     for (let start = 0; start < messages.length; start += 500) {
       const sent = await producer.send({ topic, messages: messages.slice(start, start + 500) });
       // kafkajs silently drops messages for unknown partitions.
@@ -116,16 +104,14 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   const environment = environments[0] ?? tag;
   const encode = (events: TestEvent[]) => events.map((event) => encodeEvent({ source: '/test', ...event }));
   const close = async () => {
-    for (const [{ admin, producer }, ofKafka] of kafkas.group(topics)) {
-      await producer.disconnect();
-      await admin.deleteTopics({ topics: ofKafka }).catch(() => undefined);
-      await admin.disconnect();
-    }
-    const there = await databases.common.db().admin().listDatabases({ nameOnly: true });
+    await producer.disconnect();
+    await admin.deleteTopics({ topics }).catch(() => undefined);
+    await admin.disconnect();
+    const there = await mongodb.db().admin().listDatabases({ nameOnly: true });
     for (const { name } of there.databases) {
-      if (name.startsWith(`${tag}_`)) await dropDatabase(databases.common.db(name));
+      if (name.startsWith(`${tag}_`)) await dropDatabase(mongodb.db(name));
     }
-    await databases.close();
+    await mongodb.close();
     redis.disconnect();
     await ownRedis?.close();
   };
@@ -133,10 +119,9 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     env,
     config,
     environment,
-    kafka: kafkas.common.client,
-    kafkaOf: (topic) => kafkas.of(topic).client,
-    mongodb: databases.common,
-    databases,
+    kafka,
+    mongodb,
+    databases: new Databases(tag, mongodb),
     redis,
     send,
     publish: (events, name = environment) => send(changesTopic(name), encode(events)),

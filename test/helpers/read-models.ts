@@ -133,7 +133,7 @@ export async function appliedIn(
   timeoutMs = 120_000,
 ): Promise<void> {
   const topic = changesTopic(environment);
-  const ends = await endsOf(installation.kafkaOf(topic), topic);
+  const ends = await endsOf(installation.kafka, topic);
   let before = '';
   let movedAt = Date.now();
   await eventually(

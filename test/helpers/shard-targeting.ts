@@ -1,13 +1,13 @@
 /**
  * Judges a MongoDB command like the router of a sharded cluster, by the command alone: whether each part names the shard key of its
- * collection, whether it is forbidden there, and whose documents it touches.
+ * collection, and whether it is forbidden there.
  *
  * The rules are the stricter ones of MongoDB 6.0 to 8.0: `findAndModify` needs the whole key (before 7.0), no `$lookup` from a sharded
  * collection in a transaction (before 8.0), no `distinct` in a transaction or snapshot, no `$unionWith` of a sharded collection inside
  * a `$lookup`, no collection created by a transaction on several shards, and unique indexes begin with the key.
  */
 import type { Document } from 'mongodb';
-import { CONTROL_SHARDING, SHARDING, type Sharding } from '#shared/read-models/sharding.ts';
+import { CONTROL_SHARDING, SHARDING, type ShardKey } from '#shared/read-models/sharding.ts';
 import { words } from '#test/words.ts';
 
 export interface Sent {
@@ -23,14 +23,6 @@ export interface Problem {
   /** `<app> <command> <collection> by <fields of the filter>` */
   where: string;
   what: string;
-}
-
-/** A store or partition whose documents the command touches. */
-export type Owner = `store ${string}` | `partition ${string}`;
-
-export interface Judged {
-  problems: Problem[];
-  owners: Owner[];
 }
 
 /** Commands without documents, or that continue another command. */
@@ -50,23 +42,20 @@ interface Part {
   filter: Document;
 }
 
-export function judge({ app, database, command, transaction }: Sent): Judged {
+export function judge({ app, database, command, transaction }: Sent): Problem[] {
   const [name = ''] = Object.keys(command);
-  const judged: Judged = { problems: [], owners: [] };
-  if (WITHOUT_DOCUMENTS.has(name) || database === 'admin') return judged;
+  const problems: Problem[] = [];
+  if (WITHOUT_DOCUMENTS.has(name) || database === 'admin') return problems;
   const tables = database.endsWith('_control') ? CONTROL_SHARDING : SHARDING;
-  const shardingOf = (collection: string) => (tables as Record<string, Sharding | undefined>)[collection];
+  const keyOf = (collection: string) => (tables as Record<string, ShardKey | undefined>)[collection];
   const report = ({ collection, filter }: Part, what: string): void => {
-    judged.problems.push({ where: `${app} ${name} ${collection} by ${fieldsOf(filter)}`, what });
+    problems.push({ where: `${app} ${name} ${collection} by ${fieldsOf(filter)}`, what });
   };
   const check = (part: Part, whole = false) => {
-    const sharding = shardingOf(part.collection);
-    if (sharding === undefined) report(part, 'has no shard key');
-    else if (!isTargeted(part.filter, sharding)) report(part, 'is sent to every shard');
-    else {
-      if (whole && !namesWholeKey(part.filter, sharding)) report(part, 'does not name the whole key');
-      judged.owners.push(...ownersIn(part.filter, sharding));
-    }
+    const key = keyOf(part.collection);
+    if (key === undefined) report(part, 'has no shard key');
+    else if (!isTargeted(part.filter, key)) report(part, 'is sent to every shard');
+    else if (whole && !namesWholeKey(part.filter, key)) report(part, 'does not name the whole key');
   };
   const collection = String(command[name]);
   if (name === 'insert') {
@@ -75,7 +64,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
     for (const { q, u, multi = false, upsert = false } of command['updates'] as Document[]) {
       // Writes to one document by `_id` are allowed, but go to every shard.
       check({ collection, filter: q }, !multi || upsert);
-      const changed = isReplacement(u) && changesKey(q, u, shardingOf(collection));
+      const changed = isReplacement(u) && changesKey(q, u, keyOf(collection));
       if (changed) report({ collection, filter: q }, 'replaces the key');
     }
   } else if (name === 'delete') {
@@ -103,7 +92,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
     if (unitesInLookup(command['pipeline']))
       report({ collection, filter: {} }, '$unionWith is forbidden inside $lookup');
   } else if (name === 'createIndexes') {
-    const [first] = Object.keys(shardingOf(collection)?.key ?? {});
+    const [first] = Object.keys(keyOf(collection) ?? {});
     for (const { key, unique = false } of command['indexes'] as Document[]) {
       if (unique && Object.keys(key)[0] !== first)
         report({ collection, filter: key }, 'is unique and not led by the key');
@@ -111,7 +100,7 @@ export function judge({ app, database, command, transaction }: Sent): Judged {
   } else {
     report({ collection, filter: {} }, 'is a command that is not judged');
   }
-  return judged;
+  return problems;
 }
 
 /** The collections that a pipeline reads; its leading `$match` stages are the filter. */
@@ -183,30 +172,19 @@ function rangeOf(filter: Document, field: string): string | null {
   return null;
 }
 
-function isTargeted(filter: Document, { key }: Sharding): boolean {
+function isTargeted(filter: Document, key: ShardKey): boolean {
   const [first = ''] = Object.keys(key);
   if (valuesOf(filter, first) !== null) return true;
   if (first === '_id' && key._id !== 'hashed' && rangeOf(filter, '_id') !== null) return true;
   return (
     Array.isArray(filter['$or']) &&
     filter['$or'].length > 0 &&
-    (filter['$or'] as Document[]).every((branch) => isTargeted(branch, { key, owner: null }))
+    (filter['$or'] as Document[]).every((branch) => isTargeted(branch, key))
   );
 }
 
-function namesWholeKey(filter: Document, { key }: Sharding): boolean {
+function namesWholeKey(filter: Document, key: ShardKey): boolean {
   return Object.keys(key).every((field) => valuesOf(filter, field)?.length === 1);
-}
-
-function ownersIn(filter: Document, { key, owner }: Sharding): Owner[] {
-  if (owner === null) return [];
-  const field = 'store_id' in key ? 'store_id' : '_id';
-  const values = valuesOf(filter, field) ?? [rangeOf(filter, field)];
-  return values.flatMap((value): Owner[] => {
-    if (typeof value !== 'string') return [];
-    const part = field === 'store_id' ? value : value.split('/')[owner.place];
-    return [`${owner.is} ${part ?? ''}`];
-  });
 }
 
 function isOperators(condition: unknown): condition is Document {
@@ -223,10 +201,8 @@ function isReplacement(update: Document): boolean {
 }
 
 /** A replacement without a key field would set it to `null`; `_id` stays. */
-function changesKey(filter: Document, replacement: Document, sharding: Sharding | undefined): boolean {
-  return Object.keys(sharding?.key ?? {}).some(
-    (field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0],
-  );
+function changesKey(filter: Document, replacement: Document, key: ShardKey | undefined): boolean {
+  return Object.keys(key ?? {}).some((field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0]);
 }
 
 function fieldsOf(filter: Document): string {

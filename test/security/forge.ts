@@ -23,14 +23,6 @@ export function signed(key: KeyObject, header: object | string, claims: object |
   return `${text}.${signature.toString('base64url')}`;
 }
 
-const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
-
-/** The second valid ECDSA signature: (r, n−s) for (r, s). */
-export function mirrored(signature: Buffer): Buffer {
-  const s = P256_ORDER - BigInt(`0x${signature.toString('hex', 32)}`);
-  return Buffer.concat([signature.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex')]);
-}
-
 /** The first key of a JWK set, with which the service signs. */
 export function signingKey(jwkSet: string): { jwk: JsonWebKey; key: KeyObject } {
   const [jwk] = (JSON.parse(jwkSet) as { keys: JsonWebKey[] }).keys;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeOwnSettings, describeSettings, settingWarnings, readConfig } from '#shared/config.ts';
+import { describeSettings, settingWarnings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
@@ -107,76 +107,8 @@ describe('readConfig', () => {
   });
 });
 
-describe('the own servers of an environment', () => {
-  const sandbox = { SANDBOX_KAFKA_BROKERS: 'own:9092', SANDBOX_MONGODB_URI: 'mongodb://own' };
-
-  it('are read from variables with its name as prefix, and do not affect others', () => {
-    const { kafka, mongodb, own } = readConfig({ ...servers, ...sandbox, MONGODB_READ_TIMEOUT_MS: '700' });
-    expect([kafka.brokers, mongodb.uri]).toEqual([['k1:9092', 'k2:9092'], 'mongodb://m']);
-    expect(own.get('production')).toEqual({});
-    expect(own.get('sandbox')).toEqual({
-      kafka: { ...kafka, brokers: ['own:9092'] },
-      mongodb: { ...mongodb, uri: 'mongodb://own', readTimeoutMs: 700 },
-    });
-  });
-
-  it('may be only one of the two', () => {
-    const own = (env: Record<string, string>) => Object.keys(readConfig({ ...servers, ...env }).own.get('a-b') ?? {});
-    const ENVIRONMENTS = 'a-b';
-    expect(own({ ENVIRONMENTS })).toEqual([]);
-    expect(own({ ENVIRONMENTS, A_B_KAFKA_BROKERS: 'own:9092' })).toEqual(['kafka']);
-    expect(own({ ENVIRONMENTS, A_B_MONGODB_URI: 'mongodb://own' })).toEqual(['mongodb']);
-  });
-
-  it('get no credentials of the installation', () => {
-    const { own } = readConfig({
-      ...servers,
-      ...sandbox,
-      KAFKA_TLS: 'true',
-      KAFKA_TLS_CA_FILE: 'ca.pem',
-      KAFKA_SASL_MECHANISM: 'plain',
-      KAFKA_SASL_USERNAME: 'user',
-      KAFKA_SASL_PASSWORD: 'secret',
-      MONGODB_USERNAME: 'user',
-      MONGODB_PASSWORD: 'secret',
-      MONGODB_TLS_CA_FILE: 'ca.pem',
-      SANDBOX_MONGODB_USERNAME: 'other',
-      SANDBOX_MONGODB_PASSWORD_FILE: 'password',
-    });
-    expect(own.get('sandbox')).toMatchObject({
-      kafka: {
-        tls: { enabled: false, caFile: null },
-        sasl: { mechanism: null, username: null, password: null },
-      },
-      mongodb: { username: 'other', password: null, passwordFile: 'password', tls: { caFile: null } },
-    });
-  });
-
-  it('report all mistakes together, by their own names', () => {
-    expect(
-      mistakes({
-        ...servers,
-        QUERY_PORT: 'x',
-        PRODUCTION_KAFKA_TLS: 'true',
-        SANDBOX_KAFKA_BROKERS: 'nowhere',
-        SANDBOX_KAFKA_TLS_CA_FILE: 'ca.pem',
-        SANDBOX_MONGODB_URI: 'http://own',
-        SANDBOX_MONGODB_PASSWORD: 'a',
-        SANDBOX_MONGODB_PASSWORD_FILE: 'b',
-      }),
-    ).toEqual([
-      expect.stringMatching(/^QUERY_PORT must be/),
-      expect.stringMatching(/^PRODUCTION_KAFKA_BROKERS is required/),
-      expect.stringMatching(/^SANDBOX_KAFKA_BROKERS must be host:port/),
-      expect.stringMatching(/^SANDBOX_MONGODB_URI must be a URI/),
-      'SANDBOX_MONGODB_PASSWORD and SANDBOX_MONGODB_PASSWORD_FILE exclude each other',
-      'SANDBOX_MONGODB_PASSWORD needs SANDBOX_MONGODB_USERNAME',
-      'SANDBOX_MONGODB_PASSWORD_FILE needs SANDBOX_MONGODB_USERNAME',
-      'SANDBOX_KAFKA_TLS_CA_FILE needs SANDBOX_KAFKA_TLS=true',
-    ]);
-  });
-
-  it.each(['http/protobuf', 'grpc'])('accept the protocol %s of a collector, with a warning', (protocol) => {
+describe('settingWarnings', () => {
+  it.each(['http/protobuf', 'grpc'])('accepts the protocol %s of a collector', (protocol) => {
     const env = { ...servers, OTEL_EXPORTER_OTLP_PROTOCOL: protocol };
     expect(readConfig(env).tracing.endpoint).toBeNull();
     expect(settingWarnings(env)).toEqual([
@@ -185,27 +117,11 @@ describe('the own servers of an environment', () => {
     expect(settingWarnings({ ...servers, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' })).toEqual([]);
   });
 
-  it('have warnings for similar names, as other settings, and for names of unknown environments', () => {
-    const env = {
-      ...servers,
-      ...sandbox,
-      QUOTA_REQUEST: '1',
-      MONGODB_URL: 'x',
-      PATH: '/bin',
-      HOME: '/',
-      QUERY_PORT: '1',
-      SANDBX_KAFKA_BROKERS: 'x',
-      SANDBOX_MONGODB_URL: 'x',
-      STAGING_MONGODB_URI: 'x',
-      KAFKA_BROKERS_SANDBOX: 'x',
-    };
-    expect(settingWarnings(env)).toEqual([
+  it('names the setting that is nearest to a similar name', () => {
+    const others = { PATH: '/bin', HOME: '/', QUERY_PORT: '1' };
+    expect(settingWarnings({ ...servers, ...others, QUOTA_REQUEST: '1', MONGODB_URL: 'x' })).toEqual([
       'QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS',
       'MONGODB_URL is not a setting; the nearest is MONGODB_URI',
-      'SANDBX_KAFKA_BROKERS is not a setting; the nearest is SANDBOX_KAFKA_BROKERS',
-      'SANDBOX_MONGODB_URL is not a setting; the nearest is SANDBOX_MONGODB_URI',
-      'STAGING_MONGODB_URI belongs to no environment; such a setting is PRODUCTION_MONGODB_URI',
-      'KAFKA_BROKERS_SANDBOX belongs to no environment; such a setting is PRODUCTION_KAFKA_BROKERS',
     ]);
   });
 });
@@ -221,11 +137,5 @@ describe('docs/configuration.md', () => {
       .filter((line) => line.startsWith('| `'));
     const squeezed = table.map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| '));
     expect(squeezed).toEqual(rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')));
-  });
-
-  it('names every setting for an environment’s own servers', async () => {
-    const lists = (await readFile('docs/configuration.md', 'utf8')).split('\n').filter((line) => line.startsWith('- '));
-    const told = lists.flatMap((line) => line.match(/(?<=`)SANDBOX_\w+/g) ?? []);
-    expect(told).toEqual(describeOwnSettings({ ENVIRONMENTS: 'sandbox' }).map(({ name }) => name));
   });
 });

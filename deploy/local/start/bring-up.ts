@@ -5,7 +5,7 @@ import { cacheFolder } from '#local/stack/fetch.ts';
 import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
-import { describeOwnSettings, readConfig } from '#shared/config.ts';
+import { readConfig } from '#shared/config.ts';
 import { topicsOf } from '#shared/events/topics.ts';
 import { createQuietKafka, createTopics } from '#shared/kafka/client.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
@@ -77,8 +77,10 @@ export async function bringUp(context: BringUp) {
     }
   };
   const env = serviceEnvironment(context, signingKeysFile);
-  const databases = Databases.of(readConfig(env), (one) => createReaderClient(one, 'local-start'));
-  cleanup.defer(() => databases.close());
+  const settings = readConfig(env);
+  const client = createReaderClient(settings, 'local-start');
+  cleanup.defer(() => client.close());
+  const databases = new Databases(settings.namePrefix, client);
   const serve = async () => {
     const demanded = demandedPort(options);
     const logs = join(options.folder, 'logs');
@@ -114,12 +116,9 @@ function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];
   const environments = ENVIRONMENTS.join(',');
-  // Every environment uses the servers of the stack.
-  const own = describeOwnSettings({ ENVIRONMENTS: environments });
   return {
     ...process.env,
     ENVIRONMENTS: environments,
-    ...Object.fromEntries(own.map(({ name }) => [name, ''])),
     KAFKA_BROKERS: stack.kafkaBrokers.join(','),
     MONGODB_URI: stack.mongodbUri,
     REDIS_URL: stack.redisUrl,

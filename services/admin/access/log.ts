@@ -7,18 +7,10 @@ import { audited, messageOf } from '../audit.ts';
 import { type Environment, openServers, type Servers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output.ts';
-import {
-  type AccessRecord,
-  collectionOf,
-  type ControlCollections,
-  isKey,
-  type PartitionEnd,
-  type StoreErasure,
-} from '#shared/access/access-keys.ts';
-import { isOfErasedLog, judgeErasures, lastMessageBefore } from '#shared/access/erased-stores.ts';
+import { type AccessRecord, collectionOf, type ControlCollections, isKey } from '#shared/access/access-keys.ts';
+import { judgeErasures } from '#shared/access/erased-stores.ts';
 import { accessTopic, changesTopic, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
-import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { asFailure, StoreDataError } from '#shared/errors.ts';
@@ -68,7 +60,6 @@ const EVENTS_BATCH = 50;
 /** @returns how many events were published. */
 async function republishAccess(environment: Environment) {
   const { servers, name } = environment;
-  await numberFormerChanges(environment);
   const published = { keys: 0, stores: 0, quotas: 0, erasures: 0 };
   for await (const batch of inBatches(allRecords(await servers.access(), name), EVENTS_BATCH)) {
     const events = await publishRecords(servers, name, batch, (record) => [
@@ -103,44 +94,13 @@ export async function publishErasure({ servers, name: environment }: Environment
 function erasureEvents(record: AccessRecord): AccessEvent[] {
   if (isKey(record) || record.erased?.ends === undefined) return [];
   const { environment, store_id, erased } = record;
-  const { at, ends: known, sequence = 0 } = { ...erased, ends: record.erased.ends };
+  const { at, ends: known, sequence } = { ...erased, ends: record.erased.ends };
   const topic = changesTopic(environment);
   const ends = known.flatMap(({ topic: name, partition, end, last, other_log }) =>
-    name === topic && last !== undefined && other_log !== true ? [{ partition, end, last }] : [],
+    name === topic && other_log !== true ? [{ partition, end, last }] : [],
   );
   const about = { entity: 'store_erasure', storeId: store_id, subject: store_id } as const;
   return [{ ...about, sequence, data: { erased_at: at.toISOString(), ends } }];
-}
-
-/** Earlier releases stored quotas and erasures without a sequence, and erasures without a last message, which identifies the log. */
-async function numberFormerChanges({ servers, name: environment, topic }: Environment): Promise<void> {
-  const { stores } = await servers.access();
-  const unnumbered = { environment, quota: { $exists: true }, quota_sequence: { $exists: false } };
-  await stores.updateMany(unnumbered, { $set: { quota_sequence: 1 } });
-  const former = { environment, 'erased.ends': { $exists: true }, 'erased.sequence': { $exists: false } };
-  const found = await stores.find(former).toArray();
-  if (found.length === 0) return;
-  const log = await servers.logReader(topic);
-  for (const { _id, erased } of found) {
-    if (erased === undefined) continue;
-    const ends = await endsWithMessages(log, topic, erased);
-    await stores.updateOne(
-      { _id, 'erased.sequence': { $exists: false } },
-      { $set: { 'erased.ends': ends, 'erased.sequence': 1 } },
-    );
-  }
-}
-
-async function endsWithMessages(log: LogReader, topic: string, { at, ends = [] }: StoreErasure) {
-  const bounds = await log.bounds();
-  const completed: PartitionEnd[] = [];
-  for (const one of ends) {
-    const end = one.until ?? one.end;
-    const isThere = one.topic === topic && end <= (bounds.get(one.partition)?.end ?? -1);
-    const last = isThere ? await lastMessageBefore(log, one.partition, end) : null;
-    completed.push(last !== null && isOfErasedLog(last.timestamp, at) ? { ...one, end, until: end, last } : one);
-  }
-  return completed;
 }
 
 /** Removes the checkpoints, so that projectors apply the log from its beginning. @returns how many there were. */
@@ -246,7 +206,7 @@ async function publishRecords(
 async function publishAccessEvents(servers: Servers, environment: string, events: readonly AccessEvent[]) {
   if (events.length === 0) return;
   const topic = accessTopic(environment);
-  const producer = await servers.kafkaOf(topic).producer();
+  const producer = await servers.kafka.producer();
   const messages = events.map((event) => encodeEvent({ ...event, source: SOURCE }));
   try {
     await producer.send({ topic, acks: -1, messages });

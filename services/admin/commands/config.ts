@@ -1,5 +1,5 @@
 /** `config`: all settings, and whether those of the environment are valid. */
-import { describeOwnSettings, describeSettings, readConfig, settingWarnings } from '#shared/config.ts';
+import { describeSettings, readConfig, settingWarnings } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { connectionEnvironment } from '../servers.ts';
 import { command } from '../options.ts';
@@ -9,8 +9,7 @@ export const configCommand = () =>
   command('config', 'Show every setting, and check those of the environment').action(async () => {
     const { env, origin } = await connectionEnvironment(process.env);
     const isSet = ({ name }: { name: string }) => Boolean(env[name]);
-    const own = describeOwnSettings(env).filter(isSet);
-    const settings = [...describeSettings(), ...own].map((setting) => ({ ...setting, set: isSet(setting) }));
+    const settings = describeSettings().map((setting) => ({ ...setting, set: isSet(setting) }));
     const mistakes = findMistakes(env);
     const warnings = settingWarnings(env);
     const table = tableOf(settings, [

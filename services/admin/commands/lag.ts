@@ -21,10 +21,8 @@ export const lagCommand = () =>
       await using servers = await openServers();
       const environments = servers.environmentsOf(flags);
       const topics = environments.flatMap((one) => one.topics);
-      for (const [kafka, ofKafka] of servers.kafkas.group(topics)) {
-        const existing = await findTopics(await kafka.admin(), ofKafka);
-        for (const topic of ofKafka) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
-      }
+      const existing = await findTopics(await servers.kafka.admin(), topics);
+      for (const topic of topics) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
       if (!flags.watch) {
         const lags = await measureLag(environments);
         show(lags);

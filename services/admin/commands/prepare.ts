@@ -3,9 +3,9 @@ import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
 import { demandAddress, openServers } from '../servers.ts';
-import { command, shardNames, wholeNumber, WrongUsage } from '../options.ts';
+import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
-import { commandText, planClusters, sendAll } from '../prepare/sharding.ts';
+import { commandText, planSharding, sendAll } from '../prepare/sharding.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
@@ -20,48 +20,31 @@ export const prepareCommand = () =>
       'partitions of the topics of changes that are made (default: 6)',
       wholeNumber(1, 10_000),
     )
-    .option('--shard', 'shard the collections of a sharded MongoDB, in zones by partition')
-    .option('--shards <names>', 'the shards that share the zones, with commas; by default all', shardNames)
+    .option('--shard', 'distribute the collections of a sharded MongoDB by their keys')
     .option('--dry-run', 'with --shard: show its commands, and change nothing at all')
-    .action(async ({ partitions: asked, shard = false, shards = null, dryRun = false }) => {
-      if (!shard && (shards !== null || dryRun)) throw new WrongUsage('--shards and --dry-run go with --shard');
-      const partitions = asked ?? PARTITIONS;
+    .action(async ({ partitions: asked, shard = false, dryRun = false }) => {
+      if (!shard && dryRun) throw new WrongUsage('--dry-run goes with --shard');
       await using servers = await openServers();
       const { config } = servers;
-      const planShards = async () => (shard ? planClusters(servers, { shards, dryRun, partitions }) : []);
       // Refuses before anything is changed.
-      const missing = (await planShards()).flatMap(({ commands }) => commands);
+      const missing = shard ? await planSharding(servers, dryRun) : [];
       if (dryRun) {
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
       demandAddress('MONGODB_URI', config.mongodb.uri);
-      let replicaSet = false;
-      const own = [...config.own.values()].flatMap(({ mongodb }) => mongodb ?? []);
-      for (const mongodb of [config.mongodb, ...own]) {
-        replicaSet = (await initiateReplicaSet({ mongodb })) || replicaSet;
-      }
+      const replicaSet = await initiateReplicaSet(config);
       const changes = config.environments.map(changesTopic);
       const access = config.environments.map(accessTopic);
-      const topics: string[] = [];
-      for (const [kafka, ofKafka] of servers.kafkas.group([...changes, ...access])) {
-        const admin = await kafka.admin();
-        // Keys are few: one partition is enough.
-        for (const [names, count] of [[changes, partitions] as const, [access, 1] as const]) {
-          const wanted = ofKafka.filter((topic) => names.includes(topic));
-          topics.push(...(await createTopics(admin, wanted, { partitions: count })));
-        }
-        await checkTopics(admin, ofKafka, remark);
-        if (asked !== undefined)
-          await remarkOtherPartitions(
-            admin,
-            ofKafka.filter((topic) => changes.includes(topic)),
-            asked,
-          );
-      }
-      const plans = await planShards();
-      for (const { client, commands } of plans) await sendAll(client, commands);
-      const sharded = shard ? plans.reduce((sum, { commands }) => sum + commands.length, 0) : null;
+      const admin = await servers.kafka.admin();
+      const topics = await createTopics(admin, changes, { partitions: asked ?? PARTITIONS });
+      // Keys are few: one partition is enough.
+      topics.push(...(await createTopics(admin, access, { partitions: 1 })));
+      await checkTopics(admin, [...changes, ...access], remark);
+      if (asked !== undefined) await remarkOtherPartitions(admin, changes, asked);
+      const commands = shard ? await planSharding(servers, dryRun) : null;
+      if (commands !== null) await sendAll(servers, commands);
+      const sharded = commands?.length ?? null;
       const { signingKeysFile } = config.tokens;
       const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [

@@ -92,10 +92,10 @@ function lineInWords(line: number, reason: string, detail: string): string {
 }
 
 async function run(environment: Environment, file: string): Promise<void> {
-  const { servers, name, topic } = environment;
+  const { servers, name } = environment;
   const input = await openInput(file);
   // Connects before it reads, so that a pipe loses no lines while Kafka is away.
-  await servers.kafkaOf(topic).producer();
+  await servers.kafka.producer();
   const stored = await storedSequencesOf(environment);
   const counts = noCounts();
   const stopping = stopSignal();
@@ -151,11 +151,10 @@ async function run(environment: Environment, file: string): Promise<void> {
 function senderOf(servers: Servers) {
   const checked = new Set<string>();
   return async (topic: string, messages: Message[]): Promise<void> => {
-    const kafka = servers.kafkaOf(topic);
     // Without warnings: a publisher may not read a topic's settings.
-    if (!checked.has(topic)) await checkTopics(await kafka.admin(), [topic], () => undefined);
+    if (!checked.has(topic)) await checkTopics(await servers.kafka.admin(), [topic], () => undefined);
     checked.add(topic);
-    const producer = await kafka.producer();
+    const producer = await servers.kafka.producer();
     await producer.send({ topic, acks: -1, messages }).catch((error: unknown) => {
       const refusal = refusalOf(error);
       if (refusal === null) throw error;

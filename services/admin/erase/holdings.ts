@@ -4,14 +4,21 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Db, Document, Filter } from 'mongodb';
+import type { Db } from 'mongodb';
 import { type StoreAccess, WITHOUT_RIGHTS } from '#shared/access/access-keys.ts';
 import { publishedKey, redisKeys, replaceVersioned } from '#shared/access/grants.ts';
 import { inBatches } from '#shared/waiting.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { storesNamedBy } from '#shared/projection/dead-letters/letter.ts';
-import { type CollectionName, DEAD_LETTERS, INDEXES, STAMPS, lettersIn } from '#shared/read-models/collections.ts';
-import { rangesOfStore, SHARDING } from '#shared/read-models/sharding.ts';
+import {
+  CHECKPOINTS,
+  type CollectionName,
+  DEAD_LETTERS,
+  INDEXES,
+  STAMPS,
+  lettersIn,
+} from '#shared/read-models/collections.ts';
+import { ofStore, type OfStore } from '#shared/read-models/sharding.ts';
 import { execute, nodeFor } from '#shared/redis-masters.ts';
 import { changeAccess, existingKey, keySubject } from '../access/change.ts';
 import { toMessage } from '../dead-letters/messages.ts';
@@ -39,9 +46,6 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
   for (const key of await keys.find({ ...store }).toArray()) {
     const published = publishedKey(prefix, key);
-    // Earlier releases kept the hashes of its secrets there.
-    const former = `${prefix}:client:${key._id}`;
-    await nodeFor(redis, former).del(former);
     await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
   }
 }
@@ -67,13 +71,6 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   const { lastTokens } = redisKeys(servers.config.namePrefix, environment, store_id);
   await nodeFor(await servers.redis(), lastTokens).del(lastTokens);
   await (await servers.access()).revokedSessions.deleteMany({ ...store });
-  // Earlier releases stored announcements of changes there.
-  await control.collection<{ _id: string }>('access_announcements').deleteMany({
-    $or: [
-      { _id: `store_access/${environment}/${store_id}` },
-      { 'state.environment': environment, 'state.store_id': store_id },
-    ],
-  });
   const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
   await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
@@ -115,22 +112,14 @@ export type Counts = Record<string, number>;
 
 /** The collections that hold documents of stores; the stamp first. */
 const COLLECTIONS_OF_STORES = (Object.keys(INDEXES) as CollectionName[])
-  .filter((name) => SHARDING[name].owner?.is === 'store')
+  .filter((name) => name !== CHECKPOINTS && name !== DEAD_LETTERS)
   .toSorted((a, b) => Number(b === STAMPS) - Number(a === STAMPS));
-
-/** The ranges that also belong to the store's zone (docs/sharding.md). */
-function ofStore(collection: CollectionName, storeId: string): Filter<Document> {
-  const ranges = rangesOfStore(collection, storeId).map(({ min, max }) =>
-    'store_id' in min ? { store_id: storeId } : { _id: { $gte: min['_id'], $lt: max['_id'] } as never },
-  );
-  return { $or: ranges };
-}
 
 /** A store's documents, its dead letters included. */
 export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
   const counts: Counts = {};
   for (const name of COLLECTIONS_OF_STORES) {
-    add(counts, name, await db.collection(name).countDocuments(ofStore(name, storeId)));
+    add(counts, name, await db.collection<OfStore>(name).countDocuments(ofStore(name, storeId)));
   }
   add(counts, DEAD_LETTERS, (await Array.fromAsync(lettersOf(db, topic, storeId))).length);
   return counts;
@@ -154,7 +143,8 @@ export async function removeDocuments(db: Db, topic: string, storeId: string): P
   do {
     before = totalOf(counts);
     for (const name of COLLECTIONS_OF_STORES) {
-      const found = db.collection(name).find(ofStore(name, storeId), { projection: { _id: 1 }, batchSize: PIECE });
+      const options = { projection: { _id: 1 }, batchSize: PIECE };
+      const found = db.collection<OfStore>(name).find(ofStore(name, storeId), options);
       const ids = found.map(({ _id }) => _id as unknown);
       await remove(name, ids);
     }

@@ -106,7 +106,7 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
     let isWhole = true;
     for (const one of await endsOf(servers, topics)) {
       const { end, last = null } = logs.get(`${one.topic}/${one.partition}`) ?? {};
-      if (last !== null) known.push({ ...one, last, until: one.end });
+      if (last !== null) known.push({ ...one, last });
       // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
       else if (one.end !== 0 && one.end !== end) isWhole = false;
     }
@@ -134,8 +134,8 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
   return found;
 }
 
-async function endsOf(servers: Servers, topics: readonly string[]): Promise<PartitionEnd[]> {
-  const ends: PartitionEnd[] = [];
+async function endsOf(servers: Servers, topics: readonly string[]): Promise<Omit<PartitionEnd, 'last'>[]> {
+  const ends: Omit<PartitionEnd, 'last'>[] = [];
   for (const topic of topics) {
     const bounds = await servers.logBounds(topic);
     ends.push(...[...bounds].map(([partition, { end }]) => ({ topic, partition, end })));

@@ -48,7 +48,7 @@ export async function beginRebuild(
   const { servers, name, topic } = environment;
   await checkTopics(await environment.kafkaAdmin(), [topic], remark);
   checkReachesBack(topic, await environment.logBounds());
-  const databases = await servers.databases(name);
+  const databases = await servers.databases();
   const before = building(await environment.generations());
   if (before !== undefined) checkRelease(name, before, projectionVersion);
   const change = (current: GenerationPointer) => {

@@ -17,8 +17,6 @@ const LIMITS = { events: 500, bytes: 4_194_304 };
 
 /** How often a command updates its marker, and after which silence another command drops its database. */
 const ALIVE_MS = { every: 5_000, silence: 60_000 };
-/** Earlier releases have no marker: their verifications are shorter than this. */
-const FORMER_SILENCE_MS = 86_400_000;
 
 interface Marker {
   _id: 'verification';
@@ -72,11 +70,7 @@ async function dropAbandoned(client: MongoClient, prefix: string): Promise<void>
     const [marker] = await markersIn(db)
       .aggregate<{ silence: number }>([{ $project: { silence } }])
       .toArray();
-    const isAbandoned =
-      marker === undefined
-        ? Number.parseInt(began, 36) < Date.now() - FORMER_SILENCE_MS
-        : marker.silence > ALIVE_MS.silence;
-    if (isAbandoned) await db.dropDatabase();
+    if (marker === undefined || marker.silence > ALIVE_MS.silence) await db.dropDatabase();
   }
 }
 

@@ -10,11 +10,11 @@ import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
 
 export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
-  const { config, control, kafkas, metrics, scheduler } = parts;
+  const { config, control, kafka, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
   const judge = (ends: Parameters<typeof judgeEnds>[1]) =>
-    withCluster(kafkas.of(changes), async (cluster) => {
+    withCluster(kafka, async (cluster) => {
       const log = await createLogReader(cluster, control, changes);
       try {
         return await judgeEnds(log, ends);

@@ -36,9 +36,8 @@ const LIVE_MS = 120_000;
 /** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
 export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
   const { topic, generation, logger } = target;
-  const { config, metrics } = parts;
+  const { config, kafka, metrics } = parts;
   const labels = { topic, generation };
-  const kafka = parts.kafkas.of(topic);
   await using starting = new AsyncDisposableStack();
   const connect = async () => {
     const cluster = createCluster(kafka);

@@ -67,7 +67,7 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
         exp: Math.ceil(now) + settings.lifetimeSeconds,
       };
       const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
-      return withLowerS(await new SignJWT(payload).setProtectedHeader(header).sign(key));
+      return new SignJWT(payload).setProtectedHeader(header).sign(key);
     },
     async verify(token: string): Promise<TokenClaims | null> {
       const { verifying } = keys;
@@ -86,18 +86,6 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
       return claims;
     },
   };
-}
-
-const ORDER = 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n;
-
-/** Replaces a high s of a signature by n−s, which is valid too: instances of the former release accept only a low s. */
-function withLowerS(token: string): string {
-  const at = token.lastIndexOf('.') + 1;
-  const signature = Buffer.from(token.slice(at), 'base64url');
-  const s = BigInt(`0x${signature.toString('hex', 32)}`);
-  if (s <= ORDER / 2n) return token;
-  signature.write((ORDER - s).toString(16).padStart(64, '0'), 32, 'hex');
-  return token.slice(0, at) + signature.toString('base64url');
 }
 
 /** Rejects non-canonical base64url, which jose accepts: the last character has unused bits. */

@@ -66,7 +66,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
     const view: View = {
       ...shared.source,
       storeId,
-      withDeadline: services.requestDeadline(reply, environment),
+      withDeadline: services.requestDeadline(reply),
       shared,
       redactErased: false,
     };

@@ -187,7 +187,7 @@ async function read(
   const { changes } = services.sharedOf(generation);
   const { begun } = services.admission;
   const hasOthers = () => services.admission.begun > begun;
-  const page = await readChanges(changes, services.deadlineFor(feed.environment), feed, hasOthers);
+  const page = await readChanges(changes, services.withDeadline, feed, hasOthers);
   // From the first read on the position is known, so that later changes are not missed.
   if (feed.after === NOW) feed.after = page.next;
   return page;

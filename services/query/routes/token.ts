@@ -25,7 +25,7 @@ const tokenRoute: Route = {
     const { scopes: held, ...client } = await services.authenticateClient(
       request,
       session,
-      services.requestDeadline(reply, null),
+      services.requestDeadline(reply),
     );
     // 400 unsupported_grant_type
     if (!isSupported) throw new Refused(UNSUPPORTED_GRANT_TYPE);

@@ -115,7 +115,6 @@ async function applyChange(
   const ends = change.ends.map((one, at): PartitionEnd => ({
     topic,
     ...one,
-    until: one.end,
     ...(isOfThisLog[at] === true ? {} : { other_log: true }),
   }));
   return applyErasure(collections, environment, { ...change, ends }, session);

@@ -16,7 +16,7 @@ export interface Decision {
   to: number;
   /** Why a dropped batch could not be read; `null` for a message or a skip. */
   reason: string | null;
-  /** Identifies a dropped batch: another log has another one there. Absent in decisions of earlier releases. */
+  /** Identifies a dropped batch: another log has another one there. Absent for a skip. */
   digest?: string;
   /** Kafka's time of the first message, which identifies the log; 1970 for a skip. */
   published_at: Date;
@@ -43,11 +43,6 @@ export async function createDecisionIndexes(control: Db): Promise<void> {
   await decisionsIn(control).createIndexes([{ name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } }]);
 }
 
-/** The collection in which earlier releases find skips. */
-function formerSkipsIn(control: Db): Collection<Skipped & { _id: string; to: number; skipped_at: Date }> {
-  return control.collection('skipped_batches');
-}
-
 /** Notes a skip, which a waiting partition notices within a second or two. */
 export async function noteSkip(
   control: Db,
@@ -55,13 +50,10 @@ export async function noteSkip(
   skip: Skipped,
   to: number,
 ): Promise<void> {
-  const _id = `${topic}/${partition}/${skip.from}`;
-  const dropped_at = new Date();
-  const options = { upsert: true, writeConcern: { w: 'majority' } } as const;
   const place = { topic, partition, from: skip.from, to };
-  const decision = { ...place, reason: null, published_at: new Date(0), dropped_at, skip };
-  await decisionsIn(control).replaceOne({ _id: `${_id}/skip` }, decision, options);
-  await formerSkipsIn(control).replaceOne({ _id }, { ...place, ...skip, skipped_at: dropped_at }, options);
+  const decision = { ...place, reason: null, published_at: new Date(0), dropped_at: new Date(), skip };
+  const options = { upsert: true, writeConcern: { w: 'majority' } } as const;
+  await decisionsIn(control).replaceOne({ _id: skipId(topic, partition, skip.from) }, decision, options);
 }
 
 /** The last offset that is skipped; `null` unless an operator decided so. */
@@ -71,12 +63,13 @@ export async function skippedTo(
   partition: number,
   { from, digest }: Pick<Skipped, 'from' | 'digest'>,
 ): Promise<number | null> {
-  const _id = `${topic}/${partition}/${from}`;
-  const options = { maxTimeMS: 5_000 };
-  const found =
-    (await decisionsIn(control).findOne({ _id: `${_id}/skip`, 'skip.digest': digest }, options)) ??
-    (await formerSkipsIn(control).findOne({ _id, digest }, options));
+  const filter = { _id: skipId(topic, partition, from), 'skip.digest': digest };
+  const found = await decisionsIn(control).findOne(filter, { maxTimeMS: 5_000 });
   return found?.to ?? null;
+}
+
+function skipId(topic: string, partition: number, from: number): string {
+  return `${topic}/${partition}/${from}/skip`;
 }
 
 export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>): Decision {
@@ -89,7 +82,7 @@ export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'k
     from: offset,
     to,
     reason: gathered === undefined ? null : reason,
-    ...(digest === undefined ? {} : { digest }),
+    digest,
     published_at,
     dropped_at: new Date(),
   };
@@ -99,11 +92,10 @@ export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'k
 export async function forgetDropped(control: Db, { db, since }: { db: Db; since: Date }, topic: string): Promise<void> {
   const letters = lettersIn(db);
   const decisions = decisionsIn(control).find({ topic, skip: { $exists: false }, dropped_at: { $gte: since } });
-  const letterOf = ({ partition, from, reason, digest }: Decision): Filter<DeadLetter> => ({
+  const letterOf = ({ partition, from, reason, digest = '' }: Decision): Filter<DeadLetter> => ({
     _id: `${topic}/${partition}/${from}`,
     gathered: { $exists: reason !== null },
-    // Letters of an earlier release have none.
-    ...(digest === undefined ? {} : { $or: [{ digest }, { digest: { $exists: false } }] }),
+    digest,
   });
   for await (const batch of inBatches(decisions, AT_ONCE)) {
     await letters.bulkWrite(batch.map((decision) => ({ deleteOne: { filter: letterOf(decision) } })));
@@ -122,7 +114,7 @@ export async function leaveOutDropped(control: Db, slice: Slice): Promise<Slice>
   const isDropped = ({ unreadable, offset, timestamp }: LogMessage) =>
     decisions.some(({ from, reason, digest, published_at }) => {
       if (unreadable !== undefined) {
-        return reason !== null && from === unreadable.from && (digest ?? unreadable.digest) === unreadable.digest;
+        return reason !== null && from === unreadable.from && digest === unreadable.digest;
       }
       return reason === null && from === Number(offset) && published_at.getTime() === Number(timestamp);
     });

@@ -181,11 +181,10 @@ export async function eraseLetters(
   return found.length > most;
 }
 
-/** The queue entry of a store with erasures. Entries of other kinds are from earlier releases. */
+/** The queue entry of a store with erasures. */
 export interface QueuedStore {
   _id: string;
   store_id: string;
-  kind: 'erasures';
   /** The owner of this partition erases, between its slices. */
   partition: number;
   entered_at: Date;
@@ -206,7 +205,7 @@ async function enqueueStores(db: Db, session: ClientSession, storeIds: readonly 
   const operations = storeIds.map((store_id) => ({
     replaceOne: {
       filter: { _id: queueId(store_id) },
-      replacement: { store_id, kind: 'erasures' as const, partition, entered_at },
+      replacement: { store_id, partition, entered_at },
       upsert: true,
     },
   }));
@@ -219,7 +218,7 @@ export async function dequeueStore(db: Db, session: ClientSession, storeId: stri
 
 export async function findQueued(db: Db): Promise<QueuedStore[]> {
   return queueIn(db)
-    .find({ kind: 'erasures' }, { sort: { entered_at: 1 }, maxTimeMS: 5_000 })
+    .find({}, { sort: { entered_at: 1 }, maxTimeMS: 5_000 })
     .toArray();
 }
 

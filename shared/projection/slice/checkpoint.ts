@@ -74,12 +74,12 @@ export interface LastMessage {
   offset: number;
   /** When Kafka took it, milliseconds since 1970. */
   timestamp: number;
-  /** Of its key and value, or of the batch that it stands for; absent in checkpoints of earlier releases. */
-  digest?: string;
+  /** Of its key and value, or of the batch that it stands for. */
+  digest: string;
 }
 
 /** The identity of a message. */
-export function identityOf(message: LogMessage): Required<LastMessage> {
+export function identityOf(message: LogMessage): LastMessage {
   const { offset, timestamp } = message;
   const isWhole = message.unreadable === undefined && message.valueBytes === undefined;
   const digest = isWhole ? undefined : batchDigest(message);
@@ -96,20 +96,14 @@ const EMPTY = Buffer.alloc(0);
 
 export function isSameMessage(last: LastMessage, message: LogMessage): boolean {
   if (isSameIdentity(last, identityOf(message))) return true;
-  if (last.offset !== Number(message.offset)) return false;
-  // After an upgrade its unreadable batch may be readable. Earlier releases hashed the whole of what is cut here.
-  const isCut = message.valueBytes !== undefined && last.timestamp === Number(message.timestamp);
-  return isCut || last.digest === batchDigest(message);
+  // After an upgrade its unreadable batch may be readable.
+  return last.offset === Number(message.offset) && last.digest === batchDigest(message);
 }
 
-/** Whether two identities are of the same message, or both `null`; checkpoints of earlier releases lack the digest. */
+/** Whether two identities are of the same message, or both `null`. */
 export function isSameIdentity(a: LastMessage | null, b: LastMessage | null): boolean {
   if (a === null || b === null) return a === b;
-  return (
-    a.offset === b.offset &&
-    a.timestamp === b.timestamp &&
-    (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
-  );
+  return a.offset === b.offset && a.timestamp === b.timestamp && a.digest === b.digest;
 }
 
 /** A claimed checkpoint: what its owner needs to move it. */

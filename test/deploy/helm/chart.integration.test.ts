@@ -356,7 +356,6 @@ describe('invalid values', () => {
       'settings.MONGODB_URI=mongodb://user:open@mongodb/',
       /settings.MONGODB_URI holds a password.*secrets.MONGODB_URI, or .*secrets.MONGODB_PASSWORD_FILE/,
     ],
-    ['settings.SANDBOX_MONGODB_URI=mongodb://user:open@mongodb/', /secrets.SANDBOX_MONGODB_PASSWORD_FILE/],
     [
       'settings.REDIS_URL=rediss+cluster://:open@redis:6379',
       /settings.REDIS_URL holds a password.*secrets.REDIS_PASSWORD_FILE/,

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { describeOwnSettings, describeSettings, readConfig } from '#shared/config.ts';
+import { describeSettings, readConfig } from '#shared/config.ts';
 
 interface ValueSchema {
   description?: string;
@@ -49,17 +49,6 @@ describe('settings and secrets of the chart', () => {
     };
     const kinds = namesOf('settings').map((name) => [name, { $ref: `#/definitions/${kindOf(name)}` }]);
     expect(schema.definitions['settings']?.properties).toEqual(Object.fromEntries(kinds));
-  });
-
-  it('include those of an environment with its own servers', () => {
-    const own = describeOwnSettings({ ENVIRONMENTS: 'sand-box' }).map(({ name }) => name);
-    const takenBy = (definition: string) => {
-      const [pattern = ''] = Object.keys(schema.definitions[definition]?.patternProperties ?? {});
-      return [...settings, ...own].filter((name) => new RegExp(pattern).test(name));
-    };
-    expect(takenBy('settings')).toEqual(own.filter((name) => !isSecret(name)));
-    expect(takenBy('secrets')).toEqual(own.filter(mayBeSecret));
-    expect(takenBy('querySecrets')).toEqual(own.filter(mayBeSecret));
   });
 
   it('use the default delay from which a pod’s grace period is computed', async () => {

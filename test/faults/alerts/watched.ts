@@ -35,8 +35,6 @@ export interface Service {
 
 export interface Watched {
   installation: Installation;
-  /** An environment with a Kafka of its own, by its setting. */
-  other: string;
   kafka: KafkaCluster;
   mongodb: ReplicaSet;
   mongod: Server;
@@ -87,7 +85,6 @@ export async function startWatched(program: string): Promise<Watched> {
   await writeFile(signingKeys, JSON.stringify({ keys: [await newSigningKey()] }));
   const installation = await made(
     createInstallation({
-      environments: 2,
       partitions: 1,
       settings: {
         ...DEFAULT_TIMEOUTS,
@@ -100,7 +97,6 @@ export async function startWatched(program: string): Promise<Watched> {
         DEAD_LETTER_BYTES: String(DEAD_LETTER_BYTES),
         LOG_REQUESTS_PERCENT: '0',
       },
-      own: [{}, { KAFKA_BROKERS: kafka.brokers }],
     }),
   );
   installation.redis.on('error', () => undefined);
@@ -155,7 +151,6 @@ export async function startWatched(program: string): Promise<Watched> {
   const running = begun.move();
   return {
     installation,
-    other: installation.config.environments[1] ?? '',
     kafka,
     mongodb,
     mongod: mongodb.servers[0] as Server,

@@ -1,6 +1,5 @@
 /** A store's erasure covers messages by their offsets, only in the log that was erased, and never by their time (rule R14.8). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { controlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { orderMessage } from '#test/events.ts';
@@ -87,22 +86,5 @@ describe('an erased store', () => {
     await eventually('it begins again', async () => (await ordersIn(1)).includes('moved'));
     await json('rebuild');
     expect(await ordersIn(2)).toEqual(['moved']);
-  });
-
-  it('stays erased by the note of an earlier release, which also used times', async () => {
-    const { installation } = service;
-    const topic = changesTopic(installation.environment);
-    await publish(order('old', Date.now()), order('late', Date.now()), order('later', Date.now()));
-    await caughtUp(installation);
-    await json('stores', 'erase', 'gone', '--yes');
-    // This event is applied after the erasure's own event: the note below replaces the notes of both.
-    await service.setKey({ clientId: 'after the erasure', storeId: 'other' });
-    const erased = { at: new Date(Date.now() + 60_000), ends: [{ topic, partition: 0, end: 1, until: 2 }] };
-    const { stores } = controlCollections(installation.databases.control);
-    const _id = storeAccessId(installation.environment, 'gone');
-    await stores.updateOne({ _id }, { $set: { erased } });
-    // That note covers only the first two messages.
-    await runCommand(installation.env, ['rebuild', '--accept', 'all']);
-    expect(await ordersIn(2)).toEqual(['later']);
   });
 });

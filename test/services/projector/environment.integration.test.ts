@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
 import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
-import { StoreDataError } from '#shared/errors.ts';
-import { createFirstGeneration, pointersIn, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { StoreDataError, unavailable } from '#shared/errors.ts';
+import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 
@@ -31,7 +31,7 @@ function consumer(stopped: () => void) {
 function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
   return {
     databases: installation.databases,
-    config: { ...installation.config, own: new Map() },
+    config: installation.config,
     applyAccess: () => Promise.resolve(consumer(() => undefined)),
     prepare: () => Promise.resolve(),
     projectionVersion: PROJECTION_VERSION,
@@ -63,46 +63,40 @@ it('starts during an election of MongoDB, and follows the log after it', async (
   }
 });
 
-it('stops only the environment with a misconfigured Kafka, and starts it again after the correction', async () => {
-  const { config, databases } = installation;
-  const [common = '', own = ''] = config.environments;
+it('stops only the environment with a configuration error that shows after the start, and continues after its correction', async () => {
+  const [common = '', mistaken = ''] = installation.config.environments;
   const running = new Map<string, ReturnType<typeof consumer>>();
   const stopped: string[] = [];
-  let isMistaken = true;
+  let state: 'away' | 'unsuitable' | 'right' = 'away';
   const options = optionsOf(async ({ environment }) => {
-    if (environment === own && isMistaken) throw new StoreDataError('topic_unsuitable', 'a mistake');
     const begun = consumer(() => stopped.push(environment));
     running.set(environment, begun);
     return begun;
   });
+  const prepare = async (environment: string) => {
+    if (environment === common || state === 'right') return;
+    if (state === 'away') throw unavailable('MongoDB is away');
+    throw new StoreDataError('topic_unsuitable', 'a mistake');
+  };
   const isShown = async () =>
     (await options.metrics.environmentStopped.get()).values.some(
-      ({ labels, value }) => labels.environment === own && value === 1,
+      ({ labels, value }) => labels.environment === mistaken && value === 1,
     );
-  const withOwn = { ...options, config: { ...config, own: new Map([[own, { kafka: config.kafka }]]) } };
-  const supervisors = [common, own].map((environment) => new Supervisor(withOwn, environment));
+  const supervisors = [common, mistaken].map((environment) => new Supervisor({ ...options, prepare }, environment));
   try {
     for (const one of supervisors) await one.start();
+    state = 'unsuitable';
     await eventually('it is shown', isShown);
     expect([...running.keys()]).toEqual([common]);
-    isMistaken = false;
-    await eventually('it is tried again', () => running.has(own));
-
-    const former = running.get(own);
-    former?.fail(new Error('another mistake'));
+    state = 'right';
+    await eventually('it is tried again', () => running.has(mistaken));
+    running.get(common)?.fail(new Error('a mistake that stays'));
     await nextTurn();
-    // A restart would stop the other environment, too.
-    expect([former?.isLive(), ...supervisors.map((one) => one.isLive())]).toEqual([false, true, true]);
-    // Triggers the next attempt.
-    await pointersIn(databases.control).updateOne({ _id: own }, { $set: { others: [] } });
-    await eventually('it is started again', () => running.get(own) !== former);
-    expect(stopped).toEqual([own]);
-
-    running.get(common)?.fail(new Error('a mistake on the common servers'));
+    expect(supervisors.map((one) => one.isLive())).toEqual([false, true]);
     const failed = Promise.race(supervisors.map((one) => one.failed));
-    await expect(failed).rejects.toThrow('a mistake on the common servers');
+    await expect(failed).rejects.toThrow('a mistake that stays');
   } finally {
     for (const one of supervisors) await one.stop();
   }
-  expect(stopped.toSorted()).toEqual([own, common, own].toSorted());
+  expect(stopped.toSorted()).toEqual([common, mistaken].toSorted());
 });

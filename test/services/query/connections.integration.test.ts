@@ -15,7 +15,7 @@ const now = (what: string) => sumOf([service], `store_data_mongodb_connections_$
 it('counts connections in use and waiting operations, and returns to 0', async () => {
   const token = await service.api.token('reader', 'secret');
   const used: Promise<number>[] = [];
-  service.app.services.databases.common.on('connectionCheckedOut', () => {
+  service.app.services.databases.client.on('connectionCheckedOut', () => {
     used.push(now('in_use'));
   });
   const customers = Array.from({ length: 50 }, (_, index) => `/api/customer/list?search=a${index}`);

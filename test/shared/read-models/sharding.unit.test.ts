@@ -1,70 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKPOINTS, DEAD_LETTERS, INDEXES, STAMPS } from '#shared/read-models/collections.ts';
-import { rangesOfPartition, rangesOfStore, SHARDING, type ShardRange } from '#shared/read-models/sharding.ts';
+import { CHECKPOINTS, type CollectionName, DEAD_LETTERS, INDEXES, STAMPS } from '#shared/read-models/collections.ts';
+import { ofStore, SHARDING } from '#shared/read-models/sharding.ts';
 
-const COLLECTIONS = Object.keys(SHARDING) as (keyof typeof SHARDING)[];
+/** Ids that are adjacent to `s1` in the sort order in every possible way. */
+const OTHERS = ['s1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
 
-/** Ids that are adjacent in the sort order in every possible way. */
-const STORES = ['s1', 's1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
-
-/** Whether two ranges of strings, or of keys with the store first, overlap. */
-function overlap(a: ShardRange, b: ShardRange): boolean {
-  const [field = ''] = Object.keys(a.min);
-  const [aMin, aMax, bMin, bMax] = [a.min, a.max, b.min, b.max].map((end) => String(end[field])) as [
-    string,
-    string,
-    string,
-    string,
-  ];
-  return field === 'store_id' ? aMin === bMin : aMin < bMax && bMin < aMax;
+/** Whether a filter by ranges of ids, or by the store, finds a document. */
+function finds(filter: object, document: { _id: string; store_id?: string }): boolean {
+  const { $or: branches = [filter] } = filter as { $or?: object[] };
+  return branches.some((branch) =>
+    Object.entries(branch).every(([field, wanted]: [string, string | { $gte: string; $lt: string }]) => {
+      const value = document[field as keyof typeof document] ?? '';
+      return typeof wanted === 'string' ? value === wanted : wanted.$gte <= value && value < wanted.$lt;
+    }),
+  );
 }
 
-describe('the ranges of shard keys', () => {
-  it('exist for every collection of a generation, and never overlap for two stores or partitions', () => {
-    expect(COLLECTIONS.toSorted()).toEqual([...Object.keys(INDEXES), 'generation'].toSorted());
-    for (const name of COLLECTIONS) {
-      const ofStores = STORES.map((store) => rangesOfStore(name, store));
-      const ofPartitions = [0, 1, 2, 10, 11, 100].map((partition) => rangesOfPartition(name, 't-1', partition));
-      const owner = SHARDING[name].owner?.is ?? 'nobody';
-      expect([name, ofStores.flat().length > 0, ofPartitions.flat().length > 0]).toEqual([
-        name,
-        owner === 'store',
-        owner === 'partition',
-      ]);
-      const all = [...ofStores, ...ofPartitions].flat();
-      const pairs = all.flatMap((a, at) => all.slice(at + 1).map((b) => [a, b] as const));
-      expect(pairs.filter(([a, b]) => overlap(a, b))).toEqual([]);
-    }
-  });
-
-  it.each([
-    ['orders', { store_id: 's1' }],
-    ['tombstones', { store_id: 's1' }],
-    ['stores', { _id: 's1/s1' }],
-    ['category_products', { _id: 's1/' }],
-    [STAMPS, { _id: 's1' }],
-    ['rank_nodes', { _id: 'customer_created/s1/0/abc' }],
-    ['store_records_pending', { _id: 's1/17' }],
-    ['erasures', { _id: 's1/c1' }],
-    ['rewritings', { _id: 's1/erasures' }],
-  ] as const)('of a store contain its documents in %s', (name, document) => {
-    const within = (range: ShardRange) =>
-      Object.entries(document).every(([field, value]) =>
-        field === 'store_id'
-          ? range.min[field] === value
-          : String(range.min[field]) <= value && value < String(range.max[field]),
-      );
-    expect(rangesOfStore(name, 's1').filter(within)).toHaveLength(1);
-    expect(rangesOfStore(name, 's2').filter(within)).toEqual([]);
-  });
-
-  it('of a partition contain its checkpoint and its dead letters', () => {
-    expect(rangesOfPartition(CHECKPOINTS, 'store-changes.a', 1)).toEqual([
-      { min: { _id: 'store-changes.a/1' }, max: { _id: 'store-changes.a/1/' } },
-    ]);
-    expect(rangesOfPartition(DEAD_LETTERS, 'store-changes.a', 1)).toEqual([
-      { min: { _id: 'store-changes.a/1/' }, max: { _id: 'store-changes.a/10' } },
-    ]);
+describe('the shard keys', () => {
+  it('exist for every collection of a generation', () => {
+    expect(Object.keys(SHARDING).toSorted()).toEqual([...Object.keys(INDEXES), 'generation'].toSorted());
   });
 
   it('need no unique index except that of ids', () => {
@@ -72,5 +26,22 @@ describe('the ranges of shard keys', () => {
       .flat()
       .filter((index) => 'unique' in index);
     expect(unique).toEqual([]);
+  });
+});
+
+describe('the filter of a store’s documents', () => {
+  const names: CollectionName[] = (Object.keys(INDEXES) as CollectionName[]).filter(
+    (name) => name !== CHECKPOINTS && name !== DEAD_LETTERS,
+  );
+  const documentOf = (name: CollectionName, store: string) => {
+    if (name === STAMPS) return { _id: store };
+    if (name === 'rank_nodes') return { _id: `customer_created/${store}/0/abc` };
+    return { _id: `${store}/x`, store_id: store };
+  };
+
+  it.each(names)('finds those in %s, and none of another store', (name) => {
+    const filter = ofStore(name, 's1');
+    expect([name, finds(filter, documentOf(name, 's1'))]).toEqual([name, true]);
+    expect(OTHERS.filter((store) => finds(filter, documentOf(name, store)))).toEqual([]);
   });
 });

@@ -3,8 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { eventually } from '#test/installation.ts';
-import { makeTopicAnew, withAdmin } from '#test/topics.ts';
-import { runJson } from '../../../services/admin/run-command.ts';
 import { damageLast, DAMAGES } from '../../servers/damaged-log.ts';
 import { abortHanging, hang } from '../../servers/hanging-transaction.ts';
 import type { Drill } from '../drill.ts';
@@ -55,38 +53,6 @@ export const KAFKA: readonly Drill[] = [
         await run('dead-letters', 'skip', ...place, '--yes');
         await eventually('it is a dead letter', async () => (await run('dead-letters', 'list')).includes('unreadable'));
         await dropLetters(watched);
-      };
-    },
-  },
-  {
-    name: 'an environment’s topic is missing, and is made',
-    alerts: ['StoreDataEnvironmentStopped'],
-    async cause({ installation, other, projector, run }) {
-      const topic = changesTopic(other);
-      await projector.kill();
-      await withAdmin(installation.kafkaOf(topic), (admin) => admin.deleteTopics({ topics: [topic] }));
-      await projector.start();
-      return async () => {
-        await projector.logged(({ msg }) => msg?.startsWith('environment stopped') === true);
-        await run('prepare', '--partitions', '1');
-      };
-    },
-  },
-  {
-    name: 'the log is another one, and the read models are built anew from it',
-    alerts: ['StoreDataPartitionStopped'],
-    async cause(watched) {
-      const { installation, run } = watched;
-      const environment = ['--environment', installation.environment];
-      await watched.orders(5);
-      await watched.works();
-      await makeTopicAnew(installation.kafka, topicOf(watched));
-      return async () => {
-        await run('rebuild', '--accept', 'all', ...environment);
-        type Listed = { generations: { number: number; state: string }[] };
-        const { generations } = await runJson<Listed>(installation.env, ['generations', 'list', ...environment]);
-        const kept = generations.filter(({ state }) => state === 'kept');
-        for (const { number } of kept) await run('generations', 'drop', String(number), '--yes', ...environment);
       };
     },
   },

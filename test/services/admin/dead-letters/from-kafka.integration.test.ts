@@ -62,6 +62,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
     offset,
     reason: 'unknown_type',
     detail: 'not known then',
+    digest: '',
     value_bytes: 300,
     published_at: published[offset] ?? new Date(0),
     dead_at: new Date(),

@@ -8,7 +8,7 @@ import { runCommand, runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService();
 
-const COLLECTIONS = ['access_keys', 'store_access', 'revoked_sessions', 'checkpoints', 'access_announcements'];
+const COLLECTIONS = ['access_keys', 'store_access', 'revoked_sessions', 'checkpoints'];
 const database = () => service.installation.databases.control;
 
 async function backUp(): Promise<Map<string, Document[]>> {

@@ -1,5 +1,5 @@
-import type { Db } from 'mongodb';
-import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { Collection, type Db } from 'mongodb';
+import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { adoptStoreRecords, markStoreRecords } from '#shared/projection/access/apply.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import {
@@ -86,6 +86,19 @@ it('adopts many together, those that were marked last first', async () => {
   expect(first).toContain('m1199');
   expect(await stores().countDocuments({ store_id: /^m/, record_status: 'blocked', record_sequence: 1 })).toBe(1_200);
   expect(await pending()).toEqual([]);
+});
+
+it('blocks a store once, even if the projector ends before it removes the mark', async () => {
+  await change('s9', 1, 'blocked');
+  const killed = vi.spyOn(Collection.prototype, 'deleteMany').mockRejectedValueOnce(new Error('the process ended'));
+  await expect(adopt()).rejects.toThrow('the process ended');
+  killed.mockRestore();
+  const adopted = await stores().findOne({ store_id: 's9' });
+  expect(adopted).toMatchObject({ record_status: 'blocked', record_sequence: 1 });
+  expect(await pending()).toHaveLength(1);
+  await adopt();
+  expect(await pending()).toEqual([]);
+  expect(await stores().findOne({ store_id: 's9' })).toMatchObject({ version: adopted?.version });
 });
 
 it('keeps what another process wrote meanwhile', async () => {

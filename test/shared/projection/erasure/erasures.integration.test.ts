@@ -229,20 +229,12 @@ describe('a deleted customer with many orders', () => {
     expect(db.databaseName).toBe(former.databaseName);
   });
 
-  it('is erased in pieces, in the order of changes; other queue entries of an earlier release are ignored', async () => {
+  it('is erased in pieces, in the order of changes', async () => {
     const before = await answers();
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
     const { position: from = 0 } = await stamp();
     const kept = await orders.findOne({ _id: 's1/again' });
     await service.stopProjector();
-    const moved = {
-      _id: 's1/offset' as never,
-      store_id: 's1',
-      kind: 'offset',
-      entry: 1,
-      entered_at: new Date(),
-    };
-    await db.collection(REWRITINGS).insertOne(moved);
     const quick = await startSilentProjector(installation, installation.environment, {
       PROJECTOR_REWRITING_SHARE: '100',
     });
@@ -252,7 +244,7 @@ describe('a deleted customer with many orders', () => {
     expect(PATHS.filter((path) => after[path] !== before[path])).toEqual([]);
     const now = await stamp();
     expect(now).not.toHaveProperty('erasing');
-    expect(await db.collection(REWRITINGS).find().toArray()).toEqual([moved]);
+    expect(await db.collection(REWRITINGS).countDocuments()).toBe(0);
     expect(await orders.findOne({ _id: 's1/again' })).toEqual(kept);
     const pieces = await orders.find({ store_id: 's1', feed_position: { $gt: from } }).toArray();
     expect(pieces.length).toBeGreaterThan(ORDERS / 2);
