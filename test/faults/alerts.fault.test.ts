@@ -13,9 +13,9 @@ import { note } from './results.ts';
 const program = await findPrometheus();
 
 /** For a busy machine. */
-const FIRES_MS = 60_000;
+const FIRES_MS = 180_000;
 /** The slow burn rates look at three minutes, so long as ordinary traffic does not outweigh what failed. */
-const ENDS_MS = 260_000;
+const ENDS_MS = 360_000;
 /** An alert may be between two evaluations. */
 const QUIET_MS = 3_000;
 

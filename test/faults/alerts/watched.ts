@@ -96,6 +96,7 @@ export async function startWatched(program: string): Promise<Watched> {
         TOKEN_LIFETIME_SECONDS: '86400',
         DEAD_LETTER_BYTES: String(DEAD_LETTER_BYTES),
         LOG_REQUESTS_PERCENT: '0',
+        PROJECTOR_SLICE_EVENTS: '100',
       },
     }),
   );
