@@ -1,5 +1,6 @@
 /** Changes of a store in the worst order and with the worst dates that real sources send. The same for the same seed. */
-import { type EntityName, ORDER_STATUSES } from '#shared/events/entities.ts';
+import { type EntityName } from '#shared/events/entities.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
 import type { Change } from './api.d.ts';
 import { Random } from './random.ts';
 

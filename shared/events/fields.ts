@@ -40,7 +40,6 @@ export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date'
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
-const Coordinate = Type.Number();
 export const TimezoneOffset = Type.String({ title: 'offset', pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$' });
 /** `HH:MM`; a store may close at `24:00`. */
 export const ClockTime = Type.String({ title: 'time of day', pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
@@ -53,23 +52,6 @@ export function listOf<T extends TSchema>(entry: T, maxItems: number) {
 export function optional<T extends TSchema>(schema: T, shown?: string | number | boolean) {
   return Type.Optional(Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }));
 }
-
-export const Address = Type.Object(
-  {
-    street: optional(Text),
-    number: optional(Text),
-    complement: optional(Text),
-    district: optional(Text),
-    city: optional(Text),
-    state: optional(Text),
-    postal_code: optional(Text),
-    reference: optional(Prose),
-    latitude: optional(Coordinate),
-    longitude: optional(Coordinate),
-  },
-  { title: 'address' },
-);
-export type AddressState = Type.Static<typeof Address>;
 
 /** The value without fields that its schema does not name, at any depth. A value of another shape stays as it is. */
 export function knownFields(schema: TSchema, value: unknown): unknown {

@@ -35,39 +35,3 @@ export function toLocalDateTime(instant: number, offset: string): string {
 let lastDay = Number.NaN;
 let lastDate = '';
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-
-/** By the name of its field. A quote in a text has a backslash before it: quote, colon, quote stand nowhere else. */
-const DATE_TIME = /"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":.{21})/g;
-
-/** The same where years may have a sign and six digits. */
-const EXACT_DATE_TIME =
-  /"(?:\d{4}|[+-]\d{6})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"(?<="(?:at|scheduled_for|[^"\\]+_at)":(?:.{21}|.{24}))/g;
-
-/** Shifts the date-times of JSON, or of members without braces, from one offset to another. */
-export function shiftJson(json: string, from: string, to: string): string {
-  if (from === to) return json;
-  const before = offsetMilliseconds(from);
-  return json.replaceAll(from === EXACT ? EXACT_DATE_TIME : DATE_TIME, (quoted) => {
-    const instant = Date.parse(`${quoted.slice(1, -1)}Z`) - before;
-    return `"${toLocalDateTime(instant, to)}"`;
-  });
-}
-
-/** Date-times at the edges of the range, which may stand for other instants. */
-const EDGES = ['0000-01-01T00:00:00', '9999-12-31T23:59:59'];
-
-/** Whether JSON can be shifted and shifted back without loss. */
-export function isReversible(json: string): boolean {
-  return !EDGES.some((edge) => json.includes(edge));
-}
-
-/** The fields that hold finished JSON: a value, or members of an object. A document's `offset` is that of the date-times in all of them. */
-const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
-const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
-export const SHIFTED_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];
-
-/** The JSON of a field, in braces where it holds members; `null` for any other field. */
-export function jsonOf(field: string, text: string): string | null {
-  if (MEMBER_FIELDS.includes(field)) return `{${text}}`;
-  return JSON_FIELDS.includes(field) ? text : null;
-}

@@ -1,6 +1,9 @@
 /** Random questions for every list, and every record of random streams, each with the model's answer. */
 import fc from 'fast-check';
-import { CAMPAIGN_STATUSES, ORDER_STATUSES, ORDER_TYPES, type EntityName } from '#shared/events/entities.ts';
+import { type EntityName } from '#shared/events/entities.ts';
+import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
+import { ORDER_TYPES } from '#shared/records/store.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
 import { STREAM_STORES } from './streams.ts';
 

@@ -3,7 +3,8 @@ import type { Db, Document } from 'mongodb';
 import { isUnavailable } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
-import { SHIFTED_FIELDS, jsonOf, DEFAULT_OFFSET, shiftJson } from '#shared/read-models/local-time.ts';
+import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
+import { jsonOf, SHIFTED_FIELDS, shiftJson } from '#shared/records/stored-json.ts';
 import {
   CATEGORY_PRODUCTS,
   CHECKPOINTS,

@@ -1,6 +1,7 @@
 /** Random streams of changes: entities are created, changed, deleted and restored, in and out of order. */
 import fc from 'fast-check';
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
+import { ORDER_TYPES } from '#shared/records/store.ts';
 import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;

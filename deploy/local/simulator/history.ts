@@ -2,7 +2,7 @@
  * A store's past: its record, its menu, its customers, the orders of the past thirty days in their final states with their reviews, and
  * its coupons and campaigns.
  */
-import { WEEKDAYS } from '#shared/events/entities.ts';
+import { WEEKDAYS } from '#shared/records/store.ts';
 import { type Origin, regularCustomer, regularCustomers, type SimulatedStore } from './store.ts';
 import {
   eventOf,

@@ -1,5 +1,7 @@
 /** Makes the menu of a store from the files in `data/`, with prices of its own, promotions and products that are sold out. */
-import type { EntityStates, PRICE_METHODS, WEEKDAYS } from '#shared/events/entities.ts';
+import type { EntityStates } from '#shared/events/entities.ts';
+import type { PRICE_METHODS } from '#shared/records/catalog.ts';
+import type { WEEKDAYS } from '#shared/records/store.ts';
 import { type Chance, happens, pick, money } from './random.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
 /** Makes orders with items, customer, prices and payments; their states from `pending` to the end; and their reviews. */
-import type { EntityStates, ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
+import type { EntityStates } from '#shared/events/entities.ts';
+import type { ORDER_STATUSES } from '#shared/records/order.ts';
+import type { ORDER_TYPES } from '#shared/records/store.ts';
 import type { SimulatedCustomer, SimulatedStore } from './store.ts';
 import { COUPONS, MOODS, type Menu } from './menu.ts';
 import {

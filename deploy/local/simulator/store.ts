@@ -1,6 +1,5 @@
 /** Makes stores, with their city, cuisine, menu and record, and their customers. All data is invented. */
 import type { EntityStates } from '#shared/events/entities.ts';
-import type { AddressState } from '#shared/events/fields.ts';
 import { type City, cityOf, type Cuisine, cuisineOf, makeMenu, type Menu } from './menu.ts';
 import { type Chance, chanceOf, pick, sometimes, instant, money, happens, DAY } from './random.ts';
 
@@ -41,7 +40,7 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
   return { id, city, cuisine, menu: makeMenu(id, cuisine, chance, created_at), record };
 }
 
-export function address(chance: Chance, city: City): AddressState {
+export function address(chance: Chance, city: City): NonNullable<EntityStates['store']['address']> {
   const { from, to } = city.postalCodes;
   const near = (degrees: number) => Number((degrees + chance.number.float({ max: 0.04 })).toFixed(4));
   const references = ['Em frente à praça', 'Portão azul', 'Ao lado da farmácia'];

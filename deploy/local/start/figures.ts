@@ -1,5 +1,5 @@
 /** The changing lines of the screen, from the services' metrics and MongoDB. */
-import { ORDER_STATUSES } from '#shared/events/entities.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { stampsIn } from '#shared/read-models/collections.ts';
 import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';

@@ -7,7 +7,7 @@ import {
   exampleEvent,
   type FieldDescription,
 } from '#shared/events/describe-fields.ts';
-import { Address } from '#shared/events/fields.ts';
+import { address } from '#shared/records/store.ts';
 import { command } from '../options.ts';
 import { printResult, printRows, tableOf } from '../output.ts';
 
@@ -35,10 +35,10 @@ function show(entity: EventEntity): void {
     required: isRequired,
     when_absent: whenAbsent,
   }));
-  const address = fields.some(({ type }) => type.includes('address'))
-    ? `\naddress:\n${fieldTable(describeFields(Address))}`
+  const ofAddress = fields.some(({ type }) => type.includes('address'))
+    ? `\naddress:\n${fieldTable(describeFields(address.event))}`
     : '';
-  const text = `${fieldTable(fields)}${address}\n${JSON.stringify(example, null, 2)}`;
+  const text = `${fieldTable(fields)}${ofAddress}\n${JSON.stringify(example, null, 2)}`;
   printResult({ entity, fields: described, example }, text);
 }
 

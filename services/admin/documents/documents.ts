@@ -11,7 +11,8 @@ import {
   type FieldDescription,
 } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
-import { Address, ID_PATTERN } from '#shared/events/fields.ts';
+import { ID_PATTERN } from '#shared/events/fields.ts';
+import { address } from '#shared/records/store.ts';
 import { RELEASE } from '#shared/read-models/generation.ts';
 import { createProgram } from '../program.ts';
 import skeleton from './asyncapi.json' with { type: 'json' };
@@ -63,7 +64,7 @@ export function eventsMarkdown(): string {
   return [
     '## Fields of `data` on `store-changes`',
     ...ENTITY_NAMES.map(section),
-    `### address\n\nOf stores, customers and deliveries.\n\n${table(describeFields(Address))}`,
+    `### address\n\nOf stores, customers and deliveries.\n\n${table(describeFields(address.event))}`,
     '## Fields of `data` on `store-access`',
     ...(Object.keys(ACCESS_SCHEMAS) as AccessEntity[]).map(section),
   ].join('\n\n');
@@ -128,7 +129,7 @@ export function asyncApiDocument(): Json {
       schemas: {
         'structured-headers': skeleton.structuredHeaders,
         'binary-headers': binaryHeaders(),
-        address: jsonSchema(Address, true),
+        address: jsonSchema(address.event, true),
         ...Object.fromEntries(Object.entries(EVENT_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)])),
       },
     },
@@ -214,7 +215,7 @@ function channel(topic: string, description: string, messages: readonly { name: 
 
 /** A schema with standard formats, and with a reference for an address unless it is `itself` one. */
 function jsonSchema(schema: TSchema, itself = false): Json {
-  if (schema === Address && !itself) return { $ref: '#/components/schemas/address' };
+  if (schema === address.event && !itself) return { $ref: '#/components/schemas/address' };
   if (Type.IsUnion(schema)) {
     const { anyOf, ...rest } = schema;
     return { ...rest, anyOf: anyOf.map((alternative) => jsonSchema(alternative)) };

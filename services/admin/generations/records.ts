@@ -3,7 +3,7 @@ import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { CATEGORY_PRODUCTS, COLLECTIONS, RANK_NODES, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
-import { SHIFTED_FIELDS, jsonOf, shiftJson } from '#shared/read-models/local-time.ts';
+import { jsonOf, SHIFTED_FIELDS, shiftJson } from '#shared/records/stored-json.ts';
 import { idsBelow } from '#shared/read-models/rank-tree/keys.ts';
 import { nodesOf } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';

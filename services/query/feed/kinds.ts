@@ -5,7 +5,7 @@
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import type { ProductDocument, CategoryDocument } from '#shared/read-models/collections.ts';
-import { CategoryRecord, ProductRecord } from '../records/catalog.ts';
+import { CategoryRecord, ProductRecord } from '#shared/records/catalog.ts';
 import { MAX_CHANGES } from '../parameters/filters.ts';
 import { cursor } from '../parameters/parameter.ts';
 import {
@@ -19,9 +19,13 @@ import {
   type Reference,
   type Schema,
   TimezoneOffset,
-} from '../records/fields.ts';
+} from '#shared/records/answer.ts';
 import { KINDS } from '../records/kinds.ts';
-import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
+import { Campaign } from '#shared/records/campaign.ts';
+import { Coupon } from '#shared/records/coupon.ts';
+import { Order } from '#shared/records/order.ts';
+import { Review } from '#shared/records/review.ts';
+import { StoreInfo } from '#shared/records/store.ts';
 import { SHAPES } from '../read/shapes.ts';
 
 /** The parameter `records`. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import type { FeedHint } from '../read/caches.ts';
 import { redacted, namesCustomers } from '../read/page.ts';

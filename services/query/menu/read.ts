@@ -16,7 +16,8 @@ import {
   type Stamp,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
 import { offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
 

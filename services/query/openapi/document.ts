@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from '#shared/events/access-event.ts';
 import { RELEASE } from '#shared/read-models/generation.ts';
-import { COMPONENT, type Schema } from '../records/fields.ts';
+import { COMPONENT, type Schema } from '#shared/records/answer.ts';
 import { TOKEN_PATH } from '../responses/send.ts';
 
 export interface DescribedRoute {

@@ -18,7 +18,7 @@ import { bearerMissing } from '../access/live-access.ts';
 import { required, id } from '../parameters/parameter.ts';
 import { parameterReader } from '../parameters/read.ts';
 import { orderFilters, paging } from '../parameters/filters.ts';
-import { described, part, Text } from '../records/fields.ts';
+import { described, part, Text } from '#shared/records/answer.ts';
 import { INVALID_CLIENT, tooManyFailures, tooManyTokens } from '../token/form.ts';
 import { COUNTED_REFUSAL, headers, type HEADERS, type Part } from './objects.ts';
 

@@ -1,7 +1,7 @@
 /** The operations of the OpenAPI document: of data endpoints, the token endpoint (R4.1 to R4.7) and the service itself. */
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import { COMPONENT, component, described, objectOf, part, type Reference, Text } from '../records/fields.ts';
+import { COMPONENT, component, described, objectOf, part, type Reference, Text } from '#shared/records/answer.ts';
 import { invalidForm, invalidScope, UNAUTHORIZED_CLIENT, UNSUPPORTED_GRANT_TYPE } from '../token/form.ts';
 import { type REFUSALS, refusalAnswer } from './errors.ts';
 import {

@@ -1,6 +1,6 @@
 /** The parameters of lists: paging, ranges of time, and the filters of orders and customers. */
-import { ORDER_STATUSES, ORDER_TYPES } from '#shared/events/entities.ts';
-import { OrderStatus, OrderType } from '../records/store.ts';
+import { ORDER_STATUSES, orderStatus } from '#shared/records/order.ts';
+import { ORDER_TYPES, orderType } from '#shared/records/store.ts';
 import { localDateTime, oneOf, optional, repeatable, searchText, wholeNumber, withDefault } from './parameter.ts';
 
 const MAX_RECORDS = 100;
@@ -51,10 +51,10 @@ export const updatedRange = {
 };
 
 export const orderFilters = {
-  status: repeatable(oneOf(ORDER_STATUSES, OrderStatus), {
+  status: repeatable(oneOf(ORDER_STATUSES, orderStatus.answer), {
     description: 'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
   }),
-  order_type: repeatable(oneOf(ORDER_TYPES, OrderType), {
+  order_type: repeatable(oneOf(ORDER_TYPES, orderType.answer), {
     description: 'Only orders of this type. Repeat it for several.',
   }),
   ...createdRange,

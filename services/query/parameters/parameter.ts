@@ -1,7 +1,7 @@
 /** Parameters: one definition parses, says in words what is allowed, and has the JSON Schema for the OpenAPI document. */
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
-import { arrayOf, Id, LocalDateTimeBound, type Schema } from '../records/fields.ts';
+import { arrayOf, Id, LocalDateTimeBound, type Schema } from '#shared/records/answer.ts';
 
 export interface Kind<T> {
   /** Follows "must be" in a refusal. */

@@ -3,16 +3,9 @@
  * (latin1), which is cut and joined like text and leaves as the same bytes.
  */
 import { Binary, Long } from 'mongodb';
+import { SHIFTED_FIELDS } from '#shared/records/stored-json.ts';
 
-/** The fields that hold finished JSON. */
-const BODIES: ReadonlySet<string> = new Set([
-  'summary',
-  'whole',
-  'active_summary',
-  'dates',
-  'before_groups',
-  'after_groups',
-]);
+const BODIES: ReadonlySet<string> = new Set(SHIFTED_FIELDS);
 
 interface Decoded {
   [name: string]: unknown;

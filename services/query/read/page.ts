@@ -2,7 +2,7 @@
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 import {
   type Found,
   offsetOf,

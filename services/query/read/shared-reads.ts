@@ -13,7 +13,7 @@ import {
   STAMPS,
   type Stamp,
 } from '#shared/read-models/collections.ts';
-import { shiftJson } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batched.ts';
 import { asShared } from '../responses/compress.ts';
 import type { Caches } from './caches.ts';

@@ -1,7 +1,11 @@
 /** The kinds of records that have a list: their scope and tag, and the record as its list shows it. Change feeds: `feed/kinds.ts`. */
-import { CategorySummary, OptionGroup, ProductSummary } from './catalog.ts';
-import { arrayOf, COMPONENT, described, record, type Reference, Whole } from './fields.ts';
-import { CampaignSummary, CouponSummary, Customer, OrderSummary, ReviewSummary } from './store.ts';
+import { arrayOf, COMPONENT, described, record, type Reference, Whole } from '#shared/records/answer.ts';
+import { CampaignSummary } from '#shared/records/campaign.ts';
+import { CategorySummary, OptionGroup, ProductSummary } from '#shared/records/catalog.ts';
+import { CouponSummary } from '#shared/records/coupon.ts';
+import { Customer } from '#shared/records/customer.ts';
+import { OrderSummary } from '#shared/records/order.ts';
+import { ReviewSummary } from '#shared/records/review.ts';
 
 export const KINDS = {
   campaign: { scope: 'crm', tag: 'Campaigns', summary: CampaignSummary },

@@ -1,6 +1,8 @@
 /** The lists: the filters of each, and what they ask for. */
 import type { Document } from 'mongodb';
-import { CAMPAIGN_STATUSES } from '#shared/events/entities.ts';
+import { CAMPAIGN_STATUSES, campaignStatus } from '#shared/records/campaign.ts';
+import { OrderSummary } from '#shared/records/order.ts';
+import { Rating } from '#shared/records/review.ts';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
@@ -20,9 +22,8 @@ import { searchTerms } from '../lists/search.ts';
 import { createdRange, customerFilters, orderFilters, paging, updatedRange } from '../parameters/filters.ts';
 import { id, oneOf, optional, type Parameters, repeatable, type Values } from '../parameters/parameter.ts';
 import type { View } from '../read/shared-reads.ts';
-import { Flag } from '../records/fields.ts';
+import { Flag } from '#shared/records/answer.ts';
 import { KINDS, type KindName, listOf, operationOn, pathOfKind } from '../records/kinds.ts';
-import { CampaignStatus, OrderSummary, Rating } from '../records/store.ts';
 
 interface ListEndpoint<P extends Parameters> {
   description: string;
@@ -93,7 +94,7 @@ export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',
     filters: {
-      status: repeatable(oneOf(CAMPAIGN_STATUSES, CampaignStatus), {
+      status: repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
         description: 'Only campaigns with this status. Repeat it for several.',
       }),
     },

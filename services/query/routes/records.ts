@@ -4,10 +4,14 @@ import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoin
 import { id, required } from '../parameters/parameter.ts';
 import type { Shape } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
-import { Category, Menu, Product } from '../records/catalog.ts';
-import type { Reference } from '../records/fields.ts';
+import { Category, Menu, Product } from '#shared/records/catalog.ts';
+import type { Reference } from '#shared/records/answer.ts';
 import { KINDS, type KindName, pathOfKind } from '../records/kinds.ts';
-import { Campaign, Coupon, Order, Review, StoreInfo } from '../records/store.ts';
+import { Campaign } from '#shared/records/campaign.ts';
+import { Coupon } from '#shared/records/coupon.ts';
+import { Order } from '#shared/records/order.ts';
+import { Review } from '#shared/records/review.ts';
+import { StoreInfo } from '#shared/records/store.ts';
 
 interface Details {
   schema: Reference;

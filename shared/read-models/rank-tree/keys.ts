@@ -1,5 +1,6 @@
 /** The order of sort keys by code point is the order of a list; MongoDB compares bytes, which for UTF-8 is the same. */
-import { ORDER_STATUSES, ORDER_TYPES } from '../../events/entities.ts';
+import { ORDER_STATUSES } from '../../records/order.ts';
+import { ORDER_TYPES } from '../../records/store.ts';
 
 /** Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of 24 h. */
 const LATEST = 253_402_387_200_000;

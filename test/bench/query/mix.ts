@@ -1,5 +1,5 @@
 /** Random requests of integrations to stores of very different size, for pages, filters and records. Seeded, so that runs are equal. */
-import { ORDER_STATUSES } from '#shared/events/entities.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { fullName, instantAt, type StoreSize } from './stores.ts';
 
 export interface MixedRequest {

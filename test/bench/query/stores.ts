@@ -1,5 +1,6 @@
 /** Stores of very different size. Their records are variations of the examples in docs/events.md. */
-import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES, type EntityName, type EntityStates } from '#shared/events/entities.ts';
+import { type EntityName, type EntityStates } from '#shared/events/entities.ts';
+import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { words } from '#test/words.ts';
 

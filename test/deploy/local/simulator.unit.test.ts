@@ -6,14 +6,10 @@ import { history } from '#local/simulator/history.ts';
 import { simulatedStore } from '#local/simulator/store.ts';
 import { PACE, traffic } from '#local/simulator/simulator.ts';
 import { readChange } from '#shared/events/change.ts';
-import {
-  CAMPAIGN_STATUSES,
-  type EntityName,
-  type EntityStates,
-  ENTITY_NAMES,
-  ORDER_STATUSES,
-  ORDER_TYPES,
-} from '#shared/events/entities.ts';
+import { type EntityName, type EntityStates, ENTITY_NAMES } from '#shared/events/entities.ts';
+import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
+import { ORDER_STATUSES } from '#shared/records/order.ts';
+import { ORDER_TYPES } from '#shared/records/store.ts';
 
 const NOW = Date.parse('2026-11-20T15:00:00Z');
 const HOUR = 3_600_000;

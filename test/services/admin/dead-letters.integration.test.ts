@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import type { ORDER_STATUSES } from '#shared/events/entities.ts';
+import type { ORDER_STATUSES } from '#shared/records/order.ts';
 import { EventRejected, type RejectionReason } from '#shared/events/rejection.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import {

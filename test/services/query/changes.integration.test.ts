@@ -308,7 +308,12 @@ describe('a change', () => {
     expect(results[0]?.record).toMatchObject({
       created_at: '2026-03-01T17:30:00',
       delivery: { estimated_at: '2026-11-21T03:35:00' },
-      status_history: [{ at: '2026-11-21T02:45:04' }, { at: '2026-11-21T03:22:40' }],
+      status_history: [
+        { at: '2026-11-21T02:45:04' },
+        { at: '2026-11-21T02:46:20' },
+        { at: '2026-11-21T02:48:02' },
+        { at: '2026-11-21T03:22:40' },
+      ],
     });
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { offsetMilliseconds, shiftJson, toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { offsetMilliseconds, toLocalDateTime } from '#shared/read-models/local-time.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
 
 describe('toLocalDateTime', () => {
   it('truncates the fraction before the shift', () => {

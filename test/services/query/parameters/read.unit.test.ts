@@ -3,7 +3,7 @@ import { Refused } from '#query/responses/refusal.ts';
 import { customerFilters, orderFilters, paging } from '#query/parameters/filters.ts';
 import { id, oneOf, optional, repeatable, required } from '#query/parameters/parameter.ts';
 import { parameterReader } from '#query/parameters/read.ts';
-import { Text } from '#query/records/fields.ts';
+import { Text } from '#shared/records/answer.ts';
 import { words } from '#test/words.ts';
 
 const orders = parameterReader({ ...paging, ...orderFilters });

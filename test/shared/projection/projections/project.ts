@@ -2,7 +2,7 @@
 import { readChange } from '#shared/events/change.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { documentOf, type ProjectionContext } from '#shared/projection/projections/projections.ts';
-import { jsonOf } from '#shared/read-models/local-time.ts';
+import { jsonOf } from '#shared/records/stored-json.ts';
 import { received } from '#test/events.ts';
 
 /** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */

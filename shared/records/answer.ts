@@ -8,7 +8,7 @@ import {
   ID_PATTERN,
   Money as MoneyInEvents,
   TimezoneOffset as OffsetInEvents,
-} from '#shared/events/fields.ts';
+} from '../events/fields.ts';
 
 /** Where a reference has its component; JSON leaves symbols out. */
 export const COMPONENT = Symbol('component');
@@ -127,34 +127,6 @@ export function record(
   const { schema } = part(name, description, fields)[COMPONENT];
   return component(name, { ...schema, examples: [shown] }, shown);
 }
-
-/** A record as lists show it, and the whole of it. @param more what lists do not show. */
-export function summaryAndWhole(
-  name: string,
-  what: string,
-  summary: Fields,
-  more: Fields,
-  example: Readonly<Record<string, unknown>>,
-): [Reference, Reference] {
-  return [
-    record(`${name}Summary`, `${what}, as lists show it.`, summary, example),
-    record(name, `${what}, whole.`, { ...summary, ...more }, example),
-  ];
-}
-
-/** Of stores, customers and deliveries (rule R9.15). */
-export const Address = part('Address', 'A postal address in Brazil; each field is `null` where it is not known.', {
-  street: nullable(Text),
-  number: nullable(Text),
-  complement: nullable(Text),
-  district: nullable(Text, 'The neighbourhood (bairro).'),
-  city: nullable(Text),
-  state: nullable(Text, 'As the store writes it, usually the two letters of the state.'),
-  postal_code: nullable(Text, 'The CEP, as the store writes it.'),
-  reference: nullable(Text, 'A landmark for the courier.'),
-  latitude: nullable({ type: 'number' }),
-  longitude: nullable({ type: 'number' }),
-});
 
 /** The pattern of a type that events share with answers. */
 function patternOf(type: TSchema & { pattern?: string }): Schema {

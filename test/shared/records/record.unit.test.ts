@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { Type } from 'typebox';
+import { answersOf, carriedAs, instant, personal, text, updatedAt } from '#shared/records/field.ts';
+import { describeRecord } from '#shared/records/record.ts';
+import { instantFields, SHIFTED_FIELDS, shiftJson } from '#shared/records/stored-json.ts';
+
+const voucher = describeRecord(
+  {
+    code: text.required('What is entered.'),
+    owner: personal(text.optional()),
+    created_at: instant.required(),
+    updated_at: updatedAt(),
+  },
+  { valid_until: instant.optional(), audience: carriedAs('target_group', text.optional()) },
+);
+
+const told = (state: object, customerErased = false) => ({
+  id: 'v1',
+  state,
+  time: Date.parse('2026-11-20T12:00:00Z'),
+  offset: '-03:00',
+  customerErased,
+});
+
+describe('the description of a record', () => {
+  it('makes the schema of the event, dates last, with the names that events carry', () => {
+    expect(Object.keys(voucher.event.properties)).toEqual([
+      'code',
+      'owner',
+      'valid_until',
+      'target_group',
+      'created_at',
+      'updated_at',
+    ]);
+    expect(
+      Object.entries(voucher.event.properties).flatMap(([field, one]) => (Type.IsOptional(one) ? [] : [field])),
+    ).toEqual(['code', 'created_at']);
+  });
+
+  it('shows what events carry in local store time, and null where a field is absent', () => {
+    const state = {
+      code: 'A',
+      target_group: 'all',
+      created_at: '2026-11-20T10:00:00Z',
+      valid_until: '2026-12-01T02:59:59.9Z',
+    };
+    expect(voucher.all(told(state))).toEqual({
+      id: 'v1',
+      code: 'A',
+      owner: null,
+      created_at: '2026-11-20T07:00:00',
+      updated_at: '2026-11-20T09:00:00',
+      valid_until: '2026-11-30T23:59:59',
+      audience: 'all',
+    });
+  });
+
+  it('leaves out what names a deleted customer', () => {
+    const state = { code: 'A', owner: 'Ana', created_at: '2026-11-20T10:00:00Z' };
+    expect([voucher.summary(told(state))['owner'], voucher.summary(told(state, true))['owner']]).toEqual(['Ana', null]);
+  });
+
+  it('names every date-time, whatever its field is called', () => {
+    expect(instantFields([answersOf({ ...voucher.fields, ...voucher.more })])).toEqual([
+      'created_at',
+      'updated_at',
+      'valid_until',
+    ]);
+  });
+});
+
+it('date-times of all records are shifted, at any depth, and texts that look like them are not', () => {
+  const json =
+    '{"name":"2026-11-20T10:00:00","status_history":[{"status":null,"at":"2026-11-20T10:00:00"}],"replied_at":"2026-11-20T23:30:00"}';
+  expect(shiftJson(json, '-03:00', '-02:00')).toBe(
+    '{"name":"2026-11-20T10:00:00","status_history":[{"status":null,"at":"2026-11-20T11:00:00"}],"replied_at":"2026-11-21T00:30:00"}',
+  );
+  expect(SHIFTED_FIELDS).toContain('before_groups');
+});
