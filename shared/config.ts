@@ -112,7 +112,8 @@ const settings = Type.Object({
   mongodb: Type.Object({
     uri: mongodbUri,
     readTimeoutMs: setting('MONGODB_READ_TIMEOUT_MS', wholeNumber(50, 60_000), '600', {
-      meaning: 'Milliseconds that a request may wait for MongoDB before it is answered 503.',
+      meaning:
+        'Milliseconds that a request may wait for MongoDB before it is answered 503; reads whose cost grows with the store have 20 s.',
     }),
     ...mongodbAccess,
   }),

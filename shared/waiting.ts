@@ -1,21 +1,35 @@
 /** Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, lazy values, batches. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. */
+/**
+ * Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. @param ends has,
+ * for as long as the work takes, what ends it earlier.
+ */
 export function withTimeLimit<T>(
   milliseconds: number,
   late: () => Error,
   work: (signal: AbortSignal) => Promise<T>,
+  ends?: Set<(error: Error) => void>,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const controller = new AbortController();
-  // Not by the signal alone: not all work listens to it.
-  const timer = setTimeout(() => {
-    const error = late();
+  const end = (error: Error) => {
     controller.abort(error);
+    // Not by the signal alone: not all work listens to it.
     reject(error);
-  }, milliseconds);
-  const clear = () => clearTimeout(timer);
+  };
+  let isOver = false;
+  const expire = () => {
+    if (!isOver) end(late());
+  };
+  // After a long turn of the event loop timers come before the answers that arrived in time.
+  const timer = setTimeout(() => setImmediate(expire), milliseconds);
+  ends?.add(end);
+  const clear = () => {
+    isOver = true;
+    clearTimeout(timer);
+    ends?.delete(end);
+  };
   promise.then(clear, clear);
   Promise.try(work, controller.signal).then(resolve, reject);
   return promise;

@@ -11,7 +11,7 @@ import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
 import { routePlugin } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
-import { createListener } from './listener.ts';
+import { ClientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
@@ -33,8 +33,7 @@ export interface AppOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Whether each connection closes with its next answer, since the service stops. */
-    isEnding: boolean;
+    connections: ClientConnections;
     /** Services are closed only after this. */
     answered: Promise<void>;
     openApiContent: StaticContent;
@@ -62,6 +61,7 @@ export async function buildApp({
   });
   const admitted = (handler: RequestListener) => refuseManyFields(admission.before(handler));
   const services = await createServices({ config, logger, metrics, admission, tokens, addressOf, projectionVersion });
+  const connections = new ClientConnections();
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,
@@ -69,12 +69,7 @@ export async function buildApp({
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
-    serverFactory: (handler) =>
-      createListener(admitted(handler), {
-        tls: config.query.tls,
-        isEnding: (): boolean => app.isEnding,
-        logger,
-      }),
+    serverFactory: (handler) => createListener(admitted(handler), { tls: config.query.tls, connections, logger }),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // Our routes declare HEAD: the framework's would drop the body before it is compressed.
@@ -96,12 +91,15 @@ export async function buildApp({
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
   app.decorate('routes', []);
-  app.decorate('isEnding', false);
+  app.decorate('connections', connections);
   app.decorate('answered', Promise.resolve());
   observeRequests(app, tracing);
   refuseOthers(app);
   // Held answers are sent before connections are closed.
-  app.addHook('preClose', async () => services.endWaits());
+  app.addHook('preClose', async () => {
+    services.endWaits();
+    connections.end();
+  });
   app.addHook('onClose', async () => {
     await app.answered;
     await services.close();

@@ -7,7 +7,7 @@ import { pause } from '#shared/waiting.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type RedisMasters, checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
-import { type WithDeadline, deadlineAfter, deadlineAt, withinStartupTimeout } from './deadline.ts';
+import { type WithDeadline, deadlineAfter, deadlineAt, LONG_READ_MS, withinStartupTimeout } from './deadline.ts';
 import type { ServiceContext } from './metrics.ts';
 
 const RECONNECT_MS = 500;
@@ -21,13 +21,15 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   const withDeadline = deadlineAfter(readTimeoutMs);
   const client = createReaderClient(config, 'query', logger);
   watchPool(client, metrics.pool);
-  const circuit = circuitBreaker(client, deadlineAfter(readTimeoutMs / 2), metrics.mongodbAway, logger);
+  const circuit = circuitBreaker(client, readTimeoutMs, metrics.mongodbAway, logger);
   const closed = new AbortController();
   await withinStartupTimeout(connect(client, logger, closed.signal));
   return {
     databases: new Databases(config.namePrefix, client),
     /** Bounds each read on its own. */
     withDeadline: circuit.guard(withDeadline),
+    /** Bounds a read that runs alone, and may take long while MongoDB answers others. */
+    longDeadline: circuit.patiently,
     /** Bounds all reads of one request together, from its arrival. */
     requestDeadline: ({ elapsedTime }: { elapsedTime: number }) =>
       circuit.guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
@@ -59,57 +61,70 @@ const PROBE_MS = 100;
 
 /**
  * A circuit breaker: while MongoDB is away, reads fail at once. A failed read, or the driver's monitoring, raises a suspicion. A ping, with
- * half the time of a read, confirms it for waiting reads too; the first answered ping ends it. @param away the metric.
+ * half the time of a read, confirms it for waiting reads too, unless MongoDB answered others meanwhile: then only this process or its
+ * connections were busy. The first answered ping ends it. @param away the metric.
  */
 function circuitBreaker(
   client: MongoClient,
-  pingDeadline: WithDeadline,
+  readTimeoutMs: number,
   away: { set: (value: number) => void },
   logger: Logger,
 ) {
   const { readPreference } = client;
+  const pingDeadline = deadlineAfter(readTimeoutMs / 2);
+  const longDeadline = deadlineAfter(Math.max(LONG_READ_MS, readTimeoutMs));
   const stopped = new AbortController();
   const { signal } = stopped;
   let isOpen = false;
   let probing: Promise<void> | null = null;
-  /** Rejects once the suspicion is confirmed. */
-  let confirmation = Promise.withResolvers<never>();
+  let answered = 0;
+  /** Reads that end once the suspicion is confirmed: their own deadlines would be later. */
+  const waiting = new Set<(error: Error) => void>();
   const setOpen = (value: boolean) => {
     isOpen = value;
     away.set(value ? 1 : 0);
   };
   const ping = () => pingDeadline((late) => client.db('admin').command({ ping: 1 }, { readPreference, signal: late }));
-  const probe = async () => {
+  const isAway = async () => {
+    const before = answered;
     // A server that answers with an error is not away.
-    while (!signal.aborted && (await ping().then(() => false, isUnavailable))) {
+    const isSilent = await ping().then(() => false, isUnavailable);
+    return isSilent && answered === before;
+  };
+  const probe = async () => {
+    while (!signal.aborted && (await isAway())) {
       if (!isOpen) logger.warn('MongoDB is away: requests that need it get 503 at once');
       setOpen(true);
-      confirmation.reject(mongodbIsAway());
+      for (const end of waiting) end(mongodbIsAway());
       await pause(PROBE_MS, signal);
     }
     if (isOpen && !signal.aborted) logger.info('MongoDB answers again');
     setOpen(false);
   };
   const suspect = () => {
-    if (signal.aborted || probing !== null) return;
-    confirmation = Promise.withResolvers();
-    confirmation.promise.catch(() => undefined);
-    probing = probe().finally(() => (probing = null));
+    if (!signal.aborted) probing ??= probe().finally(() => (probing = null));
   };
-  /** Ends a read, and what it waits for, once the suspicion is confirmed: its own deadline would be later. */
-  const untilConfirmed = async <T>(
-    withDeadline: WithDeadline,
-    read: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> => {
-    const ended = new AbortController();
-    const guarded = withDeadline((signal) => read(AbortSignal.any([signal, ended.signal])));
+  const guarded = async <T>(run: () => Promise<T>): Promise<T> => {
+    if (isOpen) throw mongodbIsAway();
     try {
-      return await Promise.race([guarded, confirmation.promise]);
+      const found = await run();
+      answered += 1;
+      return found;
     } catch (error) {
-      ended.abort(error);
+      if (isUnavailable(error)) suspect();
       throw error;
     }
   };
+  /** A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the read is under way. */
+  const patiently: WithDeadline = (read) =>
+    guarded(async () => {
+      const asking = setInterval(suspect, readTimeoutMs);
+      try {
+        return await longDeadline(read, waiting);
+      } finally {
+        clearInterval(asking);
+      }
+    });
   setOpen(false);
   // A failed command changes the description too, before the driver's monitor has checked the server.
   client.on('serverDescriptionChanged', ({ newDescription }) => {
@@ -117,17 +132,11 @@ function circuitBreaker(
   });
   return {
     /** Adds the circuit breaker to a deadline. */
-    guard: (withDeadline: WithDeadline): WithDeadline => {
-      return async (read) => {
-        if (isOpen) throw mongodbIsAway();
-        try {
-          return await (probing === null ? withDeadline(read) : untilConfirmed(withDeadline, read));
-        } catch (error) {
-          if (isUnavailable(error)) suspect();
-          throw error;
-        }
-      };
-    },
+    guard:
+      (withDeadline: WithDeadline): WithDeadline =>
+      (read) =>
+        guarded(() => withDeadline(read, probing === null ? undefined : waiting)),
+    patiently,
     async stop() {
       stopped.abort();
       await probing;

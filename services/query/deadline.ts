@@ -3,8 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '#shared/errors.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 
-/** Runs a read with a deadline. The signal lets the driver drop the work too. */
-export type WithDeadline = <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+/** Runs a read with a deadline. The signal lets the driver drop the work too, `leftMs` lets MongoDB end it. `ends` as of `withTimeLimit`. */
+export type WithDeadline = <T>(
+  read: (signal: AbortSignal, leftMs: number) => Promise<T>,
+  ends?: Set<(error: Error) => void>,
+) => Promise<T>;
 
 /** How long a start waits for each server; a healthy one answers sooner. */
 const STARTUP_TIMEOUT_MS = 2_000;
@@ -12,15 +15,21 @@ const STARTUP_TIMEOUT_MS = 2_000;
 /** A read gets at least this time, even close to its deadline. */
 const MIN_MS = 20;
 
+/** For a read that runs alone: what it costs grows with the store. Clients wait about so long. */
+export const LONG_READ_MS = 20_000;
+
 /** Bounds reads that share one deadline, a time of `performance.now()`. A late read fails with `environment_unavailable`. */
 export function deadlineAt(deadline: number): WithDeadline {
-  return (read) => withTimeLimit(Math.max(MIN_MS, deadline - performance.now()), late, read);
+  return (read, ends) => {
+    const leftMs = Math.ceil(Math.max(MIN_MS, deadline - performance.now()));
+    return withTimeLimit(leftMs, late, (signal) => read(signal, leftMs), ends);
+  };
 }
 
 const late = () => unavailable('MongoDB did not answer in time');
 
 export function deadlineAfter(timeoutMs: number): WithDeadline {
-  return (read) => deadlineAt(performance.now() + timeoutMs)(read);
+  return (read, ends) => deadlineAt(performance.now() + timeoutMs)(read, ends);
 }
 
 /** The result of work; `undefined` if it takes longer than the startup timeout. It continues then. */

@@ -1,6 +1,6 @@
 /** The HTTP server of the app: its limits, HTTPS if there is a certificate, and its listening sockets. */
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
@@ -12,6 +12,10 @@ import { PeriodicTask } from '#shared/periodic-task.ts';
 const REQUEST_TIMEOUT_MS = 10_000;
 /** A client that does not read its answer is disconnected after once to twice this time. */
 const STALLED_TIMEOUT_MS = 10_000;
+/** After the end of listening: clients may complete requests for so long, and read answers for so long. */
+const END_OF_REQUESTS_MS = 2_000;
+const END_OF_ANSWERS_MS = 8_000;
+const END_POLL_MS = 50;
 /** Longer than load balancers keep idle connections (60 s), so that we close none on which they send a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CERTIFICATE_POLL_MS = 5_000;
@@ -26,16 +30,72 @@ const OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
+interface ClientConnection {
+  /** Below TLS, if it is used. */
+  socket: Socket;
+  /** Those whose answers are not sent yet. */
+  requests: Set<IncomingMessage>;
+  isUsed: boolean;
+}
+
+/** The connections of clients, and how they end when the service stops. */
+export class ClientConnections {
+  /** Whether each closes with its next answer. */
+  isEnding = false;
+  readonly #open = new Map<string, ClientConnection>();
+
+  add(socket: Socket): void {
+    const peer = peerOf(socket);
+    const connection = { socket, requests: new Set<IncomingMessage>(), isUsed: false };
+    this.#open.set(peer, connection);
+    socket.once('close', () => {
+      // The peer may have connected again.
+      if (this.#open.get(peer) === connection) this.#open.delete(peer);
+    });
+  }
+
+  begin(...[request, response]: Parameters<RequestListener>): void {
+    if (this.isEnding) response.setHeader('connection', 'close');
+    const connection = this.#open.get(peerOf(request.socket));
+    if (connection === undefined) return;
+    connection.isUsed = true;
+    connection.requests.add(request);
+    response.once('close', () => connection.requests.delete(request));
+  }
+
+  closeIdle(): void {
+    for (const { socket, requests, isUsed } of this.#open.values()) {
+      if (isUsed && requests.size === 0) socket.destroy();
+    }
+  }
+
+  /** Called when none is accepted any more: ends those that are idle, without a complete request in time, or not read in time. */
+  end(): void {
+    const began = performance.now();
+    const timer = setInterval(() => {
+      const ms = performance.now() - began;
+      this.closeIdle();
+      for (const { socket, requests } of this.#open.values()) {
+        const isAsked = requests.values().some(({ complete }) => complete);
+        if (ms >= (isAsked ? END_OF_ANSWERS_MS : END_OF_REQUESTS_MS)) socket.destroy();
+      }
+      if (this.#open.size === 0) clearInterval(timer);
+    }, END_POLL_MS);
+  }
+}
+
+/** The same for a socket and for TLS on it. */
+const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+
 export interface ListenerOptions {
   tls: TlsFiles;
-  /** Whether each connection closes with its next answer. */
-  isEnding: () => boolean;
+  connections: ClientConnections;
   logger: Logger;
 }
 
-export function createListener(handler: RequestListener, { tls, isEnding, logger }: ListenerOptions): Server {
+export function createListener(handler: RequestListener, { tls, connections, logger }: ListenerOptions): Server {
   const listener: RequestListener = (request, response) => {
-    if (isEnding()) response.setHeader('connection', 'close');
+    connections.begin(request, response);
     response.on('timeout', (socket: Socket) => {
       // Before the answer begins, the client waits for us: it keeps its connection.
       if (response.headersSent) socket.destroy();
@@ -44,6 +104,9 @@ export function createListener(handler: RequestListener, { tls, isEnding, logger
     handler(request, response);
   };
   const server = tls.certFile === null ? createServer(OPTIONS, listener) : listenByTls(listener, tls, logger);
+  server.on('connection', (socket) => connections.add(socket));
+  // Node's own, which closing the server calls, would cut answers that are made and not read yet.
+  server.closeIdleConnections = () => connections.closeIdle();
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);

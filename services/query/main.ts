@@ -9,7 +9,6 @@ import { watchSigningKeys } from './access/tokens.ts';
 
 /** How long requests in flight may take once no new ones are accepted. */
 const CLOSE_DELAY_MS = 10_000;
-const IDLE_POLL_MS = 50;
 
 await runService({
   service: 'query',
@@ -26,13 +25,12 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const tracing = await startTracing(config, 'query', logger);
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
-    app.isEnding = true;
+    app.connections.isEnding = true;
     // Load balancers learn from `/ready` to send requests elsewhere before the service stops accepting them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
-    // The other sockets' requests are answered before MongoDB and Redis are closed. Connections that become idle are closed here.
+    // The other sockets' requests are answered before MongoDB and Redis are closed.
     if (listening !== null) app.answered = listening.close();
-    const ending = setInterval(() => app.server.closeIdleConnections(), IDLE_POLL_MS);
-    await app.close().finally(() => clearInterval(ending));
+    await app.close();
   });
   const operations = await startOperations({
     ...config.operations,

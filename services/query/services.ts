@@ -16,10 +16,17 @@ import type { ServiceContext } from './metrics.ts';
 import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
 import { SharedReads } from './read/shared-reads.ts';
+import { semaphore } from './read/slots.ts';
 import type { Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
 
+/** Reads alone, in all and of one store. */
+const MAX_ALONE = 24;
+const MAX_ALONE_OF_ONE = 2;
+/** Large answers that are composed or sent at a time: each takes 30 MiB of memory at most. */
+const MAX_STREAMS = 8;
+const MAX_STREAMS_OF_ONE = 2;
 /** Those that answer, and former ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
@@ -66,7 +73,7 @@ export async function createServices(options: ServiceOptions) {
   await withinStartupTimeout(gates.firstAttempts());
   const generations = await watchGenerations({ ...options, databases, withDeadline });
   opened.defer(() => generations.stop());
-  const reads = readsOfGenerations(generations, withDeadline, logger);
+  const reads = readsOfGenerations(generations, mongodb, logger);
   opened.defer(reads.stopWatches);
   const sources = { gates, control, prefix, quota: query.quota };
   const kept = opened.move();
@@ -96,17 +103,22 @@ export async function createServices(options: ServiceOptions) {
 
 function readsOfGenerations(
   generations: LiveGenerations,
-  withDeadline: MongodbConnections['withDeadline'],
+  { withDeadline, longDeadline }: MongodbConnections,
   logger: Logger,
 ) {
   const caches = createCaches();
+  const alone = {
+    withDeadline: longDeadline,
+    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE),
+    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE),
+  };
   /** The parts of a generation: its shared reads, and the watch for requests that wait for changes. */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
     const source = { generation, withDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
-      reads: new SharedReads(source, caches),
+      reads: new SharedReads(source, caches, alone),
       changes: new SharedChanges(source, caches),
       watch: new Watch({ ...source, logger, isCurrent }),
     };
@@ -117,7 +129,7 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches),
+    menus: new Menus(caches, alone.takeStreamSlot),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
       const known = made.get(id);

@@ -276,9 +276,17 @@ type Index = IndexDescription & { name: string };
 
 const BY_RANK: Index = { name: 'by_rank', key: { store_id: 1, rank_key: 1 } };
 const BY_FACET: Index = { name: 'by_facet', key: { store_id: 1, facet: 1, rank_key: 1 } };
+const BY_CUSTOMER_FACET: Index = {
+  name: 'by_customer_facet',
+  key: { store_id: 1, customer_id: 1, facet: 1, rank_key: 1 },
+};
 const BY_CUSTOMER: Index = { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } };
 const BY_CREATED: Index = { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } };
-const BY_UPDATED: Index = { name: 'by_updated', key: { store_id: 1, updated_at: 1 } };
+/** Behind the time, what the list is filtered and sorted by: a window is counted and sorted without its records. */
+const updatedBefore = (...fields: string[]): Index => ({
+  name: 'by_updated',
+  key: { store_id: 1, updated_at: 1, ...Object.fromEntries(fields.map((field) => [field, 1])) },
+});
 const BY_FEED: Index = { name: 'by_feed', key: { store_id: 1, feed_position: 1 } };
 
 export const INDEXES = {
@@ -286,17 +294,24 @@ export const INDEXES = {
   [COLLECTIONS.customer]: [
     BY_RANK,
     { name: 'by_created', key: { store_id: 1, created_key: 1, rank_key: 1 } },
-    BY_UPDATED,
+    updatedBefore('created_key', 'rank_key'),
     BY_FEED,
   ],
-  [COLLECTIONS.order]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_UPDATED, BY_FEED],
+  [COLLECTIONS.order]: [
+    BY_RANK,
+    BY_FACET,
+    BY_CUSTOMER,
+    BY_CUSTOMER_FACET,
+    updatedBefore('facet', 'customer_id', 'rank_key'),
+    BY_FEED,
+  ],
   [COLLECTIONS.coupon]: [BY_CREATED, BY_FEED],
   [COLLECTIONS.review]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_FEED],
   [COLLECTIONS.campaign]: [BY_CREATED, BY_FEED],
   [COLLECTIONS.category]: [{ name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } }, BY_FEED],
   [COLLECTIONS.product]: [
     { name: 'by_category', key: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
-    BY_UPDATED,
+    updatedBefore('category_id'),
     BY_FEED,
   ],
   [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],

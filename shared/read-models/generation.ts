@@ -31,7 +31,7 @@ export function controlDatabase(client: MongoClient, prefix: string): Db {
 }
 
 /** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
-export const PROJECTION_VERSION = 6;
+export const PROJECTION_VERSION = 7;
 
 /** Says that another release made a generation; `null` if this one did. */
 export function describeOtherRelease({

@@ -123,20 +123,14 @@ export class Model {
 
   list(kind: string, storeId: string, query: ListQuery): Envelope {
     const found = this.#sorted(kind, storeId).filter((one) => this.#isWanted(kind, storeId, one, query));
-    return cut(
-      found.map(([id]) => this.#shown(kind, storeId, id)),
-      query,
-    );
+    return cut(found, query, ([id]) => this.#shown(kind, storeId, id));
   }
 
   customerOrders(storeId: string, query: ListQuery): Envelope {
     const found = this.#sorted('order', storeId).filter(
       (one) => customerId(one[1]) !== null && this.#isWanted('order', storeId, one, query),
     );
-    return cut(
-      found.map(([id]) => this.#shown('order', storeId, id)),
-      query,
-    );
+    return cut(found, query, ([id]) => this.#shown('order', storeId, id));
   }
 
   /** The answer of a details endpoint. */
@@ -391,12 +385,12 @@ function matches(customer: Fields, search: string | undefined): boolean {
   return /\p{L}/u.test(text) && letters(document).includes(letters(text));
 }
 
-function cut(found: Fields[], { page = 1, page_size: size = 20 }: ListQuery): Envelope {
+function cut(found: Named[], { page = 1, page_size: size = 20 }: ListQuery, show: (one: Named) => Fields): Envelope {
   const pageSize = Math.min(size, 100);
   return {
     count: found.length,
     page,
     page_size: pageSize,
-    results: found.slice((page - 1) * pageSize, page * pageSize),
+    results: found.slice((page - 1) * pageSize, page * pageSize).map(show),
   };
 }

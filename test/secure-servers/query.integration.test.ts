@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { get } from 'node:https';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
@@ -36,6 +37,15 @@ describe('the query service with HTTPS', () => {
     expect(await health()).toEqual({ status: 200, name: 'first' });
     await writeFiles(folder, await authority.issue('second'));
     await eventually('the new certificate is shown', async () => (await health()).name === 'second');
+  });
+
+  it('knows which connections are idle', async () => {
+    const { port } = new URL(service.url);
+    const connected = connect({ host: 'localhost', port: Number(port), ca: authority.cert });
+    connected.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(connected, 'data');
+    service.app.server.closeIdleConnections();
+    await once(connected, 'close');
   });
 
   it('keeps its certificate while the files are invalid', async () => {

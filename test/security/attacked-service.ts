@@ -10,6 +10,7 @@ export interface AttackedService {
   service: QueryService;
   attacked: ServiceProcess;
   url: string;
+  operations: string;
   /** Opens connections to this service, or to another. */
   openMany: (count: number, address?: string, localAddress?: string) => Promise<Socket[]>;
   /** Asserts that a normal client gets every answer quickly. */
@@ -41,6 +42,7 @@ export async function startAttackedService(): Promise<AttackedService> {
     service,
     attacked,
     url,
+    operations: String(started['operations']),
     async openMany(count, address = url, localAddress?: string) {
       const opened: Socket[] = [];
       while (opened.length < count) {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { aGroup } from '#test/changes.ts';
 import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
@@ -36,6 +37,52 @@ it.each([
   // Held until those bodies are given up, it would take ten seconds.
   const { status } = await fetch(`${target.url}/api/order/list`, { signal: AbortSignal.timeout(5_000) });
   expect(status).toBe(401);
+});
+
+const BASIC = `Authorization: Basic ${Buffer.from('full:secret').toString('base64')}\r\n`;
+const URLENCODED = 'Content-Type: application/x-www-form-urlencoded\r\n';
+const GRANT = 'grant_type=client_credentials';
+const CHUNKED = `${POST}${BASIC}${URLENCODED}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`;
+const inChunks = (text: string) =>
+  `${(text.match(/[^]{1,1000}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
+
+it('chunks that do not arrive from one address take no place from chunked requests of others', async () => {
+  const held = await target.openMany(200, target.url, '127.0.0.40');
+  for (const socket of held) socket.resume().write(`${CHUNKED}1\r\ng\r\n`);
+  const asked: Promise<string>[] = [];
+  for (let host = 41; host < 51; host += 1) {
+    for (const socket of await target.openMany(10, target.url, `127.0.0.${host}`)) {
+      asked.push(readToEnd(socket));
+      socket.write(CHUNKED + inChunks(GRANT));
+    }
+  }
+  const statuses = (await Promise.all(asked)).map((text) => text.slice(0, 12));
+  expect(statuses).toEqual(Array<string>(100).fill('HTTP/1.1 200'));
+  // Nor did they wait until those bodies were given up.
+  expect(held.some((socket) => socket.readableEnded)).toBe(false);
+});
+
+describe('a body', () => {
+  const DECLARED = `${POST}${BASIC}${URLENCODED}Content-Length: `;
+  it.each([
+    [16_384, 200],
+    [16_385, 400],
+  ])('of %d bytes gets %d, declared and in chunks', async (length, status) => {
+    const form = `${GRANT}&x=`.padEnd(length, 'x');
+    for (const text of [`${DECLARED}${length}\r\n\r\n${form}`, CHUNKED + inChunks(form)]) {
+      const [socket] = await target.openMany(1);
+      const answer = readToEnd(socket as Socket);
+      socket?.write(text.replace('Content-Length', 'Connection: close\r\nContent-Length'));
+      expect(await answer).toMatch(`HTTP/1.1 ${status} `);
+    }
+  });
+
+  it('that grows beyond is refused at once, and its connection closed', async () => {
+    const [socket] = await target.openMany(1);
+    const answer = readToEnd(socket as Socket);
+    socket?.write(`${CHUNKED.replace('Connection: close\r\n', '')}4001\r\n${'x'.repeat(16_385)}`);
+    expect(await answer).toMatch(/^HTTP\/1\.1 400 [^]*connection: close[^]*the body is too large/i);
+  });
 });
 
 describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, () => {
@@ -87,3 +134,42 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
     }
   });
 });
+
+it(
+  'large answers that one store reads slowly are bounded, and others are answered (rule R8.6)',
+  async () => {
+    const { service } = target;
+    const options = Array.from({ length: 200 }, (_, index) => ({
+      id: `${index}`,
+      name: 'x'.repeat(200),
+      price: '1.00',
+    }));
+    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, 'greedy')));
+    const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
+    const bytes = async () => {
+      const metrics = await (await fetch(`${target.operations}/metrics`)).text();
+      const valueOf = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
+      return { unread: valueOf('store_data_unread_bytes'), cut: valueOf('store_data_cut_answers_total') };
+    };
+    const before = await bytes();
+    const slow = await target.openMany(60);
+    for (const socket of slow) {
+      socket.on('readable', () => undefined).on('error', () => undefined);
+      const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
+      socket.write(`${page}Authorization: Bearer ${token}\r\n\r\n`);
+    }
+    const trickle = setInterval(() => {
+      for (const socket of slow) socket.read(1_300);
+    }, 100);
+    try {
+      await eventually('many are cut', async () => (await bytes()).cut > before.cut + 20, PATIENCE_MS);
+      await target.expectNormalService(20);
+      // Those that are left, and those that are begun meanwhile.
+      await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);
+    } finally {
+      clearInterval(trickle);
+      for (const socket of slow) socket.destroy();
+    }
+  },
+  2 * PATIENCE_MS,
+);

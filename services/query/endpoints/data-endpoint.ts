@@ -83,6 +83,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
     let found = await read(view, values, services);
     // Customers of the store are being erased.
     if (found?.stamp?.erasing === true && dependsOn.some(namesCustomers)) {
+      if (found.body instanceof Readable) found.body.destroy();
       found = await read({ ...view, redactErased: true }, values, services);
     }
     if ((found?.stamp ?? null) === null) await proveGeneration(view);

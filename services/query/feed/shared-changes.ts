@@ -3,13 +3,12 @@
  * store, and the records and deletions after its start, in one snapshot. The cost is the same at any depth.
  */
 import type { Document } from 'mongodb';
-import { isDocumentTooLarge } from '#shared/errors.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
-import { proveGeneration, readSnapshot, type Source, united } from '../read/snapshot.ts';
+import { isTooLarge, proveGeneration, readSnapshot, type Source, united } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
@@ -103,8 +102,9 @@ export class SharedChanges {
     try {
       return await this.#readTogether(requests);
     } catch (error) {
-      if (!isDocumentTooLarge(error)) throw error;
-      if (requests.every(({ limit }) => limit === 1)) throw error;
+      if (!isTooLarge(error)) throw error;
+      const [only] = requests;
+      if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
       const chunks = requests.map((request) =>
         this.#readMany([

@@ -3,7 +3,7 @@
  * are whole seconds of local time, both inclusive.
  */
 import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
-import { isShallow, keyWithin } from '../rank-tree/read-tree.ts';
+import { countFromStamp, isShallow, keyWithin } from '../rank-tree/read-tree.ts';
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
@@ -19,6 +19,8 @@ export type ListStrategy =
   | 'scan-first-pages' // an index in the order of the list; the stamp has the count
   | 'layout' // products by the layout of their categories, whose order no index has (0043)
   | 'updated-window' // what was updated in a short window, sorted
+  | 'updated-among-few' // what was updated, among few records that the other conditions find
+  | 'updated-in-long' // what was updated in a long window: counted by an index alone, then scanned or sorted
   | 'layout-updated' // products updated in a long window, counted by category
   | 'created-window' // customers created in a short window, sorted
   | 'created-within-leaf' // the same, if the window holds no more than a leaf of the rank tree
@@ -44,22 +46,35 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   const { created, updated } = context.conditions;
   // No index has the order of products: that of their categories.
   const isArranged = sortKeyStages.length > 0;
-  const isUpdated = Object.keys(updated).length > 0;
-  if (isUpdated) {
-    const window: ListStrategy[] = request.selectiveIndex === undefined ? ['updated-window'] : [];
-    return [...window, isArranged ? 'layout-updated' : 'scan'];
-  }
   const isCreatedWindow = request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
+  if (Object.keys(updated).length > 0) {
+    if (isArranged) return ['updated-window', 'layout-updated'];
+    const few: ListStrategy[] = mayBeFew(request, context) ? ['updated-among-few'] : [];
+    const createdWindow: ListStrategy[] = isCreatedWindow ? ['created-window'] : [];
+    return [...few, 'updated-window', ...createdWindow, 'updated-in-long'];
+  }
   if (search !== null) {
     if (isWhole(created)) return planSearch(request, context);
     return isCreatedWindow ? ['created-window', 'scan'] : ['scan'];
   }
   if (isCreatedWindow) return ['created-within-leaf', 'created-by-name'];
   if (Object.keys(request.where).length > 0) {
-    return request.selectiveIndex !== undefined && request.page === 1 ? ['scan-if-shown', 'scan'] : ['scan'];
+    const isTried = tree !== null && request.selectiveIndex !== undefined && request.page === 1;
+    return isTried ? ['scan-if-shown', 'scan'] : ['scan'];
   }
   if (!isWhole(created)) return tree === null ? ['scan'] : planRange(request, context);
   return planUnbounded(request, context, isArranged);
+}
+
+/** A window, or what other conditions find, with more records is not read to be filtered and sorted. */
+export const MAX_FILTERED = 2_000;
+
+/** Whether the index in the order of the list may find few records. */
+function mayBeFew(request: ListRequest, { conditions, stamp }: PlanContext): boolean {
+  const { tree, facets, createdKey, selectiveIndex } = request;
+  if (selectiveIndex !== undefined) return true;
+  if (createdKey === 'rank_key' && !isWhole(conditions.created)) return true;
+  return tree !== null && facets !== null && countFromStamp(stamp, { ...request, tree }) <= MAX_FILTERED;
 }
 
 /** Customers by a text. A store with few has no leaves to search. */
@@ -113,7 +128,7 @@ export interface ListRequest extends PageRequest {
   search: SearchTerms | null;
   /** Conditions on other fields. */
   where: Document;
-  /** The index that finds what matches `where`, if that is little. */
+  /** The index that finds what matches `where` and `facets`, in the order of the list. */
   selectiveIndex?: string;
 }
 
@@ -149,6 +164,8 @@ export function anyOf(field: string, words: readonly string[]): Document {
 export interface Conditions {
   created: KeyRange;
   updated: Document;
+  /** All but that on `updated_at`. */
+  others: Document;
   /** All of them, and the store. */
   match: Document;
 }
@@ -156,15 +173,13 @@ export interface Conditions {
 export function conditionsOf(storeId: string, request: ListRequest, toInstant: ToInstant): Conditions {
   const created = request.created(toInstant);
   const updated = request.updated(toInstant);
-  const match = {
-    store_id: storeId,
+  const others = {
     ...request.where,
     ...(request.facets === null ? {} : { facet: { $in: request.facets } }),
     ...(request.search === null ? {} : searchFilter(request.search)),
     ...keyWithin(request.createdKey, created),
-    ...updated,
   };
-  return { created, updated, match };
+  return { created, updated, others, match: { store_id: storeId, ...others, ...updated } };
 }
 
 /** Whether a range leaves nothing out. */

@@ -11,10 +11,11 @@ import {
   COLLECTIONS,
   documentId,
   idsOfStore,
+  oneOf,
   type Stamp,
 } from '#shared/read-models/collections.ts';
 import type { CategoryGroup, Layout } from '../read/caches.ts';
-import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
+import { type CountedPage, type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
 import { readStamp, readTogether, type View } from '../read/shared-reads.ts';
 import { inSnapshot, type ReadInSnapshot, type SnapshotReads, united, unionWithStamps } from '../read/snapshot.ts';
 
@@ -29,24 +30,31 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
   const { storeId, shared } = view;
   const key = shared.key(storeId);
   const { layouts } = shared.caches;
-  const page = await readByCached(view, layouts.get(key), request);
+  const cached = layouts.get(key);
+  const page = await readByCached(view, cached, request);
   if (page !== null) return page;
-  return inSnapshot(view, async (reads) => {
-    const { layout, stamp } = await readLayout(reads, storeId);
-    layouts.set(key, layout);
-    const rows = await readPage(reads.read, storeId, layout.groups, request, {});
-    return { rows, stamp, count: stamp?.counts?.product ?? 0 };
+  return shared.alone(view, async (own) => {
+    // Another request may have read it meanwhile.
+    const read = layouts.get(key);
+    const again = read === cached ? null : await readByCached(own, read, request);
+    if (again !== null) return again;
+    return inSnapshot(own, async (reads) => {
+      const { layout, stamp } = await readLayout(reads, storeId);
+      layouts.set(key, layout);
+      const rows = await readPage(reads.read, own, layout.groups, request, {});
+      return { rows, stamp, count: stamp?.counts?.product ?? 0 };
+    });
   });
 }
 
 /** `null` without a layout, or if the stamp of the page's snapshot names another one. */
 async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<CountedPage | null> {
   if (layout === undefined) return null;
-  const pipelines = segmentPipelines(view.storeId, layout.groups, request, {});
+  const { pipelines, keys } = segmentPipelines(view.storeId, layout.groups, request, {});
   const { rows, stamp } =
     pipelines.length === 0
       ? { rows: [], stamp: await readStamp(view) }
-      : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines });
+      : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines, keys });
   if (stamp?.layout !== layout.version) return null;
   const count = stamp?.counts?.product ?? 0;
   return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
@@ -68,38 +76,45 @@ export function readUpdatedByLayout(view: View, request: PageRequest, updated: D
       'by_updated',
     );
     const products = new Map(counted.map(({ category, products }) => [documentId(storeId, category), products]));
-    const rows = await readPage(reads.read, storeId, groupsOf(storeId, positions, products), request, updated);
+    const rows = await readPage(reads.read, view, groupsOf(storeId, positions, products), request, updated);
     return { rows, stamp, count: counted.reduce((sum, { products }) => sum + products, 0) };
   });
 }
 
 async function readPage(
   read: ReadInSnapshot,
-  storeId: string,
+  view: View,
   groups: readonly CategoryGroup[],
   request: PageRequest,
   filter: Document,
 ): Promise<PageRow[]> {
-  const pipelines = segmentPipelines(storeId, groups, request, filter).map((stages) => [...stages, PAGE_FIELDS]);
+  const segments = segmentPipelines(view.storeId, groups, request, filter);
+  const pipelines = segments.pipelines.map((stages) => [...stages, ...shownOf(view, 'product')]);
   return pipelines.length === 0 ? [] : read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
 }
 
-/** The stages that find each segment of a page. */
+/** MongoDB merges so many sorted scans of an index; of more categories it sorts all products. */
+const MAX_MERGED = 200;
+
+/** The stages that find each segment of a page, and how many keys they examine. */
 function segmentPipelines(
   storeId: string,
   groups: readonly CategoryGroup[],
   request: PageRequest,
   filter: Document,
-): Document[][] {
-  return segmentsOf(groups, skippedBy(request), request.pageSize).map(({ part: { categories }, skip, limit }) => {
-    const category = categories.length === 1 ? categories[0] : { $in: [...categories] };
+): { pipelines: Document[][]; keys: number } {
+  let keys = 0;
+  const pipelines = segmentsOf(groups, skippedBy(request), request.pageSize).map(({ part, skip, limit }) => {
+    const { categories, count } = part;
+    keys += categories.length + (categories.length > MAX_MERGED ? count : skip + limit);
     return [
-      { $match: { store_id: storeId, category_id: category, ...filter } },
+      { $match: { store_id: storeId, category_id: oneOf(categories), ...filter } },
       { $sort: WITHIN_CATEGORY },
       ...(skip > 0 ? [{ $skip: skip }] : []),
       { $limit: limit },
     ];
   });
+  return { pipelines, keys };
 }
 
 type CategoryRow = { category: true } & Pick<CategoryDocument, '_id' | 'position'>;

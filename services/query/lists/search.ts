@@ -6,7 +6,7 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { type CountedPage, PAGE_FIELDS, type PageRequest, type PageRow, segmentsOf, skippedBy } from '../read/page.ts';
+import { type CountedPage, type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
 import { TOGETHER, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
@@ -38,7 +38,9 @@ export async function readSearched(
   const { storeId, shared, withDeadline } = view;
   const id = JSON.stringify({ storeId, terms, page, pageSize } satisfies Search);
   const leaves = lastStamp(view, storeId)?.ranks?.customer?.leaves ?? Number.POSITIVE_INFINITY;
-  if (leaves > MAX_LEAVES_TOGETHER) return (await readSearches(view, [id])).get(id) ?? null;
+  if (view.alone !== undefined || leaves > MAX_LEAVES_TOGETHER) {
+    return shared.alone(view, async (own) => (await readSearches(own, [id])).get(id) ?? null);
+  }
   const read = shared.together('search', TOGETHER, (ids) => readSearches(shared.source, ids));
   return withDeadline((signal) => read(id, signal));
 }
@@ -64,7 +66,7 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
         { $match: searchFilter(search.terms) },
         { $count: 'hits' },
       ]),
-      { hits: 1 },
+      (of) => [{ $project: { hits: 1, ...of } }],
     );
     for (const { leaf } of uncertain) leaf.count = 0;
     for (const { of, hits } of exact) {
@@ -83,7 +85,7 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
         { $skip: skip },
         { $limit: limit },
       ]),
-      PAGE_FIELDS.$project,
+      (of) => shownOf(source, 'customer', of),
     );
     const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.id);
     return new Map(
@@ -105,11 +107,11 @@ function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Docum
 async function readInLeaves<T extends { of: number }>(
   read: ReadInSnapshot,
   pipelines: readonly Document[][],
-  fields: object,
+  shownWith: (of: object) => Document[],
 ): Promise<T[]> {
   if (pipelines.length === 0) return [];
   const { collection, keyIndex } = RANK_TREES.customer;
-  const marked = pipelines.map((pipeline, of) => [...pipeline, { $project: { ...fields, of: { $literal: of } } }]);
+  const marked = pipelines.map((pipeline, of) => [...pipeline, ...shownWith({ of: { $literal: of } })]);
   return read<T>(collection, united(collection, marked), keyIndex);
 }
 

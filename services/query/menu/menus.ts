@@ -2,16 +2,16 @@
  * Composes menus when they are read: once for each stamp, then cached while the store's stamp stays the same. A menu that is too large
  * for the cache is streamed, each time from a snapshot of its own.
  */
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
-import { unavailable } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { Caches } from '../read/caches.ts';
 import { readStamp, type View } from '../read/shared-reads.ts';
 import { type Found, inSnapshot, offsetOf, openSnapshot, type Source } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
-import { isFew, readLargeMenu, type ReadMenu, readSmallMenu } from './read.ts';
-import { measured, semaphore, type TakeSlot } from './slots.ts';
+import { isFew, readLargeMenu, readSmallMenu } from './read.ts';
+import { semaphore, type TakeSlot } from '../read/slots.ts';
+import { endOf, type Portioned, streamOf } from '../read/streams.ts';
 
 /** All cached menus together. */
 const CACHED_BYTES = 96 * 1_048_576;
@@ -19,16 +19,11 @@ const CACHED_BYTES = 96 * 1_048_576;
 const MAX_CACHED_BYTES = 24 * 1_048_576;
 /** A larger menu is not small. */
 const MAX_SMALL_BYTES = 1_048_576;
-/** Large menus that are composed at a time, in all and of one store: each takes 30 MiB of memory at most. */
-const MAX_AT_ONCE = 8;
-const MAX_AT_ONCE_OF_ONE = 2;
 /** Small menus: each is a read of at most 16 MiB. */
 const MAX_SMALL_AT_ONCE = 16;
-/** A stream ends before MongoDB gives up its snapshot (300 s). */
-const MAX_STREAM_MS = 240_000;
 
 export class Menus {
-  readonly #largeMenus: LRUCache<string, true>;
+  readonly #large: Caches['large'];
   /** By store: the last menu, and the tag of its stamp. */
   readonly #cache = new LRUCache<string, { tag: string; menu: Found }>({
     maxSize: CACHED_BYTES,
@@ -36,17 +31,19 @@ export class Menus {
   });
   /** By store and tag: requests for a menu that is being composed share it. */
   readonly #making = new Map<string, Promise<Found | null>>();
-  readonly #takeSlot = semaphore(MAX_AT_ONCE, MAX_AT_ONCE_OF_ONE);
+  readonly #takeSlot: TakeSlot;
   readonly #takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1);
 
-  constructor({ largeMenus }: Caches) {
-    this.#largeMenus = largeMenus;
+  /** @param takeSlot of a large menu. */
+  constructor({ large }: Caches, takeSlot: TakeSlot) {
+    this.#large = large;
+    this.#takeSlot = takeSlot;
   }
 
   async read(view: View): Promise<Found<Buffer | Readable>> {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
-    if (this.#largeMenus.has(key)) return this.#stream(view, key);
+    if (this.#large.has(key)) return this.#stream(view, key);
     const tag = tagOf(stamp);
     const kept = this.#cache.get(key);
     if (kept?.tag === tag) return kept.menu;
@@ -73,33 +70,19 @@ export class Menus {
       inSnapshot(source, async (reads) => collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES));
     const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, source, key, makeSmall) : null;
     const menu = small ?? (await inSlot(this.#takeSlot, source, key, makeLarge));
-    if (menu === null) this.#largeMenus.set(key, true);
+    if (menu === null) this.#large.set(key, true);
     else this.#cache.set(key, { tag: tagOf(menu.stamp), menu });
     return menu;
   }
 
   async #stream({ withDeadline, storeId, shared: { source } }: View, key: string): Promise<Found<Readable>> {
-    const slot = await withDeadline((signal) => this.#takeSlot(key, signal));
+    const slot = await this.#takeSlot(key, withDeadline);
     const reads = openSnapshot(source);
-    const end = () => {
-      slot.release();
-      void reads.end();
-    };
     try {
-      const menu = await withDeadline(() => readLargeMenu(reads, storeId));
-      const { portions, slownessMs } = measured(menu.portions);
-      const body = Readable.from(portions, { objectMode: false });
-      slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
-      const timer = setTimeout(() => {
-        body.destroy(unavailable('the client did not read the menu in time'));
-      }, MAX_STREAM_MS).unref();
-      body.once('close', () => {
-        clearTimeout(timer);
-        end();
-      });
-      return { body, stamp: menu.stamp };
+      const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
+      return { body: streamOf(slot, reads, portions), stamp };
     } catch (error) {
-      end();
+      endOf(slot, reads)();
       throw error;
     }
   }
@@ -111,12 +94,12 @@ async function inSlot<T>(
   key: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { release } = await withDeadline((signal) => takeSlot(key, signal));
+  const { release } = await takeSlot(key, withDeadline);
   return work().finally(release);
 }
 
 /** A whole menu; `null` if it has more than `most` bytes. */
-async function collected({ stamp, portions }: ReadMenu, most: number): Promise<Found | null> {
+async function collected({ stamp, portions }: Portioned, most: number): Promise<Found | null> {
   const all: Buffer[] = [];
   let bytes = 0;
   for await (const portion of portions) {

@@ -4,7 +4,6 @@
  */
 import type { Document } from 'mongodb';
 import { LRUCache } from 'lru-cache';
-import { isDocumentTooLarge } from '#shared/errors.ts';
 import {
   BY_ID,
   type CategoryDocument,
@@ -18,8 +17,9 @@ import {
 } from '#shared/read-models/collections.ts';
 import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { shiftJson } from '#shared/records/stored-json.ts';
+import type { Portioned } from '../read/streams.ts';
 import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
-import { offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
+import { isTooLarge, offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;
 type ShownProduct = Pick<ProductDocument, 'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'>;
@@ -30,12 +30,6 @@ interface Shown {
   product: ShownProduct;
   /** The JSON of its option groups, in order. */
   groups: string[];
-}
-
-export interface ReadMenu {
-  stamp: Stamp | null;
-  /** Its JSON, in portions. */
-  portions: AsyncIterable<Buffer>;
 }
 
 const ACTIVE: Document = { $match: { active: true } };
@@ -61,7 +55,7 @@ type Row = Stamp & {
 };
 
 /** Reads the menu of a store with few records; `null` if they do not fit into one document. */
-export async function readSmallMenu(source: Source, storeId: string): Promise<ReadMenu | null> {
+export async function readSmallMenu(source: Source, storeId: string): Promise<Portioned | null> {
   const ofStore = (from: string, as: string, pipeline: Document[]) => ({
     $lookup: { from, localField: '_id', foreignField: 'store_id', pipeline, as },
   });
@@ -78,7 +72,7 @@ export async function readSmallMenu(source: Source, storeId: string): Promise<Re
     const { products: _products, categories: _categories, groups: _groups, ...stamp } = row;
     return { stamp, portions: jsonOf(storeId, offsetOf(stamp), shownIn(row)) };
   } catch (error) {
-    if (isDocumentTooLarge(error)) return null;
+    if (isTooLarge(error)) return null;
     throw error;
   }
 }
@@ -95,7 +89,7 @@ function* shownIn(row: Row): Generator<Shown> {
 }
 
 /** Reads a menu of any size while its portions are consumed. */
-export async function readLargeMenu(reads: SnapshotReads, storeId: string): Promise<ReadMenu> {
+export async function readLargeMenu(reads: SnapshotReads, storeId: string): Promise<Portioned> {
   const [stamp = null] = await reads.read<Stamp>(STAMPS, [{ $match: { _id: storeId } }]);
   return { stamp, portions: jsonOf(storeId, offsetOf(stamp), shownBy(reads, storeId)) };
 }

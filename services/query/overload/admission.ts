@@ -6,6 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
+import { UnreadAnswers } from './unread.ts';
 
 /** Requests in flight at a time: as many as MongoDB connections. While no more are in flight or waiting, none is refused. */
 export const MAX_IN_FLIGHT = 64;
@@ -28,7 +29,15 @@ export interface AdmittedRequest {
   arrivedAt: number;
   /** How long it waited to begin. */
   queuedMs: number;
+  /** How long it waited to continue, after what it waited for had happened. */
+  resumedMs: number;
   isOver: boolean;
+}
+
+/** A request whose wait has ended. */
+interface Woken {
+  entry: AdmittedRequest;
+  resume: () => void;
 }
 
 /** A store, or the address of an unknown token: each gets an equal share. It is forgotten once it has no requests. */
@@ -36,6 +45,8 @@ interface Sender {
   name: string;
   inFlight: number;
   queue: AdmittedRequest[];
+  /** They continue before others begin, and are never refused: a client that waited gets its answer. */
+  woken: Woken[];
 }
 
 export interface AdmissionOptions {
@@ -55,6 +66,7 @@ export class Admission {
   beginning: AdmittedRequest | null = null;
   begun = 0;
   readonly #inFlight = new Set<AdmittedRequest>();
+  readonly #unread: UnreadAnswers;
   readonly #senders = new Map<string, Sender>();
   /** Senders with waiting requests; the first is next. */
   readonly #waiting = new Set<Sender>();
@@ -72,6 +84,7 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    this.#unread = new UnreadAnswers(options.metrics);
     options.metrics.inFlightLimit.set(MAX_IN_FLIGHT);
   }
 
@@ -85,13 +98,15 @@ export class Admission {
 
   /** A request takes no place while its client sends the body, which may be slow. */
   #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
-    const length = Number(request.headers['content-length'] ?? 0);
-    if (length === 0 || length > MAX_BODY_BYTES) {
+    const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
+    const length = Number(declared);
+    if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
       this.#admit(request, response, handler);
       return;
     }
     const check = () => {
-      if (!request.complete) return;
+      // The framework refuses what is longer.
+      if (!request.complete && request.readableLength <= MAX_BODY_BYTES) return;
       request.off('readable', check);
       this.#admit(request, response, handler);
     };
@@ -102,12 +117,9 @@ export class Admission {
     const now = performance.now();
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
-    // Together they get the share of one: it is unknown when their bodies end.
-    const isChunked = request.headers['transfer-encoding'] !== undefined;
-    const sender = this.#findSender(isChunked ? 'chunked' : this.#options.senderOf(request));
-    const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, isOver: false };
-    const mayBegin = this.#begunInTurn < MAX_BEGUN_PER_TURN && this.#canBegin(sender);
-    if (mayBegin && sender.queue.length === 0) {
+    const sender = this.#findSender(this.#options.senderOf(request));
+    const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, resumedMs: 0, isOver: false };
+    if (this.#mayBeginNow(sender)) {
       this.#accept(entry);
       this.#begin(entry, now);
     } else if (this.#hasRoomToWait(sender, now)) {
@@ -120,8 +132,8 @@ export class Admission {
   }
 
   /**
-   * Takes a request out of flight while it waits for something that costs nothing, such as a change; then puts it back without checking the
-   * limit.
+   * Takes a request out of flight while it waits for something that costs nothing, such as a change. Then it takes a place again, in turn:
+   * one change may wake all requests of a sender.
    */
   async whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
     if (entry === null) return wait;
@@ -129,21 +141,48 @@ export class Admission {
     try {
       return await wait;
     } finally {
-      if (!entry.isOver) this.#enter(entry);
+      const now = performance.now();
+      await this.#takePlace(entry);
+      entry.resumedMs += performance.now() - now;
     }
   }
 
+  async #takePlace(entry: AdmittedRequest): Promise<void> {
+    if (entry.isOver) return;
+    // While the request waited, its sender may have been forgotten and made again.
+    const sender = this.#findSender(entry.sender.name);
+    entry.sender = sender;
+    if (this.#mayBeginNow(sender)) {
+      this.#enter(entry);
+      return;
+    }
+    await new Promise<void>((resume) => {
+      sender.woken.push({ entry, resume });
+      this.#waiting.add(sender);
+      this.#scheduleTurnEnd();
+    });
+  }
+
   #findSender(name: string): Sender {
-    const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [] };
+    const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
     this.#senders.set(name, sender);
     return sender;
   }
 
-  #forgetIfIdle(sender: Sender): void {
-    if (sender.inFlight === 0 && sender.queue.length === 0) this.#senders.delete(sender.name);
+  #isWaiting({ queue, woken }: Sender): boolean {
+    return queue.length > 0 || woken.length > 0;
   }
 
-  #canBegin({ inFlight }: Sender): boolean {
+  #forgetIfIdle(sender: Sender): void {
+    if (sender.inFlight === 0 && !this.#isWaiting(sender)) this.#senders.delete(sender.name);
+  }
+
+  #mayBeginNow(sender: Sender): boolean {
+    return this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender);
+  }
+
+  #canBegin({ name, inFlight }: Sender): boolean {
+    if (this.#unread.isFull(name, inFlight)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 
@@ -181,9 +220,7 @@ export class Admission {
   #begin(entry: AdmittedRequest, now: number): void {
     entry.queuedMs = now - entry.arrivedAt;
     this.begun += 1;
-    this.#begunInTurn += 1;
     this.#begunInWindow += 1;
-    this.#scheduleTurnEnd();
     this.#enter(entry);
     this.beginning = entry;
     try {
@@ -200,14 +237,26 @@ export class Admission {
     this.#scheduleTurnEnd();
   }
 
-  /** Takes the next request of a sender, which becomes the last sender. */
+  /** Takes the next request of a sender. */
   #dequeue(sender: Sender): AdmittedRequest | undefined {
     const entry = sender.queue.shift();
-    this.#waiting.delete(sender);
-    if (entry === undefined) return undefined;
-    this.#queued -= 1;
-    if (sender.queue.length > 0) this.#waiting.add(sender);
+    if (entry !== undefined) this.#queued -= 1;
     return entry;
+  }
+
+  /** Continues or begins the next request of a sender, which becomes the last sender. */
+  #serve(sender: Sender, now: number): void {
+    const woken = sender.woken.shift();
+    const entry = woken?.entry ?? this.#dequeue(sender);
+    this.#waiting.delete(sender);
+    if (this.#isWaiting(sender)) this.#waiting.add(sender);
+    if (woken === undefined) {
+      if (entry?.isOver === false) this.#begin(entry, now);
+    } else {
+      if (!woken.entry.isOver) this.#enter(woken.entry);
+      woken.resume();
+    }
+    this.#forgetIfIdle(sender);
   }
 
   #scheduleTurnEnd(): void {
@@ -216,7 +265,7 @@ export class Admission {
     setImmediate(() => this.#endTurn());
   }
 
-  /** Begins waiting requests, one of each sender in turn. */
+  /** Continues and begins waiting requests, one of each sender in turn. */
   #endTurn(): void {
     const now = performance.now();
     this.#isTurnEndScheduled = false;
@@ -224,10 +273,7 @@ export class Admission {
     for (const sender of this.#waiting) {
       if (this.#begunInTurn >= MAX_BEGUN_PER_TURN) break;
       this.#refuseExpired(sender, now);
-      if (!this.#canBegin(sender)) continue;
-      const entry = this.#dequeue(sender);
-      if (entry?.isOver === false) this.#begin(entry, now);
-      this.#forgetIfIdle(sender);
+      if (this.#canBegin(sender)) this.#serve(sender, now);
     }
   }
 
@@ -238,6 +284,7 @@ export class Admission {
       const entry = this.#dequeue(sender);
       if (entry?.isOver === false) this.#refuse(entry, now);
     }
+    if (!this.#isWaiting(sender)) this.#waiting.delete(sender);
     this.#forgetIfIdle(sender);
   }
 
@@ -262,19 +309,23 @@ export class Admission {
     this.#begunInLatency = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
     for (const entry of this.#inFlight) {
       // The answer is made; only the client takes its time to read it.
-      if (entry.response.writableEnded || entry.response.writableNeedDrain) this.#leave(entry);
+      if (!entry.response.writableEnded && !entry.response.writableNeedDrain) continue;
+      this.#leave(entry);
+      this.#unread.add(entry.request, entry.response, entry.sender.name);
     }
+    this.#unread.check(now);
+    if (this.#waiting.size > 0) this.#scheduleTurnEnd();
     // No turn may follow while nothing ends.
     for (const sender of this.#waiting) this.#refuseExpired(sender, now);
-    if (this.#senders.size > 0) this.#beginWindow(now);
+    if (this.#senders.size + this.#unread.size > 0) this.#beginWindow(now);
     else this.#isWindowOpen = false;
   }
 
   #enter(entry: AdmittedRequest): void {
     this.#inFlight.add(entry);
-    // While the request waited for a change, its sender may have been forgotten and made again.
-    entry.sender = this.#findSender(entry.sender.name);
     entry.sender.inFlight += 1;
+    this.#begunInTurn += 1;
+    this.#scheduleTurnEnd();
     this.#options.metrics.inFlight.set(this.#inFlight.size);
   }
 
@@ -283,7 +334,7 @@ export class Admission {
     entry.sender.inFlight -= 1;
     this.#forgetIfIdle(entry.sender);
     this.#options.metrics.inFlight.set(this.#inFlight.size);
-    if (this.#queued > 0) this.#scheduleTurnEnd();
+    if (this.#waiting.size > 0) this.#scheduleTurnEnd();
   }
 
   #refuse(entry: AdmittedRequest, now: number): void {

@@ -6,7 +6,7 @@
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
-import { type CountedPage, skippedBy, ALL, indexScan } from '../read/page.ts';
+import { type CountedPage, skippedBy, indexScan } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { inSnapshot, lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
 import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
@@ -97,7 +97,7 @@ export async function readByRank(
         match: matching(view.storeId, request, range),
         sort: { [tree.keyField]: 1 },
         index: indexFor(request),
-        count: ALL,
+        count: null,
       },
       read,
     );

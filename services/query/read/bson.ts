@@ -26,12 +26,14 @@ export interface KnownRow {
 export interface KnownRows {
   get: (id: string) => KnownRow | undefined;
   set: (id: string, row: KnownRow) => unknown;
+  delete: (id: string) => unknown;
 }
 
-/** The rows of the first batch in a raw reply, and the server's cursor if more follow. @param known rows to reuse while equal in bytes. */
-export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null) {
-  const { id, firstBatch } = new Decoder(cursor, known).document() as { id: Long; firstBatch: Decoded[] };
-  return { rows: firstBatch, open: id.isZero() ? null : id };
+/** The rows in a raw reply; if more follow, only the server's cursor. @param known rows to reuse while equal in bytes. */
+export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null): { rows: Decoded[] } | { open: Long } {
+  const open = new Decoder(cursor).cursorId();
+  if (!open.isZero()) return { open };
+  return { rows: (new Decoder(cursor, known).document() as { firstBatch: Decoded[] }).firstBatch };
 }
 
 /** The name `_id` with its final NUL, as a number. */
@@ -55,6 +57,18 @@ class Decoder {
       document[name] = this.#value(type, name);
     }
     return document;
+  }
+
+  /** The `id` of a cursor, without its batch. */
+  cursorId(): Long {
+    this.#at += 4;
+    for (let type = this.#type(); type !== 0; type = this.#type()) {
+      const name = this.#name();
+      if (name === 'id') return this.#cursorId();
+      if (type === 0x04) this.#at += this.#bytes.readInt32LE(this.#at);
+      else this.#value(type, name);
+    }
+    throw new TypeError('a reply of MongoDB has no cursor');
   }
 
   #array(known: KnownRows | null): unknown[] {
@@ -133,7 +147,7 @@ class Decoder {
         return this.#bytes.readInt32LE(from);
       case 0x11:
       case 0x12:
-        return name === 'id' ? this.#cursorId() : this.#long();
+        return this.#long();
       default:
         throw new TypeError(`a reply of MongoDB holds the type ${type}, which our documents do not have`);
     }

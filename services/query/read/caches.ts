@@ -48,7 +48,7 @@ export function createCaches() {
       maxSize: 200_000,
       sizeCalculation: ({ groups }) => groups.reduce((sum, { categories }) => sum + categories.length, 1),
     }),
-    /** Stores whose menus are too large to be cached: not tried again for a while. */
-    largeMenus: new LRUCache<string, true>({ max: 1_000, ttl: 60_000 }),
+    /** Kinds of answers of a store that were too large to be read with others, or cached: not tried again for a while. */
+    large: new LRUCache<string, true>({ max: 10_000, ttl: 60_000 }),
   };
 }

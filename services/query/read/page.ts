@@ -8,6 +8,7 @@ import {
   offsetOf,
   type ReadInSnapshot,
   readSnapshot,
+  type Source,
   stampIn,
   type StoreView,
   unionWithStamps,
@@ -21,6 +22,8 @@ export interface PageRequest {
 
 /** The part of a record that a page shows. */
 export interface PageRow {
+  /** In place of the rest, if only ids were wanted. */
+  id?: string;
   summary?: string;
   offset?: string;
   /** Whether the customer that it names is being erased. */
@@ -31,9 +34,14 @@ export interface PageRow {
 export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
 /** The stages that leave what a page of records of one kind shows, and other `fields`. */
-export function shownOf({ redactErased }: { redactErased: boolean }, entity: EntityName, fields: object): Document[] {
+export function shownOf(
+  { redactErased, alone }: Pick<Source, 'alone'> & { redactErased?: boolean },
+  entity: EntityName,
+  fields: object = {},
+): Document[] {
+  if (alone?.idsOnly === true) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
   const shown = { ...PAGE_FIELDS.$project, ...fields };
-  return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
+  return redactErased === true && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
@@ -72,15 +80,23 @@ export interface CountedPage {
 }
 
 /** The answer that shows a page: the rows that are records, in their envelope. */
-export function foundPage({ rows, stamp, count }: CountedPage, { page, pageSize }: PageRequest): Found {
+export function foundPage(page: CountedPage, request: PageRequest): Found {
+  const body = `${headOf(page, request)}${bodiesOf(page).join(',')}]}`;
+  return { body: Buffer.from(body, 'latin1'), stamp: page.stamp };
+}
+
+export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest): string {
+  return `{"count":${count},"page":${page},"page_size":${pageSize},"results":[`;
+}
+
+export function bodiesOf({ rows, stamp }: CountedPage): string[] {
   const offset = offsetOf(stamp);
   const bodies: string[] = [];
   for (const { summary, offset: madeFor, erased } of rows) {
     if (summary === undefined || madeFor === undefined) continue;
     bodies.push(shiftJson(redacted(summary, erased), madeFor, offset));
   }
-  const body = `{"count":${count},"page":${page},"page_size":${pageSize},"results":[${bodies.join(',')}]}`;
-  return { body: Buffer.from(body, 'latin1'), stamp };
+  return bodies;
 }
 
 export function namesCustomers(entity: EntityName): boolean {
@@ -110,37 +126,31 @@ export interface IndexScan extends PageRequest {
   sort: Sort;
   /** The index to use; without it MongoDB chooses. */
   index?: string | undefined;
-  /** How many match: taken from the stamp, or counted up to a number. */
-  count: ((stamp: Stamp | null) => number) | number;
-  /** Where the index is not in the order of the list: stages between what is counted and the sort. */
-  unsorted?: Document[];
+  /** How many match; `null` to count them. */
+  count: ((stamp: Stamp | null) => number) | null;
 }
-
-export const ALL = Number.POSITIVE_INFINITY;
 
 /** @param read belongs to a snapshot; without it the scan has one of its own. */
 export async function indexScan(
   view: StoreView,
-  { entity, match, sort, index, count, unsorted, ...page }: IndexScan,
+  { entity, match, sort, index, count, ...page }: IndexScan,
   read: ReadInSnapshot = (of, pipeline, hint) => readSnapshot(view, of, pipeline, { hint }),
 ): Promise<CountedPage> {
   const coll = COLLECTIONS[entity];
-  const matching: Document[] = [{ $match: match }];
-  const isCounted = typeof count === 'number';
-  const counted = isCounted && count < ALL ? [...matching, { $limit: count }] : matching;
+  const matching = { $match: match };
   const rows = await read<PageRow & { count?: number }>(
     coll,
     [
-      ...(unsorted === undefined ? matching : [...counted, ...unsorted]),
+      matching,
       ...sliceOf(sort, page),
-      ...shownOf(view, entity, {}),
-      ...(isCounted ? [{ $unionWith: { coll, pipeline: [...counted, { $count: 'count' }] } }] : []),
+      ...shownOf(view, entity),
+      ...(count === null ? [{ $unionWith: { coll, pipeline: [matching, { $count: 'count' }] } }] : []),
       unionWithStamps(view.storeId),
     ],
     index,
   );
   const stamp = stampIn(rows);
-  return { rows, stamp, count: isCounted ? countIn(rows) : count(stamp) };
+  return { rows, stamp, count: count === null ? countIn(rows) : count(stamp) };
 }
 
 /** The count among rows; a count of nothing is no row. */

@@ -1,14 +1,21 @@
 /** The shapes of a record in an answer: as it is stored, or joined with other records. */
 import type { Document } from 'mongodb';
 import {
+  BY_ID,
   CATEGORY_PRODUCTS,
   type CategoryDocument,
   type CategoryProducts,
   COLLECTIONS,
+  documentId,
+  documentsWith,
   type OptionGroupDocument,
   type OrderDocument,
   type ProductDocument,
+  type Stamp,
 } from '#shared/read-models/collections.ts';
+import { shiftJson } from '#shared/records/stored-json.ts';
+import { offsetOf, type ReadInSnapshot, stampsIn, unionWithStamps } from './snapshot.ts';
+import type { Portioned } from './streams.ts';
 
 export interface ShapeReading {
   /** The stages, after the match, that leave `_id`, `offset` and the parts of the body. */
@@ -60,12 +67,51 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
     ],
     bodyOf(row) {
       const { summary, before_groups, after_groups, groups, found } = row as ProductRow;
-      const bodies = new Map(found.map((group) => [group._id, group.summary]));
-      const shown = groups.flatMap((id) => bodies.get(id) ?? []).join(',');
+      const shown = shownGroups(groups, found).join(',');
       return `${summary.slice(0, -1)},${before_groups},"option_groups":[${shown}],${after_groups}}`;
     },
   },
 };
+
+/** Option groups of one read. */
+const GROUPS = 16;
+
+/** Reads a product with any number of large option groups in portions. */
+export async function readProduct(read: ReadInSnapshot, storeId: string, id: string): Promise<Portioned | null> {
+  const fields = { summary: 1, before_groups: 1, after_groups: 1, offset: 1, option_group_ids: 1 };
+  const stages = [{ $match: documentsWith([id]) }, { $project: fields }, unionWithStamps(storeId)];
+  const rows = await read<ProductDocument | Stamp>(COLLECTIONS.product, stages, BY_ID);
+  const product = rows.find((row) => 'option_group_ids' in row);
+  if (product === undefined) return null;
+  const stamp = stampsIn(rows).get(storeId) ?? null;
+  return { stamp, portions: portionsOf(read, storeId, product, offsetOf(stamp)) };
+}
+
+async function* portionsOf(
+  read: ReadInSnapshot,
+  storeId: string,
+  { summary, before_groups, after_groups, offset: madeFor, option_group_ids }: ProductDocument,
+  offset: string,
+): AsyncGenerator<Buffer> {
+  const shifted = (json: string) => Buffer.from(shiftJson(json, madeFor, offset), 'latin1');
+  yield shifted(`${summary.slice(0, -1)},${before_groups},"option_groups":[`);
+  let separator = '';
+  for (let at = 0; at < option_group_ids.length; at += GROUPS) {
+    const ids = option_group_ids.slice(at, at + GROUPS).map((id) => documentId(storeId, id));
+    const stages = [{ $match: documentsWith(ids) }, { $project: { summary: 1 } }];
+    const found = await read<FoundGroup>(COLLECTIONS.option_group, stages, BY_ID);
+    const shown = shownGroups(ids, found);
+    if (shown.length === 0) continue;
+    yield Buffer.from(separator + shown.join(','), 'latin1');
+    separator = ',';
+  }
+  yield shifted(`],${after_groups}}`);
+}
+
+function shownGroups(ids: readonly string[], found: readonly FoundGroup[]): string[] {
+  const bodies = new Map(found.map((group) => [group._id, group.summary]));
+  return ids.flatMap((id) => bodies.get(id) ?? []);
+}
 
 type CategoryRow = Pick<CategoryDocument, 'summary' | 'dates'> & { counts: Pick<CategoryProducts, 'products'>[] };
 
@@ -73,8 +119,10 @@ type ProductRow = Pick<ProductDocument, 'summary' | 'before_groups' | 'after_gro
   /** Ids of documents, in the order of the product. */
   groups: string[];
   /** In no order. */
-  found: Pick<OptionGroupDocument, '_id' | 'summary'>[];
+  found: FoundGroup[];
 };
+
+type FoundGroup = Pick<OptionGroupDocument, '_id' | 'summary'>;
 
 function asStored(field: 'summary' | 'whole'): ShapeReading {
   return { stages: [{ $project: { [field]: 1, offset: 1 } }], bodyOf: (row) => row[field] as string | undefined };

@@ -18,11 +18,18 @@ import { type BatchLimits, batched, type ReadMany, type ReadOne } from '../batch
 import { asShared } from '../responses/compress.ts';
 import type { Caches } from './caches.ts';
 import { type PageRow, redacted, redactedFields, shownOf } from './page.ts';
-import { type Shape, SHAPES } from './shapes.ts';
+import { readProduct, type Shape, SHAPES } from './shapes.ts';
+import type { TakeSlot } from './slots.ts';
+import { bufferedOrStreamed, type Portioned } from './streams.ts';
+import type { WithDeadline } from '../deadline.ts';
 import {
+  type Body,
   type Found,
+  isTooLarge,
   offsetOf,
+  openSnapshot,
   readSnapshot,
+  type SnapshotReads,
   type Source,
   stampsIn,
   type StoreView,
@@ -43,6 +50,14 @@ export interface View extends StoreView {
   shared: SharedReads;
 }
 
+/** The means of reads that others must not wait for. */
+export interface AloneOptions {
+  withDeadline: WithDeadline;
+  takeSlot: TakeSlot;
+  /** Of answers that are sent while they are read. */
+  takeStreamSlot: TakeSlot;
+}
+
 type Row = { _id: string; offset?: string; erased?: boolean };
 
 interface WantedRecord {
@@ -53,6 +68,11 @@ interface WantedRecord {
 }
 
 const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
+/** A store with larger records reads those of that kind alone. */
+const MAX_SHARED_RECORD_BYTES = 131_072;
+
+/** Reads an answer in portions. The view has a snapshot, in which pages have only ids. */
+type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | null>;
 
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
@@ -61,12 +81,14 @@ export class SharedReads {
   readonly source: Source;
   /** They hold entries of other generations as well. */
   readonly caches: Caches;
+  readonly #alone: AloneOptions;
   readonly #readsByKind = new Map<string, ReadOne<unknown>>();
   readonly #answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
 
-  constructor(source: Source, caches: Caches) {
+  constructor(source: Source, caches: Caches, alone: AloneOptions) {
     this.source = source;
     this.caches = caches;
+    this.#alone = alone;
     this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
@@ -75,11 +97,56 @@ export class SharedReads {
     return `${this.source.generation.marker.id}/${of}`;
   }
 
+  /**
+   * Does a read that may cost much, or whose cost is unknown: in its store's share, with a deadline of its own. Others do not wait for it,
+   * and it is answered, however large the store is.
+   */
+  async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
+    if (view.alone !== undefined) return read(view);
+    const { withDeadline, takeSlot } = this.#alone;
+    const { release } = await takeSlot(this.key(view.storeId), withDeadline);
+    return read({ ...view, withDeadline, alone: {} }).finally(release);
+  }
+
+  /** The same for an answer of any size: a large one is sent while it is read, and keeps its slot until it is sent. */
+  async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
+    const { withDeadline, takeStreamSlot } = this.#alone;
+    const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
+    const reads = openSnapshot({ ...view, withDeadline, alone: {} });
+    const { session } = reads;
+    return bufferedOrStreamed(slot, reads, () =>
+      read({ ...view, withDeadline, alone: { session, idsOnly: true } }, reads),
+    );
+  }
+
+  /** Reads with others, unless answers of that kind and store were larger lately, or do not fit into a reply together. */
+  async sharedUnlessLarge(
+    kind: string,
+    maxBytes: number,
+    readShared: () => Promise<Found | null>,
+    readLarge: () => Promise<Found<Body> | null>,
+  ): Promise<Found<Body> | null> {
+    const { large } = this.caches;
+    const key = this.key(kind);
+    const noted = (found: Found<Body> | null) => {
+      const isLarge = found !== null && (!Buffer.isBuffer(found.body) || found.body.length > maxBytes);
+      if (isLarge) large.set(key, true);
+      return found;
+    };
+    if (large.has(key)) return noted(await readLarge());
+    try {
+      return noted(await readShared());
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    return noted(await readLarge());
+  }
+
   /** The record with a document's id (`documentId`); `null` where there is none. */
   record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
     const { collection, shape, redactErased } = wanted;
     const kind = `${collection}.${shape}.${redactErased}`;
-    return this.together(kind, LIMITS, (ids) => this.#readRecords(wanted, ids))(id, signal);
+    return this.together(kind, LIMITS, (ids) => readRecords(this.source, wanted, ids))(id, signal);
   }
 
   /**
@@ -107,30 +174,31 @@ export class SharedReads {
     const found = await readSnapshot<Stamp>(this.source, STAMPS, stages, { kind: '' });
     return new Map(found.map((stamp) => [stamp._id, stamp]));
   }
+}
 
-  async #readRecords(
-    { collection, shape, redactErased }: WantedRecord,
-    ids: readonly string[],
-  ): Promise<Map<string, StampedBody>> {
-    const storeIds = [...new Set(ids.map(storeIdOf))];
-    const { stages, bodyOf } = SHAPES[shape];
-    const pipeline = [
-      { $match: documentsWith(ids) },
-      ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
-      unionWithStamps(...storeIds),
-    ];
-    const rows = await readSnapshot<Row>(this.source, collection, pipeline, { hint: BY_ID });
-    const byId = new Map(rows.map((row) => [row._id, row]));
-    const found = new Map<string, StampedBody>();
-    for (const id of ids) {
-      const row = byId.get(id);
-      const body = row?.offset === undefined ? undefined : bodyOf(row);
-      if (row?.offset === undefined || body === undefined) continue;
-      const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
-      found.set(id, { body: redacted(body, row.erased), offset: row.offset, stamp });
-    }
-    return found;
+async function readRecords(
+  source: Source,
+  { collection, shape, redactErased }: WantedRecord,
+  ids: readonly string[],
+): Promise<Map<string, StampedBody>> {
+  const storeIds = [...new Set(ids.map(storeIdOf))];
+  const { stages, bodyOf } = SHAPES[shape];
+  const pipeline = [
+    { $match: documentsWith(ids) },
+    ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
+    unionWithStamps(...storeIds),
+  ];
+  const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
+  const byId = new Map(rows.map((row) => [row._id, row]));
+  const found = new Map<string, StampedBody>();
+  for (const id of ids) {
+    const row = byId.get(id);
+    const body = row?.offset === undefined ? undefined : bodyOf(row);
+    if (row?.offset === undefined || body === undefined) continue;
+    const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
+    found.set(id, { body: redacted(body, row.erased), offset: row.offset, stamp });
   }
+  return found;
 }
 
 /** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */
@@ -139,18 +207,39 @@ function storeIdOf(id: string): string {
 }
 
 /** The record of this store with an id; `null` where the store has none. */
-export async function readRecord(view: View, collection: string, id: string, shape: Shape): Promise<Found | null> {
+export async function readRecord(
+  view: View,
+  collection: string,
+  id: string,
+  shape: Shape,
+): Promise<Found<Body> | null> {
   const { storeId, withDeadline, shared, redactErased } = view;
-  const stored = await withDeadline((signal) =>
-    shared.record({ collection, shape, redactErased }, documentId(storeId, id), signal),
+  const wanted = { collection, shape, redactErased };
+  const document = documentId(storeId, id);
+  const readShared = async () => {
+    const found = await withDeadline((signal) => shared.record(wanted, document, signal));
+    return found && recordOf(found);
+  };
+  const readAlone = async (own: View) => {
+    const found = (await readRecords(own, wanted, [document])).get(document);
+    return found === undefined ? null : recordOf(found);
+  };
+  return shared.sharedUnlessLarge(`${collection}/${shape}/${storeId}`, MAX_SHARED_RECORD_BYTES, readShared, () =>
+    shape === 'product'
+      ? shared.streamed(view, (_own, { read }) => readProduct(read, storeId, document))
+      : shared.alone(view, readAlone),
   );
-  if (stored === null) return null;
-  const { stamp, body, offset } = stored;
+}
+
+function recordOf({ stamp, body, offset }: StampedBody): Found {
   return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
 }
 
-export async function readStamp({ storeId, withDeadline, shared }: View): Promise<Stamp | null> {
-  return withDeadline((signal) => shared.stamp(storeId, signal));
+export async function readStamp(view: View): Promise<Stamp | null> {
+  const { storeId, withDeadline, shared, alone } = view;
+  if (alone === undefined) return withDeadline((signal) => shared.stamp(storeId, signal));
+  const [stamp = null] = await readSnapshot<Stamp>(view, STAMPS, [{ $match: { _id: storeId } }]);
+  return stamp;
 }
 
 interface SmallRead {
@@ -159,6 +248,8 @@ interface SmallRead {
   index: string;
   /** One after the other; without a projection. */
   pipelines: readonly Document[][];
+  /** How many keys they examine, if that may be many. */
+  keys?: number;
 }
 
 /** A record, or a count; where there are several counts, `bound` tells them apart. */
@@ -171,17 +262,19 @@ interface SmallRows {
 
 /** So many of the largest pages fit into one reply. */
 export const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
-/** A read of more pipelines runs alone: others would wait for it. */
+/** A read of more pipelines or keys runs alone: others would wait for it. */
 const MAX_PIPELINES = 8;
+const MAX_KEYS = 4_000;
 
 /** Reads in one aggregate what several requests, of any stores, read by the same index (decision 0026). */
-export async function readTogether(view: View, { entity, index, pipelines }: SmallRead): Promise<SmallRows> {
+export async function readTogether(view: View, { entity, index, pipelines, keys = 0 }: SmallRead): Promise<SmallRows> {
   const { storeId, shared, withDeadline, redactErased } = view;
   const readAll = (source: Source, ids: readonly string[]) => readUnited(source, { entity, index, redactErased }, ids);
   const id = JSON.stringify({ storeId, pipelines });
+  const readAlone = () => shared.alone(view, async (own) => (await readAll(own, [id])).get(id));
   const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) => readAll(shared.source, ids));
-  const isSmall = pipelines.length <= MAX_PIPELINES;
-  const found = isSmall ? await withDeadline((signal) => read(id, signal)) : (await readAll(view, [id])).get(id);
+  const isSmall = view.alone === undefined && pipelines.length <= MAX_PIPELINES && keys <= MAX_KEYS;
+  const found = isSmall ? await withDeadline((signal) => read(id, signal)) : await readAlone();
   return found ?? { rows: [], stamp: null };
 }
 
@@ -193,7 +286,7 @@ async function readUnited(
   const wanted = ids.map((id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string });
   const pipelines = wanted.flatMap((one, of) => {
     // Every row says whose it is, or a store might be shown another's.
-    const fields = shownOf({ redactErased }, entity, { count: 1, bound: 1, of: { $literal: of } });
+    const fields = shownOf({ ...source, redactErased }, entity, { count: 1, bound: 1, of: { $literal: of } });
     return one.pipelines.map((pipeline) => [...pipeline, ...fields]);
   });
   const storeIds = new Set(wanted.map(({ storeId }) => storeId));

@@ -1,14 +1,14 @@
 /** Reads in one snapshot, of one aggregate or several. Most read the stamp of the store too. */
 import {
   type AggregateOptions,
+  type AggregationCursor,
   type ClientSession,
-  type Collection,
   type Document,
   MongoNetworkError,
   MongoNetworkTimeoutError,
   MongoServerError,
 } from 'mongodb';
-import { isUnavailable, unavailable } from '#shared/errors.ts';
+import { hasCode, isDocumentTooLarge, isUnavailable, unavailable } from '#shared/errors.ts';
 import { type Generation, hasMarker } from '#shared/read-models/generation.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { oneOf, STAMPS, type Stamp } from '#shared/read-models/collections.ts';
@@ -22,6 +22,15 @@ export interface Source {
   withDeadline: WithDeadline;
   /** By generation, kind of read and store. */
   rows: KnownRows;
+  /** Of a read that no other request waits for. */
+  alone?: Alone;
+}
+
+interface Alone {
+  /** The snapshot of all its reads, which may have more than one reply. */
+  session?: ClientSession;
+  /** Rows of pages are ids: their records are too large to be read at once. */
+  idsOnly?: true;
 }
 
 export interface StoreView extends Source {
@@ -50,9 +59,18 @@ export type ReadInSnapshot = <T extends Document>(
   hint?: string,
 ) => Promise<T[]>;
 
+/** The rows do not fit into one reply (16 MiB). */
+class ReplyTooLarge extends Error {}
+
+/** Whether a read is too large for others to wait for it: it is done alone. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ReplyTooLarge || isDocumentTooLarge(error);
+}
+
 /**
  * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes the raw reply: the driver's cursor would
- * take twice the time (decision 0080). The cursor is used for more than 16 MiB, and after a lost connection.
+ * take twice the time (decision 0080). The cursor is used after a lost connection, and for more than 16 MiB in the snapshot of a read alone.
+ * MongoDB ends it at its deadline.
  */
 export async function readSnapshot<T extends Document>(
   source: Source,
@@ -60,29 +78,31 @@ export async function readSnapshot<T extends Document>(
   pipeline: Document[],
   options: ReadOptions = {},
 ): Promise<T[]> {
-  const { hint, session, kind = collection === STAMPS ? null : '' } = options;
+  const { alone } = source;
+  const { hint, session = alone?.session, kind = collection === STAMPS ? null : '' } = options;
   const { db } = source.generation;
   // The driver does not get the signal, which is expensive there: the connection of an overdue reply is closed instead.
-  return source.withDeadline(async () => {
+  return source.withDeadline(async (signal, leftMs) => {
     const { readPreference } = db;
-    const command = {
-      aggregate: collection,
-      pipeline,
-      cursor: { batchSize: SINGLE_BATCH },
-      ...hinted(hint),
-      ...concernOf(session),
+    const bounds = { maxTimeMS: leftMs, ...hinted(hint), ...concernOf(session) };
+    const command = { aggregate: collection, pipeline, cursor: { batchSize: SINGLE_BATCH }, ...bounds };
+    const sent = {
+      raw: true,
+      ...(readPreference === undefined ? {} : { readPreference }),
+      ...(alone === undefined ? {} : { socketTimeoutMS: leftMs }),
     };
     try {
-      const sent = { raw: true, ...(readPreference === undefined ? {} : { readPreference }) };
       const { cursor } = await db.command(command, session === undefined ? sent : { ...sent, session });
-      const { rows, open } = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
-      if (open === null) return rows as T[];
+      const reply = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
+      if ('rows' in reply) return reply.rows as T[];
       // Not awaited. MongoDB would keep it for half an hour; behind several routers another one may be asked, which ignores it.
-      void db.command({ killCursors: collection, cursors: [open] }, sent).catch(() => undefined);
+      void db.command({ killCursors: collection, cursors: [reply.open] }, sent).catch(() => undefined);
+      if (alone?.session === undefined) throw new ReplyTooLarge(`a read of ${collection} has more than one reply`);
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
-    return readByCursor<T>(db.collection(collection), pipeline, options);
+    const options = { raw: true, ...bounds, ...(session === undefined ? {} : { session }) };
+    return readByCursor<T>(db.collection(collection).aggregate(pipeline, options), signal);
   });
 }
 
@@ -100,20 +120,32 @@ export function lastStamp(source: Source, storeId: string): Stamp | null {
   return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
 }
 
-function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRows {
-  const prefix = `${marker.id}/${kind}/`;
-  return { get: (id) => rows.get(prefix + id), set: (id, row) => rows.set(prefix + id, row) };
+export function forgetStamp(source: Source, storeId: string): void {
+  rowsOf(source, '').delete(storeId);
 }
 
-async function readByCursor<T>(
-  collection: Collection,
-  pipeline: Document[],
-  { hint, session }: ReadOptions,
-): Promise<T[]> {
-  const options = { raw: true, ...hinted(hint), ...concernOf(session) };
-  const cursor = collection.aggregate(pipeline, session === undefined ? options : { ...options, session });
-  const rows = (await cursor.toArray()) as unknown as Uint8Array[];
-  return rows.map((row) => decodeDocument(row) as T);
+function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRows {
+  const prefix = `${marker.id}/${kind}/`;
+  return {
+    get: (id) => rows.get(prefix + id),
+    set: (id, row) => rows.set(prefix + id, row),
+    delete: (id) => rows.delete(prefix + id),
+  };
+}
+
+async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
+  const rows: T[] = [];
+  try {
+    while (await cursor.hasNext()) {
+      signal.throwIfAborted();
+      const batch = cursor.readBufferedDocuments() as unknown as Uint8Array[];
+      for (const row of batch) rows.push(decodeDocument(row) as T);
+    }
+    return rows;
+  } finally {
+    // Not awaited: a hanging server would block the caller.
+    void cursor.close().catch(() => undefined);
+  }
 }
 
 /** A session has its own snapshot. */
@@ -121,9 +153,11 @@ function concernOf(session: ClientSession | undefined): AggregateOptions {
   return session === undefined ? { readConcern: { level: 'snapshot' } } : {};
 }
 
+const MAX_TIME_EXPIRED = 50;
+
 /** Whether a connection or the primary was lost; not after a timeout. */
 function isWorthRetrying(error: unknown): boolean {
-  if (error instanceof MongoNetworkTimeoutError) return false;
+  if (error instanceof MongoNetworkTimeoutError || hasCode(error, MAX_TIME_EXPIRED)) return false;
   return error instanceof MongoNetworkError || (error instanceof MongoServerError && isUnavailable(error));
 }
 
@@ -133,6 +167,7 @@ function hinted(hint: string | undefined): AggregateOptions {
 
 /** Reads, one after the other, that share the snapshot of the first. */
 export interface SnapshotReads {
+  session: ClientSession;
   read: ReadInSnapshot;
   /** The rows of one aggregate, `size` at a time, each batch with a deadline of its own. An early end closes the cursor. */
   batches: <T extends Document>(
@@ -144,11 +179,12 @@ export interface SnapshotReads {
   end: () => Promise<void>;
 }
 
-/** Begins a snapshot. The deadline of the source holds for each read alone. */
+/** Begins a snapshot, unless the source has one. The deadline of the source holds for each read alone. */
 export function openSnapshot(source: Source): SnapshotReads {
-  const { generation, withDeadline } = source;
-  const session = generation.db.client.startSession({ snapshot: true });
+  const { generation, withDeadline, alone } = source;
+  const session = alone?.session ?? generation.db.client.startSession({ snapshot: true });
   return {
+    session,
     read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, { hint, session }),
     async *batches<T extends Document>(collection: string, pipeline: Document[], hint?: string, size = BATCH) {
       const stopped = new AbortController();
@@ -169,7 +205,7 @@ export function openSnapshot(source: Source): SnapshotReads {
         void cursor.close().catch(() => undefined);
       }
     },
-    end: () => session.endSession(),
+    end: async () => (session === alone?.session ? undefined : session.endSession()),
   };
 }
 

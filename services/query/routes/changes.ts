@@ -168,7 +168,7 @@ async function holdAnswer(
     page = await waitForChanges(request, reply, feed, until);
   }
   if (socket.destroyed) return null;
-  request.heldMilliseconds = performance.now() - began;
+  request.heldMilliseconds = performance.now() - began - (request.admitted?.resumedMs ?? 0);
   if (services.isClosing()) reply.header('connection', 'close');
   try {
     return (page ?? (await read(services, feed))).body;
@@ -200,7 +200,7 @@ async function waitForChanges(
   feed: FeedRequest,
   until: number,
 ): Promise<ChangesPage | null> {
-  const { services, server } = request.server;
+  const { services } = request.server;
   const { admission, metrics } = services;
   const generation = services.generations.find(feed.environment);
   if (generation === null) {
@@ -212,9 +212,6 @@ async function waitForChanges(
   const waiter = watch.enter(feed.storeId, feed.feed.kinds);
   const end = () => waiter.end();
   const timer = setTimeout(end, until - performance.now());
-  const { socket } = request.raw;
-  // Otherwise the idle socket would be closed.
-  socket.setTimeout(0);
   reply.raw.once('close', end);
   metrics.waiting.inc();
   try {
@@ -231,7 +228,6 @@ async function waitForChanges(
   } finally {
     metrics.waiting.dec();
     reply.raw.off('close', end);
-    socket.setTimeout(server.timeout);
     clearTimeout(timer);
     watch.leave(waiter);
   }

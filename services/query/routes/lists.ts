@@ -7,7 +7,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
-import { WITHIN_CATEGORY } from '../lists/products.ts';
+import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
 import {
   anyOf,
   createdBetween,
@@ -69,7 +69,9 @@ function ordersOf(whom: 'anyone' | 'a customer' | { customerId: string }, values
     created: createdBetween(values),
     createdKey: 'rank_key',
     updated: updatedBetween(values),
-    ...(ofOne ? { where: { customer_id: whom.customerId }, selectiveIndex: 'by_customer' } : {}),
+    ...(ofOne
+      ? { where: { customer_id: whom.customerId }, selectiveIndex: isFiltered ? 'by_customer_facet' : 'by_customer' }
+      : {}),
   };
 }
 
@@ -155,7 +157,7 @@ export default routePlugin([
       updated: updatedBetween(range),
       ...(category === null
         ? { sortKeyStages: withPlaces(storeId), sort: { place: 1, ...WITHIN_CATEGORY } }
-        : { where: { category_id: category }, sort: WITHIN_CATEGORY }),
+        : { where: { category_id: category }, sort: WITHIN_CATEGORY, selectiveIndex: SEGMENT_INDEX }),
     }),
   }),
   listEndpoint('review', {
@@ -181,7 +183,9 @@ export default routePlugin([
       ...paging,
       ...orderFilters,
       customer_id: optional(id, {
-        description: 'Only orders that name this customer, whether or not there still is a record of them.',
+        description:
+          'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
+          'thousand orders, counting them takes longer than in other lists.',
         example: 'c204',
       }),
     },

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
@@ -7,6 +10,9 @@ import { startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const installation = useInstallation({ oneRedis: true });
+
+/** More answers than the buffers of the system take. */
+const MANY = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n'.repeat(300);
 
 let service: ReturnType<typeof startService>;
 afterEach(async () => {
@@ -24,6 +30,7 @@ async function started(change?: Record<string, string>) {
   const { url, operations } = await service.logged(({ msg }) => msg === 'query service started');
   const of = async (path: string) => (await fetch(`${String(operations)}${path}`)).status;
   return {
+    url: String(url),
     api: createApiClient(String(url)),
     operations: String(operations),
     live: () => of('/live'),
@@ -96,6 +103,42 @@ describe('the process', () => {
     const answer = await api.call('/nowhere');
     expect([answer.status, answer.headers.get('connection')]).toEqual([404, 'close']);
     expect(await service.ended).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ['sends nothing', ''],
+    ['does not complete a body', 'POST /api/auth/token/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx'],
+    ['does not read its answers', MANY],
+  ])('ends in order on SIGTERM while a client %s', async (_what, sent) => {
+    const { url } = await started();
+    const { hostname, port } = new URL(url);
+    const client = connect({ host: hostname, port: Number(port) }).pause();
+    client.on('error', () => undefined);
+    await once(client, 'connect');
+    if (sent !== '') await new Promise((resolve) => client.write(sent, resolve));
+    // The answers have begun.
+    if (sent === MANY) await once(client, 'readable');
+    service.kill('SIGTERM');
+    expect(await service.ended).toMatchObject({ code: 0 });
+    client.destroy();
+  });
+
+  it('sends answers whole that clients are still reading on SIGTERM', async () => {
+    const { url, api } = await started();
+    const { hostname, port } = new URL(url);
+    const client = connect({ host: hostname, port: Number(port) });
+    client.write(MANY);
+    await once(client, 'readable');
+    service.kill('SIGTERM');
+    const isServed = () =>
+      api.call('/health').then(
+        () => true,
+        () => false,
+      );
+    await eventually('it accepts no connection', async () => !(await isServed()));
+    const last = (await text(client)).split('HTTP/1.1 200 OK').at(-1) ?? '';
+    const [head = '', body] = last.split(/\r\n\r\n(.*)/s);
+    expect(Buffer.byteLength(body ?? '')).toBe(Number(/content-length: (\d+)/i.exec(head)?.[1]));
   });
 
   it('warns of an unknown variable with a similar name to a setting', async () => {

@@ -1,11 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { aCoupon, aCustomer, anOrder, aStore } from '#test/changes.ts';
+import { aCoupon, aCustomer, aGroup, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
+import { startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 interface Changes {
@@ -215,6 +217,28 @@ describe('a request that waits', () => {
     expect(await impatient.api.get('/api/order/changes', token)).toMatchObject({ status: 200 });
   });
 
+  it('leaves an answer before it on its connection the time limit for reading', async () => {
+    const { storeId, token } = await newStore();
+    const options = Array.from({ length: 200 }, (_, index) => ({
+      id: `${index}`,
+      name: 'x'.repeat(200),
+      price: '1.00',
+    }));
+    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)));
+    await using impatient = await startApp(service.installation.config);
+    impatient.app.server.setTimeout(500);
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const { hostname, port } = new URL(impatient.url);
+    // It reads nothing: the answers are larger than the buffers of the system.
+    const socket = connect({ host: hostname, port: Number(port) }).pause();
+    socket.write(ask('/api/option-group/changes?records=whole&page_size=1000').repeat(4));
+    socket.write(ask('/api/order/changes?wait=30'));
+    const open = promisify(impatient.app.server.getConnections.bind(impatient.app.server));
+    await eventually('it is connected', async () => (await open()) === 1);
+    await eventually('it is cut before the wait ends', async () => (await open()) === 0, EARLY_MS);
+    socket.destroy();
+  });
+
   it('frees its resources once its client has disconnected', async () => {
     const { token } = await newStore();
     const before = await waitingNow();
@@ -275,6 +299,48 @@ describe('hundreds of waiting requests for one store', () => {
     expect(new Set(statuses)).toEqual(new Set(['HTTP/1.1 200 OK']));
     for (const socket of sockets) socket.destroy();
   });
+});
+
+it('590 different waits of one store, woken by one change, refuse no request of another store', async () => {
+  const { storeId, token } = await newStore();
+  const neighbour = await newStore();
+  await service.apply([order(storeId, 'o1'), order(neighbour.storeId, 'o1')]);
+  const next = await end(token);
+  // With the latency of production.
+  const running = startService('query', { ...service.installation.env, OVERLOAD_LATENCY_MS: '' });
+  try {
+    const { url, operations } = await running.logged(({ msg }) => msg === 'query service started');
+    const ask = async (path: string, bearer: string) => {
+      const response = await fetch(`${String(url)}${path}`, { headers: { authorization: `Bearer ${bearer}` } });
+      await response.text();
+      return response.status;
+    };
+    const waiting = async () => {
+      const metrics = await (await fetch(`${String(operations)}/metrics`)).text();
+      return Number(/^store_data_waiting_requests (\d+)/m.exec(metrics)?.[1]);
+    };
+    await eventually('it answers', async () => (await ask('/api/order/list', token)) === 200);
+    const held: Promise<number>[] = [];
+    while (held.length < 590) {
+      const size = held.length + 1;
+      held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${next}`, token));
+      if (size % 10 === 0) await eventually('they wait', async () => (await waiting()) === size);
+    }
+    const over = new AbortController();
+    const neighbours = Array.from({ length: 16 }, async () => {
+      const statuses: number[] = [];
+      while (!over.signal.aborted) statuses.push(await ask('/api/order/list', neighbour.token));
+      return statuses;
+    });
+    await service.apply([order(storeId, 'o2')]);
+    expect(new Set(await Promise.all(held))).toEqual(new Set([200]));
+    over.abort();
+    const statuses = (await Promise.all(neighbours)).flat();
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  } finally {
+    running.kill('SIGTERM');
+    await running.ended;
+  }
 });
 
 describe('a service', () => {

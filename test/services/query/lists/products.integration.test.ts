@@ -105,6 +105,33 @@ describe('a store with thousands of products', () => {
   });
 });
 
+describe('hundreds of categories at one position', () => {
+  it('have their products sorted together, while another store is asked', async () => {
+    const CATEGORIES = 300;
+    const products = Array.from({ length: CATEGORIES * 2 }, (_, index) => ({
+      id: `p${String(index).padStart(3, '0')}`,
+      category: `k${(index * 7) % CATEGORIES}`,
+      position: (index * 13) % 17,
+    }));
+    await service.apply([
+      ...Array.from({ length: CATEGORIES }, (_, index) => category('level', `k${index}`, 1)),
+      category('level', 'last', 2),
+      product('level', 'z-last', 'last', { position: 0 }),
+      ...products.map(({ id, category: of, position }) => product('level', id, of, { position })),
+      product('beside', 'p1', null),
+    ]);
+    const [list, other] = [await readerOf('level'), await readerOf('beside')];
+    const sorted = products.toSorted((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1)).map(({ id }) => id);
+    const expected = [...sorted, 'z-last'];
+    for (const page of [1, 2, 15, 30, 31, 32]) {
+      const answers = await Promise.all([list(`?page=${page}`), other(''), list(`?page=${page}`), other('')]);
+      const own = { count: expected.length, ids: expected.slice((page - 1) * 20, page * 20) };
+      const shown = answers.map((answer) => ({ count: answer.count, ids: idsOf(answer) }));
+      expect(shown).toEqual([own, { count: 1, ids: ['p1'] }, own, { count: 1, ids: ['p1'] }]);
+    }
+  });
+});
+
 describe('categories that move', () => {
   it('move all their products in every answer at the same time', async () => {
     const storeId = 'moving';

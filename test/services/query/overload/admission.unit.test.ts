@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '#query/metrics.ts';
-import { Admission, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
+import { Admission, type AdmittedRequest, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { createLogger } from '#shared/logging.ts';
 
 const LATENCY_MS = 100;
@@ -16,6 +16,12 @@ class Response extends EventEmitter {
   status = 0;
   writableEnded = false;
   writableNeedDrain = false;
+  writableLength = 0;
+  socket = { bytesWritten: 0, destroyed: false, destroy: () => this.cut() };
+  cut() {
+    this.socket.destroyed = true;
+    this.emit('close');
+  }
   writeHead(status: number) {
     this.status = status;
   }
@@ -24,7 +30,7 @@ class Response extends EventEmitter {
   }
 }
 
-function start() {
+function start(whenBegun: (entry: AdmittedRequest | null, response: Response) => void = () => undefined) {
   const begun: Response[] = [];
   const admission = new Admission({
     latencyMs: LATENCY_MS,
@@ -36,10 +42,12 @@ function start() {
   const listener = admission.before((_, response) => {
     begun.push(response as never);
     waits.push(admission.beginning?.queuedMs);
+    whenBegun(admission.beginning, response as never);
   });
   const ask = (host = 'one', url = '/api/order/list') => {
     const response = new Response();
-    listener({ url, headers: { host } } as IncomingMessage, response as unknown as ServerResponse);
+    const request = { url, headers: { host }, socket: response.socket };
+    listener(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     return response;
   };
   const many = (count: number, host = 'one') => Array.from({ length: count }, () => ask(host));
@@ -138,6 +146,150 @@ describe('queued requests', () => {
     pass(LATENCY_MS);
     expect(refusedOf(asked)).toEqual(asked.slice(MAX_IN_FLIGHT));
     expect(begun).toHaveLength(MAX_IN_FLIGHT);
+  });
+});
+
+describe('requests that are woken together', () => {
+  async function woken() {
+    const change = Promise.withResolvers<void>();
+    const continued: Response[] = [];
+    let isHeld = true;
+    const service = start((entry, response) => {
+      if (isHeld) void service.admission.whileWaiting(entry, change.promise).then(() => continued.push(response));
+    });
+    const asked = service.many(500, 'greedy');
+    await service.turns(100);
+    isHeld = false;
+    change.resolve();
+    await service.turns(20);
+    return { ...service, asked, continued };
+  }
+
+  it('continue within the limit, the next ones when one ends', async () => {
+    const { continued, asked, turns } = await woken();
+    expect(continued).toHaveLength(MAX_IN_FLIGHT);
+    end(continued.slice(0, 10));
+    await turns(5);
+    expect(continued).toEqual(asked.slice(0, MAX_IN_FLIGHT + 10));
+  });
+
+  it('leave other senders their share', async () => {
+    const { begun, many, turns } = await woken();
+    const modest = many(MAX_IN_FLIGHT / 2, 'modest');
+    await turns(5);
+    expect(begun.slice(-modest.length)).toEqual(modest);
+  });
+
+  it('are never refused', async () => {
+    const { continued, asked, turns } = await woken();
+    pass(10 * LATENCY_MS);
+    for (let round = 0; round < 10; round += 1) {
+      end(continued);
+      await turns(10);
+    }
+    expect(refusedOf(asked)).toEqual([]);
+    expect(continued).toEqual(asked);
+  });
+});
+
+describe('an answer that only its client has to read', () => {
+  const MIB = 1_048_576;
+  const isCut = ({ socket }: Response) => socket.destroyed;
+  /** Answers of some bytes, of which nothing is read. */
+  async function unread(service: ReturnType<typeof start>, bytes: number[], host = 'one') {
+    const answers = bytes.map((length) => {
+      const response = service.ask(host);
+      response.writableLength = length;
+      response.socket.bytesWritten = length;
+      response.writableEnded = true;
+      return response;
+    });
+    await service.turns(10);
+    // The next window finds them.
+    pass(101);
+    return answers;
+  }
+
+  it('must be read within a minute, and a second for each 32 KB of it', async () => {
+    const [answer] = (await unread(start(), [1_600_000])) as [Response];
+    pass(60_000 + 50_000);
+    expect(isCut(answer)).toBe(false);
+    pass(200);
+    expect(isCut(answer)).toBe(true);
+  });
+
+  it('has that time from when its connection begins to send it, and more with each byte that is written', async () => {
+    const [answer] = (await unread(start(), [0])) as [Response];
+    answer.socket.bytesWritten += 3_200_000;
+    pass(159_000);
+    expect(isCut(answer)).toBe(false);
+    const service = start();
+    const queued = service.ask();
+    const { socket } = queued;
+    Object.assign(queued, { writableEnded: true, socket: null });
+    pass(200_000);
+    Object.assign(queued, { socket });
+    pass(59_000);
+    expect(isCut(answer)).toBe(true);
+    expect(socket.destroyed).toBe(false);
+    pass(1_200);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  it('is not watched any longer once it is read', async () => {
+    const { admission, ...service } = start();
+    const answers = await unread({ admission, ...service }, [1_000]);
+    end(answers);
+    pass(1_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('must be read at 1 MiB/s while its sender has more than 32 MiB unread, the largest first', async () => {
+    const service = start();
+    const large = await unread(service, Array<number>(7).fill(4 * MIB));
+    const small = await unread(service, Array<number>(3).fill(MIB));
+    const modest = await unread(service, [4 * MIB], 'modest');
+    pass(30_000);
+    expect([...large, ...small, ...modest].filter(isCut)).toEqual([]);
+    const fresh = await unread(service, [2 * MIB]);
+    expect(large.filter(isCut)).toHaveLength(1);
+    pass(30_000);
+    expect([...small, ...modest, ...fresh].filter(isCut)).toEqual([]);
+  });
+
+  it('keeps its sender from others while that has too many unread bytes, and nobody else', async () => {
+    const service = start();
+    const { ask, begun, turns } = service;
+    const answers = await unread(service, Array<number>(17).fill(2 * MIB));
+    const own = ask();
+    const other = ask('modest');
+    await turns(5);
+    expect([own, other].map((response) => begun.includes(response))).toEqual([false, true]);
+    end(answers.slice(0, 2));
+    pass(200);
+    await turns(5);
+    expect(begun).toContain(own);
+  });
+
+  it('counts for each that its sender has in flight', async () => {
+    const service = start();
+    await unread(service, [4 * MIB, 4 * MIB, 20 * MIB]);
+    const [first, second] = [service.ask(), service.ask()];
+    await service.turns(5);
+    expect([first, second].map((response) => service.begun.includes(response))).toEqual([true, false]);
+  });
+
+  it('shares 128 MiB with those of all senders: those with more than an equal share make room', async () => {
+    const service = start();
+    const answers: Response[][] = [];
+    for (let sender = 0; sender < 5; sender += 1) {
+      answers.push(await unread(service, Array<number>(7).fill(4 * MIB), `greedy ${sender}`));
+    }
+    const modest = await unread(service, Array<number>(5).fill(4 * MIB), 'modest');
+    pass(6_000);
+    // 160 MiB were unread; an equal share of 128 MiB is 21.
+    expect(answers.flat().filter(isCut)).toHaveLength(8);
+    expect(modest.filter(isCut)).toEqual([]);
   });
 });
 

@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
-import { semaphore, type TakeSlot } from '#query/menu/slots.ts';
+import type { WithDeadline } from '#query/deadline.ts';
+import { semaphore, type TakeSlot } from '#query/read/slots.ts';
 
-const forever = new AbortController().signal;
+const until =
+  (signal: AbortSignal): WithDeadline =>
+  (read) =>
+    read(signal, 0);
+const forever = until(new AbortController().signal);
+const after = (milliseconds: number) => until(AbortSignal.timeout(milliseconds));
 /** Several times as long as slow streams are safe. */
 const LONG_MS = 500;
 
@@ -22,21 +28,20 @@ it('ends the slowest stream of another store for a waiter, and no other', async 
   expect([slow, slowest, quick].map(({ cuts }) => cuts.length)).toEqual([0, 1, 0]);
   // The slot went to the waiter; the end of the stream that had it frees no other.
   slowest.slot.release();
-  await expect(takeSlot('e', AbortSignal.timeout(10))).rejects.toThrow();
+  await expect(takeSlot('e', after(10))).rejects.toThrow();
 });
 
 it('ends no stream whose client keeps up, none of the same store, and none for a store at its own limit', async () => {
   const takeSlot = semaphore(3, 2);
   const own = [await stream(takeSlot, 'a', 9_000), await stream(takeSlot, 'a', 9_000)];
   await stream(takeSlot, 'b', 0);
-  const signal = AbortSignal.timeout(LONG_MS);
-  const waiting = takeSlot('a', signal);
+  const waiting = takeSlot('a', after(LONG_MS));
   await expect(waiting).rejects.toThrow();
   expect(own.flatMap(({ cuts }) => cuts)).toEqual([]);
 
   const keepUp = semaphore(1, 1);
   const quick = await stream(keepUp, 'a', 900);
-  await expect(keepUp('b', AbortSignal.timeout(LONG_MS))).rejects.toThrow();
+  await expect(keepUp('b', after(LONG_MS))).rejects.toThrow();
   expect(quick.cuts).toEqual([]);
   const next = keepUp('b', forever);
   quick.slot.release();

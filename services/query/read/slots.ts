@@ -1,5 +1,6 @@
-/** Slots for work that takes much memory: so many in all, and so many of one store. */
+/** Slots for work that takes much memory or time: so many in all, and so many of one store. */
 import { unavailable } from '#shared/errors.ts';
+import type { WithDeadline } from '../deadline.ts';
 
 /** How far a client may be behind a rate of reading before its slot goes to another store. */
 const PATIENCE_MS = 1_000;
@@ -14,8 +15,8 @@ export interface Slot {
   release: () => void;
 }
 
-/** Waits for a slot. @throws the signal's reason if it is aborted before. */
-export type TakeSlot = (key: string, signal: AbortSignal) => Promise<Slot>;
+/** Takes a slot; without a free one, waits with a deadline. */
+export type TakeSlot = (key: string, withDeadline: WithDeadline) => Promise<Slot>;
 
 /**
  * A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets others overtake. For any other waiter the
@@ -48,11 +49,10 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
       .map(({ slot, stream }) => ({ slot, stream, slownessMs: stream.slownessMs() }))
       .toSorted((one, other) => other.slownessMs - one.slownessMs);
     if (slowest === undefined || slowest.slownessMs < PATIENCE_MS) return;
-    slowest.stream.destroy(unavailable('the client read the menu too slowly while other stores waited'));
+    slowest.stream.destroy(unavailable('the client read its answer too slowly while other stores waited'));
     slowest.slot.release();
   };
-  return async (key, signal) => {
-    signal.throwIfAborted();
+  const waitFor = async (key: string, signal: AbortSignal): Promise<Slot> => {
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const waiter = { key, begin: () => resolve(take(key)) };
     waiting.add(waiter);
@@ -69,6 +69,8 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
       clearInterval(check);
     }
   };
+  return async (key, withDeadline) =>
+    taken.size < max && !isAtLimit(key) ? take(key) : withDeadline((signal) => waitFor(key, signal));
 }
 
 /** Passes portions on, and measures by how much their reader is behind: only the time that it lets them wait counts. */

@@ -1,0 +1,62 @@
+/** The circuit breaker of MongoDB: which late reads say that it is away. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { connectMongodb } from '#query/connections.ts';
+import { createMetrics } from '#query/metrics.ts';
+import { readConfig } from '#shared/config.ts';
+import { createLogger } from '#shared/logging.ts';
+import { useInstallation, useMade } from '#test/hooks.ts';
+import { startMongodbProxy } from '#test/server-proxies.ts';
+
+const installation = useInstallation();
+const proxy = useMade(() => startMongodbProxy(installation.mongodb));
+
+async function connected(readTimeoutMs: number) {
+  const { env } = installation;
+  const settings = { ...env, MONGODB_URI: proxy.uri, MONGODB_READ_TIMEOUT_MS: String(readTimeoutMs) };
+  const metrics = createMetrics();
+  const mongodb = await connectMongodb({
+    config: readConfig(settings),
+    metrics,
+    logger: createLogger('query', 'silent'),
+  });
+  const ping = () => mongodb.databases.control.command({ ping: 1 });
+  const isAway = async () => (await metrics.mongodbAway.get()).values.some(({ value }) => value === 1);
+  const close = async () => {
+    await proxy.restore();
+    await mongodb.close();
+  };
+  return { ...mongodb, ping, isAway, [Symbol.asyncDispose]: close };
+}
+
+const never = () => new Promise<never>(() => undefined);
+
+it('a late read opens nothing while MongoDB answers others, and many do not either', async () => {
+  // A ping has half the time of a read: with this delay of each answer it is late, and a read is not.
+  const timeoutMs = 3_000;
+  const delayMs = 2_000;
+  await using mongodb = await connected(timeoutMs);
+  const { withDeadline, ping, isAway } = mongodb;
+  // Opens the connections: the first command of a new one would be late.
+  await Promise.all(Array.from({ length: 8 }, () => withDeadline(ping)));
+  proxy.slowDown(delayMs);
+  const late = Promise.allSettled(Array.from({ length: 3 }, () => withDeadline(never)));
+  const end = performance.now() + timeoutMs * 2;
+  const answered = Array.from({ length: 4 }, async (_, index) => {
+    await pause((index * delayMs) / 4);
+    while (performance.now() < end) expect(await withDeadline(ping)).toMatchObject({ ok: 1 });
+  });
+  await Promise.all(answered);
+  expect((await late).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 'rejected'));
+  expect(await isAway()).toBe(false);
+});
+
+it('a read that runs alone may take longer than others, and ends with MongoDB', async () => {
+  const timeoutMs = 200;
+  await using mongodb = await connected(timeoutMs);
+  const { longDeadline: patiently, ping } = mongodb;
+  expect(await patiently(() => pause(timeoutMs * 5, 'answered'))).toBe('answered');
+  await patiently(ping);
+  proxy.freeze();
+  await expect(patiently(never)).rejects.toThrow('MongoDB is away');
+});

@@ -1,0 +1,133 @@
+/** Answers of megabytes: the same as small ones, and other stores do not wait for them. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { COLLECTIONS, ERASURES, STAMPS } from '#shared/read-models/collections.ts';
+import { aCustomer, aGroup, anOrder, aProduct, MINIMAL } from '#test/changes.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { profiled } from '#test/profiled.ts';
+import { sumOf } from '#test/query-service.ts';
+import { readModels } from '#test/read-models.ts';
+
+const GROUPS = 40;
+const RECORDS = 100;
+const LONG = '😀'.repeat(5_000);
+
+const service = useQueryService();
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  for (const storeId of ['large', 'small']) {
+    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
+  }
+  const numbers = Array.from({ length: RECORDS }, (_, index) => index);
+  // 60 KB each.
+  const options = Array.from({ length: 3 }, (_, index) => ({
+    id: `o${index}`,
+    name: 'x',
+    price: '1.00',
+    description: LONG,
+  }));
+  const groups = numbers.slice(0, GROUPS).map((index) => aGroup(`g${index}`, { name: `G${index}`, options }, 'large'));
+  const option_group_ids = [...groups.map(({ id }) => id), 'gone'].slice(1);
+  await service.apply(groups);
+  await service.apply([
+    ...numbers.map((index) => aProduct(`p${index}`, { position: index, option_group_ids }, 'large')),
+    ...numbers.map((index) => ({
+      entity: 'review' as const,
+      storeId: 'large',
+      id: `r${index}`,
+      data: { ...MINIMAL.review, comment: LONG, customer_id: `c${index % 2}`, customer_name: 'Ana' },
+    })),
+    aCustomer('c0', {}, 'large'),
+    anOrder('o1', {}, 'small'),
+  ]);
+});
+
+const get = (path: string, storeId = 'large', headers = {}) =>
+  service.api.get(path, tokens.get(storeId) ?? '', headers);
+const listed = async (path: string) => (await service.api.list(path, tokens.get('large') ?? '')).results;
+const PRODUCT = '/api/product/details/?product_id=';
+
+describe('a product with megabytes of option groups', () => {
+  it('has all of them, in order, also for many connections beside another store', async () => {
+    const { results: groups } = await service.api.list(
+      '/api/option-group/list?page_size=100',
+      tokens.get('large') ?? '',
+    );
+    const byId = new Map(groups.map((group) => [group['id'], group]));
+    const asked = Array.from({ length: 16 }, (_, index) => get(`${PRODUCT}p${index}`));
+    const beside = Array.from({ length: 20 }, () => get('/api/order/details/?order_id=o1', 'small'));
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect((await Promise.all(beside)).map(({ status }) => status)).toEqual(beside.map(() => 200));
+    expect(await sumOf([service], 'store_data_mongodb_away')).toBe(0);
+    const expected = Array.from({ length: GROUPS - 1 }, (_, index) => byId.get(`g${index + 1}`));
+    for (const [index, { json }] of answers.entries()) {
+      expect(json).toMatchObject({ id: `p${index}`, ean: null, created_at: null });
+      expect((json as { option_groups: unknown[] }).option_groups).toEqual(expected);
+    }
+  });
+
+  it('is conditional, compressed, and missing, as any other', async () => {
+    const { headers, text } = await get(`${PRODUCT}p1`);
+    const etag = headers.get('etag') ?? '';
+    expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({ status: 304, text: '' });
+    expect((await get(`${PRODUCT}p1`, 'large', { 'accept-encoding': 'identity' })).text).toBe(text);
+    expect((await get(`${PRODUCT}none`)).status).toBe(404);
+    const head = await fetch(`${service.url}${PRODUCT}p1`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${tokens.get('large') ?? ''}` },
+    });
+    expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
+  });
+
+  it('is read for others after clients that left, before and during their answers', async () => {
+    const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}` };
+    const leaving = new AbortController();
+    const began = Array.from({ length: 8 }, async (_, index) => {
+      const answer = await fetch(`${service.url}${PRODUCT}p${index}`, { headers, signal: leaving.signal });
+      await answer.body?.getReader().read();
+      leaving.abort();
+    });
+    expect((await Promise.allSettled(began)).filter(({ status }) => status === 'rejected')).not.toEqual([]);
+    for (const product of ['p1', 'p2', 'p3']) expect((await get(PRODUCT + product)).status).toBe(200);
+  });
+
+  it('is read with few of its groups at a time', async () => {
+    const { installation } = service;
+    const reads = await profiled(installation, [COLLECTIONS.option_group], () => get(`${PRODUCT}p1`));
+    expect(reads.length).toBeGreaterThan(1);
+    for (const { responseLength } of reads) expect(responseLength).toBeLessThan(2 * 1_048_576);
+  });
+});
+
+describe('a page of megabytes', () => {
+  it.each([
+    ['option groups', '/api/option-group/list?', GROUPS],
+    ['reviews by rating, created in a window', '/api/review/list?rating=5&created_to=2100-01-01T00:00:00&', RECORDS],
+    ['products', '/api/product/list?', RECORDS],
+  ])('shows the same %s as small pages', async (_what, path, count) => {
+    const whole = `${path}page_size=100`;
+    // The first request finds out that it is large, the second knows.
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await service.api.list(whole, tokens.get('large') ?? '');
+      expect(answer).toMatchObject({ count, page: 1, page_size: 100 });
+      const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => listed(`${path}page_size=25&page=${page}`)));
+      expect(answer.results).toEqual(pages.flat());
+    }
+  });
+
+  it('shows no customer who is being erased', async () => {
+    const db = await readModels(service.installation);
+    const erasing = { _id: 'large/c1', store_id: 'large', position: Number.MAX_SAFE_INTEGER, began_at: new Date() };
+    await db.collection<typeof erasing>(ERASURES).insertOne(erasing);
+    await db.collection<{ _id: string }>(STAMPS).updateOne({ _id: 'large' }, { $set: { erasing: true } });
+    for (let round = 0; round < 2; round += 1) {
+      const reviews = await listed('/api/review/list?page_size=100');
+      const names = Map.groupBy(reviews, (review) => review['customer_id']);
+      expect(names.get('c0')?.map((review) => review['customer_name'])).toEqual(
+        Array.from({ length: 50 }, () => 'Ana'),
+      );
+      expect(names.get('c1')?.map((review) => review['customer_name'])).toEqual(Array.from({ length: 50 }, () => null));
+    }
+  });
+});
