@@ -13,7 +13,7 @@ const SCHEME = /^(?:rediss?(?:\+(?:sentinel|cluster))?|mongodb(?:\+srv)?):\/\//i
 const IN_TEXT = new RegExp(String.raw`\b${SCHEME.source.slice(1)}[^\s"'\`<>]*[^\s"'\`<>,.;:)]`, 'gi');
 /** A name, an address, an encoded path of a socket. */
 const HOST = /^(?:[\p{L}\p{N}._%-]+|\[[0-9a-f:.%]+\])(?::\d{1,5})?$/iu;
-/** A database or a master: anything else belongs into parameters. */
+/** A database or a master: anything else belongs in parameters. */
 const PATH = /^(?:\/[\w.%-]*)?$/;
 
 /** User and password end with the last `@`. @returns `null` if the host is ambiguous. */

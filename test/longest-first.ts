@@ -21,6 +21,7 @@ export const LONGEST = [
   'services/query/main.integration.test.ts',
   'followers.integration.test.ts',
   'services/admin/move-store.integration.test.ts',
+  'deploy/clients/clients.integration.test.ts',
   'clients/clients.integration.test.ts',
   'services/admin/access.integration.test.ts',
   'services/projector/edges.integration.test.ts',

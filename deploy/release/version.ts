@@ -6,6 +6,8 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Files that name the version, and where: the first group stays before it. */
 const NAMED: Record<string, RegExp> = {
+  'deploy/clients/python/pyproject.toml': /^(version = ")[^"]*/m,
+  'deploy/clients/typescript/package.json': /^( {2}"version": ")[^"]*/m,
   'deploy/Dockerfile': /^(ARG VERSION=).*$/m,
   'deploy/helm/store-data/Chart.yaml': /^((?:app)?[vV]ersion: )\S+$/gm,
   'deploy/helm/store-data/README.md': /(store-data:)\d+\.\d+\.\d+/g,

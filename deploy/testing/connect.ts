@@ -90,7 +90,7 @@ function encodeChecked(event: EventToEncode, index: number): EncodedMessage {
   } catch (error) {
     if (!(error instanceof EventRejected)) throw error;
     const which = `change ${index + 1} (${event.entity} ${event.subject})`;
-    throw new Error(`${which} is no event: ${error.message}`, { cause: error });
+    throw new Error(`${which} is not an event: ${error.message}`, { cause: error });
   }
 }
 

@@ -60,11 +60,11 @@ function scopes(text: string): Scope[] {
     .filter((name) => name !== '');
   for (const name of names) {
     if (!(SCOPES as readonly string[]).includes(name)) {
-      throw new InvalidArgumentError(`There is no scope "${name}"; allowed are ${SCOPES.join(', ')}.`);
+      throw new InvalidArgumentError(`There is no scope "${name}"; allowed: ${SCOPES.join(', ')}.`);
     }
   }
   if (names.length === 0) {
-    throw new InvalidArgumentError(`At least one scope is needed; allowed are ${SCOPES.join(', ')}.`);
+    throw new InvalidArgumentError(`At least one scope is needed; allowed: ${SCOPES.join(', ')}.`);
   }
   return SCOPES.filter((scope) => names.includes(scope));
 }

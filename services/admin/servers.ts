@@ -56,7 +56,7 @@ export class Servers {
   }
 
   #configured(): string {
-    return `configured are ${this.config.environments.join(', ')}`;
+    return `configured: ${this.config.environments.join(', ')}`;
   }
 
   async control(): Promise<Db> {

@@ -29,7 +29,7 @@ export function readChange(message: EventMessage, steps = STEPS): Change {
   if (!isEntityName(entity)) {
     throw new EventRejected(
       'unknown_type',
-      `there is no entity of that name; known are ${Object.keys(entitySchemas).join(', ')}`,
+      `there is no entity of that name; known: ${Object.keys(entitySchemas).join(', ')}`,
     );
   }
   if (!isId(id)) {

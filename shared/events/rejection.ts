@@ -21,7 +21,7 @@ export type RejectionReason = keyof typeof REJECTION_MEANINGS;
 
 export const REJECTION_REASONS = Object.keys(REJECTION_MEANINGS) as RejectionReason[];
 
-/** Thrown for a message that is no event (rule R13.2). `detail` never quotes values. */
+/** Thrown for a message that is not an event (rule R13.2). `detail` never quotes values. */
 export class EventRejected extends Error {
   override readonly name = 'EventRejected';
   readonly reason: RejectionReason;

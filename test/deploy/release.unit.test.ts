@@ -18,6 +18,8 @@ function versions(folder?: string): Set<unknown> {
     chart['appVersion'],
     /^ARG VERSION=(.*)$/m.exec(text('deploy/Dockerfile', folder))?.[1],
     /store-data:(\d\S+)/.exec(text('deploy/helm/store-data/README.md', folder))?.[1],
+    /^version = "(.*)"$/m.exec(text('deploy/clients/python/pyproject.toml', folder))?.[1],
+    /^ {2}"version": "(.*)",$/m.exec(text('deploy/clients/typescript/package.json', folder))?.[1],
   ]);
 }
 
@@ -32,6 +34,8 @@ describe('the scripts of a release', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   for (const path of [
     'deploy/Dockerfile',
+    'deploy/clients/python/pyproject.toml',
+    'deploy/clients/typescript/package.json',
     'deploy/helm/store-data/Chart.yaml',
     'deploy/helm/store-data/README.md',
     'deploy/release',

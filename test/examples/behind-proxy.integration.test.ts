@@ -14,11 +14,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { prepared, preparePython, settled } from '../clients/programs.ts';
+import { prepared, settled } from '../clients/programs.ts';
+import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from '../deploy/clients/packed.ts';
 
 const run = promisify(execFile);
 const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
-const python = settled(preparePython(join(import.meta.dirname, '../clients/python'), 'oauth-clients'));
+const tools = settled(pythonTools());
 const CUT_MS = 15_000;
 /** Two cuts, `npm ci` over a slow connection, and a busy machine. */
 const LIMIT_MS = 400_000;
@@ -47,7 +48,7 @@ async function startGateway(target: string) {
     const client = request.headers['user-agent'] ?? '';
     const end = (status: number) => {
       const wait = Number(url.searchParams.get('wait') ?? 0);
-      answers.push({ client: client.startsWith('python') ? 'python' : 'typescript', path: url.pathname, wait, status });
+      answers.push({ client: client.endsWith('python') ? 'python' : 'typescript', path: url.pathname, wait, status });
     };
     if (!url.pathname.startsWith('/prod/')) {
       end(404);
@@ -121,17 +122,21 @@ async function follows(client: string, file: string, args: string[], env: NodeJS
 }
 
 it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const { file, env } = (await prepared(python, context))();
-  const { PYTHONPATH = '' } = env;
-  await follows('python', file, [join(EXAMPLES, 'follow-orders/python/follow_orders.py')], { PYTHONPATH });
+  const PYTHONPATH = join(folder, 'packages');
+  await installPython('python3', await packPython(await prepared(tools, context), folder), PYTHONPATH);
+  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], { PYTHONPATH });
 });
 
 it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
-  const cwd = await copyOf('follow-orders/typescript');
-  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
-  await run('npm', ['run', 'generate'], { cwd });
-  const args = ['--disable-warning=ExperimentalWarning', join(cwd, 'main.ts')];
-  await follows('typescript', process.execPath, args, {});
+  const project = join(folder, 'project');
+  await installTypeScript(await packTypeScript(folder), project);
+  await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), join(project, 'follow.ts'));
+  await follows(
+    'typescript',
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(project, 'follow.ts')],
+    {},
+  );
 });
 
 it.concurrent('generated-client in TypeScript', { timeout: LIMIT_MS }, async () => {

@@ -1,19 +1,20 @@
 /** `proveFollower` passes the example clients and rejects a client that polls `updated_from`. */
-import { execFile } from 'node:child_process';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
-import { prepared, preparePython, settled } from '../clients/programs.ts';
+import { useFolder } from '#test/folder.ts';
+import { prepared, settled } from '../clients/programs.ts';
+import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from '../deploy/clients/packed.ts';
 
-const run = promisify(execFile);
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
-const python = settled(preparePython(join(import.meta.dirname, '../clients/python'), 'oauth-clients'));
+const folder = useFolder();
+const tools = settled(pythonTools());
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
 export function describeProof(changes: number): void {
-  /** For a busy machine, and `npm ci` over a slow connection. */
+  /** For a busy machine, and a download over a slow connection. */
   const LIMIT_MS = 300_000 + changes * 20;
   // Otherwise it would start containers if the test servers are containers.
   beforeAll(() => void vi.stubEnv('STACK_SOURCE', ''));
@@ -21,20 +22,20 @@ export function describeProof(changes: number): void {
 
   describe.concurrent('a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes', () => {
     it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
-      // The commands of its README.
-      const cwd = join(EXAMPLE, 'typescript');
-      await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
-      await run('npm', ['run', 'check'], { cwd });
-      const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(cwd, 'main.ts')];
+      const project = join(folder, 'typescript-example');
+      await installTypeScript(await packTypeScript(folder), project);
+      await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
+      const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(project, 'follow.ts')];
       expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
     it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-      const { file, env } = (await prepared(python, context))();
-      const command = [file, join(EXAMPLE, 'python', 'follow_orders.py')];
-      const { PYTHONPATH = '' } = env;
-      const packages = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
-      expect(await proveFollower({ command, env: packages, changes })).toMatchObject({ changes, ...RIGHT });
+      const wheel = await packPython(await prepared(tools, context), folder);
+      const PYTHONPATH = join(folder, 'packages');
+      await installPython('python3', wheel, PYTHONPATH);
+      const command = ['python3', join(EXAMPLE, 'python/follow.py')];
+      const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
+      expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
     });
 
     it('says what a client that polls by updated_from misses, and why', { timeout: LIMIT_MS }, async () => {

@@ -1,7 +1,7 @@
 /** What happens to some partitions of a topic: a missing leader, a quota, an open transaction, a frozen or moving coordinator. */
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
@@ -15,6 +15,7 @@ import { withAdmin } from '#test/topics.ts';
 import { type RunningProjector, startProjector } from '../../services/projector/projector.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import { note } from './results.ts';
+import { abortHanging, hang, LETS_HANG } from './servers/hanging-transaction.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
 const PARTITIONS = 6;
@@ -27,12 +28,7 @@ interface Shown {
   get: () => Promise<{ values: { value: number; labels: Partial<Record<string, string | number>> }[] }>;
 }
 
-/** `kafka-transactions.sh` */
-const TRANSACTIONS = 'org.apache.kafka.tools.TransactionsCommand';
-
-// Brokers since 3.6 refuse what makes a transaction hang, unless they are told not to.
-const settings = { 'transaction.partition.verification.enable': 'false' };
-const kafka = useMade(() => startKafkaCluster(3, { settings }));
+const kafka = useMade(() => startKafkaCluster(3, { settings: LETS_HANG }));
 const installation = useMade(() =>
   createInstallation({
     partitions: PARTITIONS,
@@ -227,20 +223,12 @@ it('a hanging transaction is found, and ended, by the commands of its runbook', 
   await publish(allStores);
   await caughtUp(installation);
   const { inside } = await storesBy(0);
-  await hang(installation, inside[0] ?? '');
+  await hang(installation.kafka, topic, inside[0] ?? '');
   await publish(inside);
   const { messages } = projector.metrics.openTransaction;
   await eventually('it is measured', async () => (await valueOf(messages, 0)) === 1 + inside.length);
 
-  const leader = kafka.servers.indexOf(await kafka.leaderOf(topic, 0)) + 1;
-  // From a transaction's first minute on, instead of the sixteenth.
-  const older = ['--max-transaction-timeout', '0'];
-  const found = await kafka.runTool(TRANSACTIONS, 'find-hanging', '--broker-id', String(leader), ...older);
-  const row = found.split('\n').find((line) => line.startsWith(topic)) ?? '';
-  const [, partition, , , , startOffset = ''] = row.trim().split(/\s+/);
-  expect([partition, Number(startOffset) > 0]).toEqual(['0', true]);
-  const place = ['--topic', topic, '--partition', '0', '--start-offset', startOffset];
-  await kafka.runTool(TRANSACTIONS, 'abort', ...place);
+  expect(await abortHanging(kafka, topic)).toBe(0);
   await shown(inside);
   await eventually('it is over', async () => (await valueOf(messages, 0)) === 0);
 });
@@ -321,34 +309,4 @@ async function setQuota({ config }: Installation, bytes: number | null): Promise
   const change = bytes === null ? ['--delete-config', name] : ['--add-config', `${name}=${bytes}`];
   const entity = ['--entity-type', 'clients', '--entity-name', `${config.namePrefix}.projector`];
   await kafka.runTool('kafka.admin.ConfigCommand', '--alter', ...change, ...entity);
-}
-
-/** The type of a coordinator in the protocol. */
-const TRANSACTION = 1;
-
-interface TransactionalBroker {
-  initProducerId: (request: object) => Promise<{ producerId: unknown; producerEpoch: number }>;
-  produce: (request: object) => Promise<object>;
-}
-
-/** Writes as in a transaction that its coordinator never hears of, as after an error of a broker or a publisher: it never ends by itself. */
-async function hang({ kafka: client }: Installation, key: string): Promise<void> {
-  const transactionalId = randomUUID();
-  await withCluster(client, async (cluster) => {
-    await cluster.addTargetTopic(topic);
-    const coordinating = { groupId: transactionalId, coordinatorType: TRANSACTION };
-    // A coordinator refuses until it has read its log.
-    const begin = async () => {
-      const coordinator = (await cluster.findGroupCoordinator(coordinating)) as unknown as TransactionalBroker;
-      return coordinator.initProducerId({ transactionalId, transactionTimeout: 60_000 });
-    };
-    const producer = await vi.waitFor(begin, { timeout: 60_000, interval: 200 });
-    const leader = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === 0)?.leader ?? -1;
-    const broker = (await cluster.findBroker({ nodeId: leader })) as unknown as TransactionalBroker;
-    const messages = [{ key, value: 'hanging', headers: {} }];
-    const partitions = [{ partition: 0, firstSequence: 0, messages }];
-    const { producerId, producerEpoch } = producer;
-    const topicData = [{ topic, partitions }];
-    await broker.produce({ transactionalId, producerId, producerEpoch, topicData });
-  });
 }

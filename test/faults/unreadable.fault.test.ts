@@ -9,6 +9,7 @@ import { createInstallation, eventually } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
+import { damageLast, DAMAGES } from './servers/damaged-log.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 import { startTrial } from './trial.ts';
 
@@ -19,35 +20,6 @@ const DAMAGED = PARTITIONS - 1;
 const CUT_MS = 1_500;
 /** The position of the length field in a batch. */
 const LENGTH_AT = 8;
-
-/** Ways to damage a batch, by the reason that the projector reports. */
-const DAMAGES: Record<string, (batch: Buffer) => void> = {
-  corrupt: (batch) => batch.writeUInt8(batch.readUInt8(batch.length - 1) ^ 1, batch.length - 1),
-  unknown_format: (batch) => batch.writeInt8(3, 16),
-};
-
-/** Damages the last complete batch of a log. @returns a function that repairs it. */
-async function damageLast(file: string, damage: (batch: Buffer) => void): Promise<() => Promise<void>> {
-  const log = await open(file, 'r+');
-  const bytes = await log.readFile();
-  let last = 0;
-  for (let at = 0; ;) {
-    const header = batchHeader(bytes, at);
-    // Kafka preallocates the file and appends to it meanwhile.
-    if (header === null || header.magic !== 2 || at + header.bytes > bytes.length) break;
-    last = at;
-    at += header.bytes;
-  }
-  const { bytes: length = 0 } = batchHeader(bytes, last) ?? {};
-  const whole = bytes.subarray(last, last + length);
-  const damaged = Buffer.from(whole);
-  damage(damaged);
-  await log.write(damaged, 0, length, last);
-  return async () => {
-    await log.write(whole, 0, length, last);
-    await log.close();
-  };
-}
 
 describe('a damaged record batch', () => {
   const kafka = useMade(() => startKafkaCluster(1));

@@ -102,8 +102,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a list shows records of every store',
     file: 'services/query/lists/plan.ts',
-    replace: '    store_id: storeId,\n    ...request.where,',
-    by: "    store_id: storeId === '' ? storeId : { $gte: '' },\n    ...request.where,",
+    replace: 'match: { store_id: storeId, ...others, ...updated }',
+    by: "match: { store_id: storeId === '' ? storeId : { $gte: '' }, ...others, ...updated }",
     tests: ['test/security/tenants.integration.test.ts'],
   },
   {

@@ -288,7 +288,9 @@ it('no span has personal or secret data, store ids or request parameters', async
   await installation.send(topic, [{ ...message(traceparent), value: '{"poison-of": "somebody"}' }]);
   await collector.span('the poison', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
   await collector.span('the last request', ({ attributes }) => attributes['http.response.status_code'] === 401);
-  const sent = collector.bodies.join('\n');
+  // Times and ids of spans are digits, among which any number can be.
+  const digits = /"(?:traceId|spanId|parentSpanId|\w*TimeUnixNano|timeUnixNano)":"[0-9a-f]+"/g;
+  const sent = collector.bodies.join('\n').replaceAll(digits, '');
   const leaked = [
     ...Object.values(CUSTOMER).filter((value) => value !== CUSTOMER.created_at),
     ...words(

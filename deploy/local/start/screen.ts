@@ -79,7 +79,8 @@ function requestLines({ keys: [key], query_url: url }: StackFile): string[] {
   if (key === undefined) return [];
   const { token, groups } = firstRequests(url, key);
   const about = `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`;
-  return [about, ...token, '', ...groups];
+  const client = '# Then these, or store-data-client in TypeScript and Python (deploy/clients):';
+  return [about, ...token, client, ...groups];
 }
 
 function fromHere(path: string): string {

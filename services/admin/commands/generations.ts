@@ -1,4 +1,4 @@
-/** `rebuild`, `rollback` and `generations`: makes, lists, takes into use and drops sets of read models. */
+/** `rebuild`, `rollback` and `generations`: makes, lists, flips to and drops sets of read models. */
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
@@ -69,7 +69,7 @@ function outcome(environment: string, number: number, flipped: Flipped | null, w
   const command = `store-data generations flip ${number} --environment ${environment}`;
   return wait
     ? `generation ${number} of ${environment} is ready: "${command}" takes it into use`
-    : `generation ${number} of ${environment} differs and is not taken into use: "${command} --accept content" ` +
+    : `generation ${number} of ${environment} differs and does not go live: "${command} --accept content" ` +
         `or "--accept all" does so, "generations drop ${number}" gives it up`;
 }
 

@@ -13,7 +13,7 @@ export interface ShardCommand {
 /**
  * The missing commands for the control database, and for each environment's generations and its next rebuild. A dry run takes another
  * server for an empty cluster.
- * @throws {StoreDataError} `server_unsuitable` where the server is no router, or a collection is sharded by another key.
+ * @throws {StoreDataError} `server_unsuitable` where the server is not a router, or a collection is sharded by another key.
  */
 export async function planSharding(servers: Servers, dryRun: boolean): Promise<ShardCommand[]> {
   const databases = await servers.databases();
@@ -22,7 +22,7 @@ export async function planSharding(servers: Servers, dryRun: boolean): Promise<S
   if (msg !== 'isdbgrid' && !dryRun) {
     throw new StoreDataError(
       'server_unsuitable',
-      'MONGODB_URI is no router of a sharded cluster (mongos): nothing was changed. --dry-run shows the commands',
+      'MONGODB_URI is not a router of a sharded cluster (mongos): nothing was changed. --dry-run shows the commands',
     );
   }
   const split = { unsplittable: { $ne: true }, dropped: { $ne: true } };

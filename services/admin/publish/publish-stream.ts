@@ -222,7 +222,7 @@ export interface EventLine {
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const BLANKS = new Set(Buffer.from(' \t\r'));
 
-/** @returns `null` for a blank line. @throws {EventRejected} for a line that is no event. */
+/** @returns `null` for a blank line. @throws {EventRejected} for a line that is not an event. */
 export function readEventLine(line: Line): EventLine | null {
   const { bytes, number, length } = line;
   if (bytes === null) {

@@ -1,5 +1,5 @@
 /**
- * Reconciles Redis with MongoDB at startup and every ten minutes. It finds what no service notices at once: a MongoDB that was restored
+ * Reconciles Redis with MongoDB at startup and every ten minutes, or ten seconds while Redis is ahead. It finds what no service notices at once: a MongoDB that was restored
  * from a backup, keys of Redis that were changed by hand. Requests never wait for it. Unlike the query service it may write to MongoDB.
  */
 import { allEnded } from '#shared/waiting.ts';
@@ -12,6 +12,8 @@ import type { Parts } from '../parts.ts';
 type ReconcilerOptions = Pick<Parts, 'config' | 'redis' | 'control' | 'logger' | 'metrics'>;
 
 const INTERVAL_MS = 600_000;
+/** While Redis is ahead, so that its metric and alert end soon after that does. */
+const AHEAD_MS = 10_000;
 /** After a failure: Redis or MongoDB is away. */
 const RETRY_MS = 2_000;
 const READ_MS = 10_000;
@@ -26,7 +28,8 @@ export function startReconciler(options: ReconcilerOptions): PeriodicTask {
   });
 }
 
-async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promise<void> {
+/** @returns the milliseconds until the next comparison, if it comes early. */
+async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promise<number | undefined> {
   const { redis, logger, metrics } = options;
   const { namePrefix: prefix, environments } = options.config;
   const control = controlCollections(options.control);
@@ -50,11 +53,12 @@ async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promis
   if (redis.all() !== masters) throw slotUnassigned();
   logger.info({ compared, repaired, sessions_ended }, 'Redis was compared with MongoDB');
   metrics.accessAhead.set(ahead - revokedInRedis.length);
-  if (ahead === 0) return;
+  if (ahead === 0) return undefined;
   logger.warn(
     { ahead, revocations_adopted: revokedInRedis.length },
     'Redis has newer changes of access than MongoDB, and keeps them: was MongoDB restored from a backup?',
   );
+  return AHEAD_MS;
 }
 
 /** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */

@@ -217,7 +217,10 @@ const SILENT_MS = 30_000;
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
   let answeredAt = performance.now();
   let triedAt = answeredAt;
-  const show = (isConnected: boolean) => metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
+  let isEnded = false;
+  const show = (isConnected: boolean) => {
+    if (!isEnded) metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
+  };
   const answered = (isAnswered: boolean) => {
     triedAt = performance.now();
     if (isAnswered) answeredAt = triedAt;
@@ -231,10 +234,12 @@ function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; gen
     answered,
     fetched: () => {
       answered(true);
-      metrics.fetched.set(labels, Date.now() / 1_000);
+      // A request that is under way at the end is answered later.
+      if (!isEnded) metrics.fetched.set(labels, Date.now() / 1_000);
     },
     isLive: () => performance.now() - triedAt < LIVE_MS,
     end: () => {
+      isEnded = true;
       clearInterval(checking);
       metrics.kafkaConnected.remove(labels);
       metrics.fetched.remove(labels);

@@ -113,7 +113,7 @@ export function bearerMissing(header: string | undefined): string {
   if (/^Basic\b/i.test(header)) {
     return 'Basic credentials get a token at POST /api/auth/token/; here a bearer token is required: Authorization: Bearer <access_token>';
   }
-  if (/^Bearer\b/i.test(header)) return 'what follows Bearer is no token';
+  if (/^Bearer\b/i.test(header)) return 'what follows Bearer is not a token';
   const words = 'Authorization: Bearer <access_token>';
   if (!/^\S+\s+\S/.test(header)) return `the Authorization header has no scheme: ${words}`;
   const [scheme] = FOREIGN_SCHEME.exec(header) ?? [];

@@ -110,7 +110,7 @@ function unknown(name: string, names: readonly string[]): string {
   if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
   const nearest = meant(start, names);
   const hint = nearest === null ? '' : `the nearest is ${nearest}, `;
-  return `there is no parameter ${shown} here${why}; ${hint}allowed are ${names.join(', ')}`;
+  return `there is no parameter ${shown} here${why}; ${hint}allowed: ${names.join(', ')}`;
 }
 
 function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {

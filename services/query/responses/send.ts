@@ -46,7 +46,7 @@ export function forbidStoring(reply: FastifyReply): FastifyReply {
 /** The refusal for an error. It never holds the text of a foreign error. */
 export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
-  // A right that a server withdrew is no mistake of the caller either.
+  // A right that a server withdrew is not a mistake of the caller either.
   if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
   const status = clientErrorStatus(error);
   if (status === null) return INTERNAL_ERROR;

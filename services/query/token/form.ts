@@ -40,11 +40,11 @@ function readFields(body: Buffer): Map<string, string> {
   return fields;
 }
 
-/** Credentials belong into the Authorization header: bodies and addresses end up in logs. */
+/** Credentials belong in the Authorization header: bodies and addresses end up in logs. */
 function refuseCredentials(pairs: readonly Pair[]): void {
   // Also a value that cannot be decoded.
   const found = pairs.find(({ name, value }) => CREDENTIALS.has(name) && value !== '');
-  if (found !== undefined) refuse(`${String(found.name)} belongs into the Authorization header, with Basic`);
+  if (found !== undefined) refuse(`${String(found.name)} belongs in the Authorization header, with Basic`);
 }
 
 /** The scopes asked for, each once, in the order of `SCOPES`; without a request all held. `null` where one is not held. */

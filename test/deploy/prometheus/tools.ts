@@ -1,4 +1,4 @@
-/** The alerting rules, and promtool to test them: from PATH, otherwise from Debian's package. */
+/** The alerting rules, with promtool and Prometheus to test them: from PATH, otherwise from Debian's package. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ export interface Rule {
   annotations: Record<string, string>;
 }
 
-const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
+export const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
 const { groups } = parse(readFileSync(RULES, 'utf8')) as {
   groups: { rules: (Rule | { record: string; expr: string })[] }[];
 };
@@ -26,13 +26,18 @@ export const alerts = rules.filter((rule) => 'alert' in rule);
 export const recordings = rules.filter((rule) => 'record' in rule);
 
 /** Finds or downloads promtool. @returns its path; `null` after a printed reason if it is unavailable. */
-export async function findPromtool(): Promise<string | null> {
-  const installed = findOnPath('promtool', process.env);
+export const findPromtool = () => findTool('promtool');
+
+/** The same for the server. */
+export const findPrometheus = () => findTool('prometheus');
+
+async function findTool(name: string): Promise<string | null> {
+  const installed = findOnPath(name, process.env);
   if (installed !== undefined) return installed;
   try {
-    return join(await debianPackages(['prometheus']), 'usr', 'bin', 'promtool');
+    return join(await debianPackages(['prometheus']), 'usr', 'bin', name);
   } catch (error) {
-    process.stderr.write(`skipped, alerts: promtool is unavailable: ${describeError(error)}\n`);
+    process.stderr.write(`skipped, alerts: ${name} is unavailable: ${describeError(error)}\n`);
     return null;
   }
 }

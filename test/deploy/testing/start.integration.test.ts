@@ -43,7 +43,7 @@ async function categories(of: StoreData): Promise<Response> {
 it('publishes no change if one is not a valid event, and says which one and why', async () => {
   const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
   const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
-  await expect(api.publish(changes)).rejects.toThrow(/^change 2 \(category c3\) is no event: .*position/);
+  await expect(api.publish(changes)).rejects.toThrow(/^change 2 \(category c3\) is not an event: .*position/);
   expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
 });
 

@@ -86,7 +86,7 @@ function withoutDocker(configuration: string, port: number, socket: string): str
     [/^( *)mode http$/m, '$1mode http\n$1timeout check 30s'],
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/ init-addr \S+ resolvers docker/, ''],
-    [/server-template query 10 query:8080/, `server-template query ${PLACES} 127.0.0.1:1 disabled`],
+    [/server-template query \d+ query:8080/, `server-template query ${PLACES} 127.0.0.1:1 disabled`],
   ] as const;
   return replaced.reduce((text, [what, by]) => {
     if (!what.test(text)) throw new Error(`deploy/haproxy/haproxy.cfg has nothing like ${what.source}`);

@@ -10,7 +10,7 @@ describe('the process', () => {
     const env = installation.env;
     const unknown = "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n";
     expect(await runProcess(env, ['keys', 'reboke'])).toEqual({ code: 2, stdout: '', stderr: unknown });
-    const nowhere = `store-data: there is no environment "nowhere"; configured are ${installation.environment}\n`;
+    const nowhere = `store-data: there is no environment "nowhere"; configured: ${installation.environment}\n`;
     await expectRefused(runCommand(env, 'stores block s1 -e nowhere'), nowhere, 2);
     const question = 'store-data: there is no terminal for a question: give --yes to drop dead letters for good\n';
     await expectRefused(runCommand(env, 'dead-letters drop --all'), question, 2);

@@ -56,7 +56,7 @@ it('a change of access in one environment publishes what another environment lac
   expect(await marked()).toEqual([]);
 });
 
-it('marks of an environment that is not configured are not counted: no command could publish them', async () => {
+it('marks of an environment that is not configured: not counted: no command could publish them', async () => {
   const [environment = '', other = ''] = names();
   await leaveMarks(environment);
   expect(await runCommand({ ...installation.env, ENVIRONMENTS: other }, 'access republish')).toMatchObject({ code: 0 });

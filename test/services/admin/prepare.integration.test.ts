@@ -62,7 +62,7 @@ describe('prepare', () => {
       const env = { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
       await expectRefused(
         shard(env),
-        /^store-data: MONGODB_URI is no router of a sharded cluster \(mongos\): nothing was changed/,
+        /^store-data: MONGODB_URI is not a router of a sharded cluster \(mongos\): nothing was changed/,
       );
       const topics = await withAdmin(installation.kafka, (admin) => admin.listTopics());
       expect(topics.filter((name) => name.endsWith(environment))).toEqual([]);

@@ -153,7 +153,7 @@ describe('publish', () => {
   it('explains wrong arguments', async () => {
     const path = await file('one.ndjson', orderLine('s1', 'o1'));
     const none = join(folder, 'none');
-    const configured = `configured are ${first}, ${second}\n`;
+    const configured = `configured: ${first}, ${second}\n`;
     const expectEnd = async (args: string, code: number, stderr: string | RegExp, env = {}) => {
       const ended = await runCommand({ ...installation.env, ...env }, `publish ${args}`);
       const words = typeof stderr === 'string' ? stderr : expect.stringMatching(stderr);

@@ -4,7 +4,7 @@ import { runCommand } from './run-command.ts';
 describe('the command line', () => {
   it.each([
     [['keys', 'create', '--scopes', 'order'], /required option '-s, --store <id>' not specified/],
-    [['keys', 'create', '-s', 's1', '--scopes', 'orders'], /no scope "orders"; allowed are store, crm, order/],
+    [['keys', 'create', '-s', 's1', '--scopes', 'orders'], /no scope "orders"; allowed: store, crm, order/],
     [['keys', 'create', '-s', 's 1', '--scopes', 'order'], /A store id is 1 to 64/],
     [['keys', 'create', '-s', 's1', '--scopes', 'order', '--client-id', 'a:b'], /without ":"/],
     [['keys', 'list', '--status', 'dead'], /Allowed choices are active, inactive, revoked/],

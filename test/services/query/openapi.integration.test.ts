@@ -84,7 +84,7 @@ describe('the document', () => {
   it('documents the parameters of endpoints with values that they accept', async () => {
     for (const { path, parameters } of reads()) {
       const { detail = '' } = (await service.api.get(`${path}?unheard=of`, token)).json as { detail?: string };
-      const taken = /allowed are (.+)$/.exec(detail)?.[1]?.split(', ') ?? [];
+      const taken = /allowed: (.+)$/.exec(detail)?.[1]?.split(', ') ?? [];
       expect([path, parameters.map(({ name }) => name)]).toEqual([path, taken]);
       const needed = parameters.filter(({ required }) => required);
       for (const parameter of parameters) {

@@ -1,50 +1,33 @@
-/** Follows a store: every change and deletion of its records reaches the copy, whatever goes wrong in between. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import createClient from 'openapi-fetch';
-import type { Copy, Kind } from './copy.ts';
-import { type Credentials, Session } from './session.ts';
-import type { paths } from './store-data.d.ts';
+// Keeps a copy of the store of a key, until Ctrl-C. With `--print` it prints the copy.
+import { DatabaseSync } from 'node:sqlite';
+import { createClient } from 'store-data-client';
 
-export interface FollowOptions extends Credentials {
-  copy: Copy;
-  kinds: Kind[];
-  /** Which part of the store's quota is ours: one fifth where five clients follow the same store. */
-  share: number;
-  signal: AbortSignal;
-  /** Told of each answer that was taken in. */
-  taken?: (changes: number) => void;
-}
+const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', COPY = 'store.sqlite' } = process.env;
+const database = new DatabaseSync(COPY, { timeout: 10_000 });
+database.exec(`PRAGMA journal_mode = WAL;
+  CREATE TABLE IF NOT EXISTS records (kind, id, record, timezone_offset, PRIMARY KEY (kind, id));
+  CREATE TABLE IF NOT EXISTS cursor (id PRIMARY KEY, next)`);
 
-const PAGE_SIZE = 1_000;
-const WAIT_SECONDS = 30;
-
-/** Follows until the signal is aborted. @throws {Refused} where the API refuses for good. */
-export async function followStore(options: FollowOptions): Promise<void> {
-  const { copy, kinds, share, signal, taken, ...credentials } = options;
-  const session = new Session(credentials, signal);
-  const client = createClient<paths>({ baseUrl: credentials.baseUrl, fetch: session.fetch });
-  const query = { kinds, records: 'whole', page_size: PAGE_SIZE, wait: WAIT_SECONDS } as const;
-  while (!signal.aborted) {
-    const after = copy.next;
-    try {
-      const { data, response } = await client.GET('/api/changes', {
-        params: { query: after === undefined ? query : { ...query, after } },
-      });
-      if (data === undefined) throw new Error('an answer without a body');
-      copy.take(data);
-      taken?.(data.results.length);
-      if (!data.more) await sleep(pauseMs(response, share), undefined, { signal });
-    } catch (error) {
-      if (signal.aborted) return;
-      throw error;
-    }
+if (process.argv.includes('--print')) {
+  for (const { record, ...row } of database.prepare('SELECT * FROM records').iterate()) {
+    console.log(JSON.stringify({ ...row, record: JSON.parse(String(record)) }));
   }
+  process.exit();
 }
+const put = database.prepare('REPLACE INTO records VALUES (?, ?, ?, ?)');
+const remove = database.prepare('DELETE FROM records WHERE kind = ? AND id = ?');
+const advance = database.prepare('REPLACE INTO cursor VALUES (1, ?)');
+const stored = database.prepare('SELECT next FROM cursor').get() as { next: string } | undefined;
 
-/** So long that our share of the quota lasts, as the service tells it: `"store";q=600;w=60`. */
-export function pauseMs(response: Response, share: number): number {
-  const policy = /;q=(\d+);w=(\d+)/.exec(response.headers.get('ratelimit-policy') ?? '');
-  if (policy === null) return 1_000;
-  const [, requests, seconds] = policy;
-  return (Number(seconds) * 1_000) / (Number(requests) * share);
+const onRetry = ({ error }: { error: Error }) => console.error(error.message);
+const store = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, onRetry });
+for await (const { results, timezone_offset, next } of store.changes({ after: stored?.next })) {
+  // One transaction: the records and `next` are stored together, or not at all.
+  database.exec('BEGIN IMMEDIATE');
+  for (const { kind, id, record } of results) {
+    if (record === null) remove.run(kind, id);
+    else put.run(kind, id, JSON.stringify(record), timezone_offset);
+  }
+  advance.run(next);
+  database.exec('COMMIT');
 }

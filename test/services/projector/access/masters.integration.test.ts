@@ -6,7 +6,7 @@ import { startPublisher } from '#projector/access/publisher.ts';
 import { startReconciler } from '#projector/access/reconciler.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
-import { redisKeys } from '#shared/access/grants.ts';
+import { publishAccess, redisKeys } from '#shared/access/grants.ts';
 import { onlyMaster, type RedisMasters } from '#shared/redis-masters.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
@@ -94,4 +94,30 @@ it('reconciles none of them, and all once that one is back', async () => {
   masters = [onlyMaster(redis)];
   await eventually('the grant is in Redis', async () => (await redis.exists(grant)) === 1);
   await reconciler.stop();
+});
+
+it('notices within seconds that Redis is no longer ahead of MongoDB', async () => {
+  const { config, databases, redis } = installation;
+  const collections = controlCollections(databases.control);
+  const { keys } = collections;
+  const restored = aKey('restored', 's1');
+  await publishAccess({ find: () => onlyMaster(redis) }, config.namePrefix, collections, { ...restored, version: 7 });
+  await keys.insertOne(restored);
+  const masters = [onlyMaster(redis)];
+  const metrics = createMetrics();
+  const reconciler = startReconciler({
+    redis: { all: () => masters, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
+    config,
+    control: databases.control,
+    logger: pino({ level: 'silent' }),
+    metrics,
+  });
+  const ahead = async () => (await metrics.accessAhead.get()).values[0]?.value;
+  try {
+    await eventually('Redis is ahead', async () => (await ahead()) === 1, 60_000);
+    await keys.updateOne({ _id: 'restored' }, { $set: { version: 8 } });
+    await eventually('it is no longer', async () => (await ahead()) === 0, 60_000);
+  } finally {
+    await reconciler.stop();
+  }
 });

@@ -1,9 +1,9 @@
 /** Windows of time, alone and with all other filters, over more records than are ever filtered at once: counts and pages of the model. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { MAX_FILTERED } from '#query/lists/plan.ts';
 import { aCategory, aCustomer, anOrder, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';

@@ -81,7 +81,7 @@ describe('invalid parameters', () => {
   it('are named with the nearest known parameter', () => {
     expect(refusalOf(() => orders('statsu=pending'))).toMatch(/no parameter statsu here; the nearest is status,/);
     expect(refusalOf(() => orders('pageSize=1'))).toMatch(/nearest is page_size,/);
-    expect(refusalOf(() => orders('xyz=1'))).toMatch(/^there is no parameter xyz here; allowed are page, /);
+    expect(refusalOf(() => orders('xyz=1'))).toMatch(/^there is no parameter xyz here; allowed: page, /);
     expect(refusalOf(() => parameterReader({})('a=1'))).toBe('there is no parameter a here; this endpoint has none');
   });
 
@@ -92,16 +92,16 @@ describe('invalid parameters', () => {
     ['offset', 'page (the feeds, such as GET /api/changes, have after),'],
     ['cursor', 'page (the feeds, such as GET /api/changes, have after),'],
   ])('include names that other APIs use: %s', (name, nearest) => {
-    expect(refusalOf(() => orders(`${name}=1`))).toContain(`; the nearest is ${nearest} allowed are page, `);
+    expect(refusalOf(() => orders(`${name}=1`))).toContain(`; the nearest is ${nearest} allowed: page, `);
     const feed = { page_size: paging.page_size, after: paging.page };
     expect(refusalOf(() => parameterReader(feed)(`${name}=1`))).toMatch(
-      /; the nearest is (?:page_size|after), allowed are page_size, after$/,
+      /; the nearest is (?:page_size|after), allowed: page_size, after$/,
     );
   });
 
   it('include store and environment, which come from the token', () => {
     expect(refusalOf(() => orders('store_id=s1'))).toMatch(
-      /^there is no parameter store_id here, since store and environment are those of the token; allowed are page, /,
+      /^there is no parameter store_id here, since store and environment are those of the token; allowed: page, /,
     );
     expect(refusalOf(() => parameterReader({})('environment=x'))).toBe(
       'there is no parameter environment here, since store and environment are those of the token; this endpoint has none',

@@ -1,0 +1,231 @@
+/** An installation on servers of its own, whose services are processes that Prometheus watches. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { freePorts } from '#local/stack/program.ts';
+import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { pause } from '#shared/waiting.ts';
+import { keyEvent, orderEvent } from '#test/events.ts';
+import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
+import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { type LogLine, type ServiceProcess, startService } from '#test/service-process.ts';
+import { createApiClient } from '#test/api-client.ts';
+import { runCommand } from '../../services/admin/run-command.ts';
+import { makeHome } from '../servers/home.ts';
+import { LETS_HANG } from '../servers/hanging-transaction.ts';
+import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
+import { commandAt, failPoint, type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
+import type { Server } from '../servers/server.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
+
+/** A service whose operations port stays the same, as Prometheus has it. */
+export interface Service {
+  /** Resolves once it says that it has started. */
+  start: () => Promise<void>;
+  /** SIGKILL. */
+  kill: () => Promise<void>;
+  /** SIGSTOP. */
+  freeze: () => void;
+  /** The first line of the present process that `check` accepts, past or future. */
+  logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
+  lines: () => LogLine[];
+}
+
+export interface Watched {
+  installation: Installation;
+  kafka: KafkaCluster;
+  mongodb: ReplicaSet;
+  mongod: Server;
+  redis: RedisProcess;
+  /** Its Kafka is behind `kafka.proxy`. */
+  projector: Service;
+  query: Service;
+  prometheus: Prometheus;
+  /** The file of the signing keys. */
+  signingKeys: string;
+  /** Runs `store-data`, which has to succeed. @returns its output. */
+  run: (...args: string[]) => Promise<string>;
+  /** Publishes so many orders, and sends so many requests at the same time. */
+  orders: (count: number, time?: Date) => Promise<void>;
+  requests: (count: number) => Promise<void>;
+  /** Shows by a request that an order published now is applied. */
+  works: () => Promise<void>;
+  /** Ends whatever a drill that failed has left, so that the next does not fail for it. */
+  recover: () => Promise<void>;
+  close: () => Promise<void>;
+}
+
+export const STORE = 's1';
+export const DEAD_LETTER_BYTES = 10_000;
+const CLIENT = 'reader';
+/** As many orders as are changed again and again. */
+const ORDERS = 50;
+const totalOf = (sequence: number) => `${sequence}.00`;
+const REQUEST_MS = 10_000;
+const WORKS_MS = 120_000;
+const SHOWN_POLL_MS = 500;
+
+/** @param program the path of `prometheus`. */
+export async function startWatched(program: string): Promise<Watched> {
+  await using begun = new AsyncDisposableStack();
+  const made = async <T extends { close: () => Promise<void> }>(making: Promise<T>) => {
+    const one = await making;
+    begun.defer(() => one.close());
+    return one;
+  };
+  const [kafka, mongodb, redis, home] = await Promise.all([
+    made(startKafkaCluster(1, { settings: LETS_HANG })),
+    made(startReplicaSet(1, { args: WITH_TEST_COMMANDS })),
+    made(startRedisProcess()),
+    made(makeHome()),
+  ]);
+  const signingKeys = join(home.path, 'signing-keys.json');
+  await writeFile(signingKeys, JSON.stringify({ keys: [await newSigningKey()] }));
+  const installation = await made(
+    createInstallation({
+      partitions: 1,
+      settings: {
+        ...DEFAULT_TIMEOUTS,
+        KAFKA_BROKERS: kafka.brokers,
+        MONGODB_URI: mongodb.uri,
+        REDIS_URL: redis.url,
+        SIGNING_KEYS: '',
+        SIGNING_KEYS_FILE: signingKeys,
+        TOKEN_LIFETIME_SECONDS: '86400',
+        DEAD_LETTER_BYTES: String(DEAD_LETTER_BYTES),
+        LOG_REQUESTS_PERCENT: '0',
+        PROJECTOR_SLICE_EVENTS: '100',
+      },
+    }),
+  );
+  installation.redis.on('error', () => undefined);
+  const [projectorPort = 0, queryPort = 0, port = 0] = await freePorts(3);
+  const service = (name: 'projector' | 'query', title: string, settings: Record<string, string>) => {
+    const one = restartable(name, title, { ...installation.env, ...settings });
+    begun.defer(one.kill);
+    return one;
+  };
+  const projector = service('projector', 'projector', {
+    KAFKA_BROKERS: kafka.proxied,
+    OPERATIONS_PORT: String(projectorPort),
+  });
+  const query = service('query', 'query service', { OPERATIONS_PORT: String(queryPort), QUERY_PORT: String(port) });
+  await Promise.all([projector.start(), query.start()]);
+
+  const url = `http://127.0.0.1:${port}`;
+  const api = createApiClient(url);
+  await installation.publishAccess([keyEvent(CLIENT, 1)]);
+  let token = '';
+  const enter = async () => {
+    const { status, json } = await api.askToken(CLIENT, 'secret');
+    if (status === 200) token = (json as { access_token: string }).access_token;
+    return status === 200;
+  };
+  await eventually('the key counts', enter);
+  const get = (path: string) =>
+    fetch(url + path, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+
+  let sequence = 0;
+  const orders = (count: number, time = new Date()) =>
+    installation.publish(
+      Array.from({ length: count }, () => {
+        sequence += 1;
+        return orderEvent(`o${sequence % ORDERS}`, {
+          storeId: STORE,
+          sequence,
+          time,
+          data: { total: totalOf(sequence) },
+        });
+      }),
+    );
+  const prometheus = await made(
+    startPrometheus(program, {
+      'store-data-projector': `127.0.0.1:${projectorPort}`,
+      'store-data-query': `127.0.0.1:${queryPort}`,
+    }),
+  );
+  const running = begun.move();
+  return {
+    installation,
+    kafka,
+    mongodb,
+    mongod: mongodb.servers[0] as Server,
+    redis,
+    projector,
+    query,
+    prometheus,
+    signingKeys,
+    async run(...args) {
+      const { code, stdout, stderr } = await runCommand(installation.env, args);
+      expect([args, code], stderr).toEqual([args, 0]);
+      return stdout;
+    },
+    orders,
+    async requests(count) {
+      const answers = Array.from({ length: count }, () => get('/api/order/list?page_size=1'));
+      // Without an answer, and with one of any status, it was a request.
+      await Promise.allSettled(answers.map(async (answer) => (await answer).arrayBuffer()));
+    },
+    async works() {
+      await orders(1);
+      const last = sequence;
+      const shown = async () => {
+        const answer = await get(`/api/order/details/?order_id=o${last % ORDERS}`).catch(() => null);
+        // Sessions end with Redis.
+        if (answer?.status === 401) await enter();
+        const order = (await answer?.json()) as { total?: string } | undefined;
+        if (order?.total === totalOf(last)) return true;
+        // Each request that fails meanwhile uses up the budget of failures.
+        await sleep(SHOWN_POLL_MS);
+        return false;
+      };
+      await eventually('an order is shown', shown, WORKS_MS);
+    },
+    async recover() {
+      mongodb.servers[0]?.resume();
+      await commandAt(mongodb.servers[0] as Server, failPoint('failCommand', 'off'));
+      for (const server of [...kafka.servers, ...mongodb.servers]) if (!server.isRunning()) await server.start();
+      await kafka.proxy.restore();
+      await redis.client.config('SET', 'min-replicas-to-write', '0');
+      for (const one of [projector, query]) {
+        await one.kill();
+        await one.start();
+      }
+    },
+    close: () => running.disposeAsync(),
+  };
+}
+
+function restartable(name: 'projector' | 'query', title: string, env: Record<string, string>): Service {
+  let current: ServiceProcess | null = null;
+  const running = () => {
+    if (current === null) throw new Error(`${name} was not started`);
+    return current;
+  };
+  return {
+    async start() {
+      current = startService(name, env);
+      await current.logged(({ msg }) => msg === `${title} started`);
+    },
+    async kill() {
+      current?.kill('SIGKILL');
+      await current?.ended;
+    },
+    freeze: () => running().kill('SIGSTOP'),
+    logged: (check) => running().logged(check),
+    lines: () => running().lines,
+  };
+}
+
+/** Repeats work until `over`, in spite of failures: a server may be away. */
+export async function repeat(work: () => Promise<unknown>, everyMs: number, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    await work().catch(() => undefined);
+    await pause(everyMs, over);
+  }
+}
