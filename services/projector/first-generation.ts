@@ -26,7 +26,8 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
   const changes = changesTopic(environment);
   const others = await withCluster(kafka, async (cluster) => {
     await using opened = new AsyncDisposableStack();
-    return judgeErasures(controlCollections(control), environment, changes, async () => {
+    // Awaited here, or the log would be closed before it is read.
+    return await judgeErasures(controlCollections(control), environment, changes, async () => {
       const log = await createLogReader(cluster, control, changes);
       opened.defer(log.close);
       return log;

@@ -54,6 +54,19 @@ describe('an erased store', () => {
     expect(await ordersIn(3)).toEqual(['behind']);
   });
 
+  it('stays erased in the first generation after MongoDB lost the read models', async () => {
+    const { installation } = service;
+    await publish(order('old', Date.now()), order('other', Date.now(), 'neighbour'));
+    await caughtUp(installation);
+    await json('stores', 'erase', 'gone', '--yes');
+    await service.stopProjector();
+    await generationDb(installation, 1).dropDatabase();
+    await installation.databases.control.collection('generations').deleteMany({});
+    await service.startProjector();
+    await caughtUp(installation);
+    expect([await ordersIn(1), await ordersIn(1, 'neighbour')]).toEqual([[], ['other']]);
+  });
+
   it('is applied from a log that replaced the erased one, and the command reports that', async () => {
     const { installation } = service;
     const topic = changesTopic(installation.environment);
