@@ -154,9 +154,9 @@ describe('one partition without a leader', () => {
     const { outside } = await storesBy(ALONE);
     await publish(outside);
     await shown(outside);
-    for (const command of ['lag', 'prepare']) {
-      expect([command, (await runCommand(installation.env, command)).code]).toEqual([command, 0]);
-    }
+    expect((await runCommand(installation.env, 'prepare')).code).toBe(0);
+    // The broker leads a partition of ours too, whose lag is unknown.
+    expect((await runCommand(installation.env, 'lag')).stdout).toContain('no leader');
     await kafka.servers[2]?.start();
     await kafka.inSync(topic);
   });
