@@ -112,3 +112,10 @@ export function isCalendarDate(text: string): boolean {
 export function parseLocalDateTime(text: string): number | null {
   return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:[0-5]\d$/.test(text) ? parseInstant(`${text}Z`) : null;
 }
+
+/** Milliseconds of a date-time that a schema has checked. */
+export function checkedInstant(text: string): number {
+  const milliseconds = parseInstant(text);
+  if (milliseconds === null) throw new TypeError('not a checked date-time');
+  return milliseconds;
+}

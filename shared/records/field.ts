@@ -3,7 +3,7 @@
  * schema of the event's data, the schemas of the answers, and what the projection shows.
  */
 import { Type, type TSchema } from 'typebox';
-import { parseInstant } from '../events/instant.ts';
+import { checkedInstant } from '../events/instant.ts';
 import {
   CalendarDate,
   ClockTime as ClockTimeInEvents,
@@ -162,9 +162,7 @@ export function updatedAt(meaning?: string): Field<OrNull<typeof Instant>> {
 }
 
 function local(value: string, of: string): string {
-  const milliseconds = parseInstant(value);
-  if (milliseconds === null) throw new TypeError('not a checked date-time');
-  return toLocalDateTime(milliseconds, of);
+  return toLocalDateTime(checkedInstant(value), of);
 }
 
 /** The schemas of the fields that events carry, by their names there. */

@@ -1,7 +1,7 @@
 /** The projections: pure functions from an entity's state to its read-model document. */
 import type { ChangeTo, Change } from '../../events/change.ts';
 import type { EntityName, EntityStates } from '../../events/entities.ts';
-import { parseInstant } from '../../events/instant.ts';
+import { checkedInstant } from '../../events/instant.ts';
 import { type Documents, type Unplaced, documentId, type ReadModelDocument } from '../../read-models/collections.ts';
 import { EXACT } from '../../read-models/local-time.ts';
 import { isReversible, SHIFTED_FIELDS } from '../../records/stored-json.ts';
@@ -34,16 +34,9 @@ interface Projection<E extends EntityName> {
   customerOf?: (state: EntityStates[E]) => string | null;
 }
 
-/** Milliseconds of a checked date-time. */
-function instant(text: string): number {
-  const milliseconds = parseInstant(text);
-  if (milliseconds === null) throw new TypeError('not a checked date-time');
-  return milliseconds;
-}
-
 /** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (rule R12.4). */
 function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
-  return text === null || text === undefined ? time : instant(text);
+  return text === null || text === undefined ? time : checkedInstant(text);
 }
 
 function members(object: object): string {
@@ -53,7 +46,7 @@ function members(object: object): string {
 const storeProjection: Projection<'store'> = {
   project: (told) => ({
     status: told.state.status ?? 'active',
-    created_at: new Date(instant(told.state.created_at)),
+    created_at: new Date(checkedInstant(told.state.created_at)),
     updated_at: new Date(updatedAt(told.state, told.time)),
     summary: JSON.stringify(store.all(told)),
   }),
@@ -65,7 +58,7 @@ const customerProjection: Projection<'customer'> = {
     const document = state.document ?? '';
     return {
       rank_key: nameKey(foldName(state.name), id),
-      created_key: timeKey(instant(state.created_at), id),
+      created_key: timeKey(checkedInstant(state.created_at), id),
       document_digits: digitsOf(document),
       document_key: alphanumericOf(document),
       phone_digits: digitsOf(state.phone ?? ''),
@@ -81,7 +74,7 @@ const orderProjection: Projection<'order'> = {
     const customerId = state.customer?.id ?? null;
     const whole = { customer: order.fields.customer.show(state.customer, told), ...order.rest(told) };
     return {
-      rank_key: timeKey(instant(state.created_at), id),
+      rank_key: timeKey(checkedInstant(state.created_at), id),
       facet: orderFacet({ status: state.status, order_type: state.order_type, customer_id: customerId }),
       customer_id: customerId,
       updated_at: new Date(updatedAt(state, time)),
@@ -95,10 +88,10 @@ const orderProjection: Projection<'order'> = {
 
 const reviewProjection: Projection<'review'> = {
   project: (told) => ({
-    rank_key: timeKey(instant(told.state.created_at), told.id),
+    rank_key: timeKey(checkedInstant(told.state.created_at), told.id),
     facet: reviewFacet(told.state.rating),
     customer_id: told.state.customer_id ?? null,
-    ...summaryAndWhole(review, told),
+    ...bodies(review, told),
   }),
 
   customerOf: (state) => state.customer_id ?? null,
@@ -107,20 +100,20 @@ const reviewProjection: Projection<'review'> = {
 const couponProjection: Projection<'coupon'> = {
   project: (told) => ({
     active: told.state.active,
-    created_at: new Date(instant(told.state.created_at)),
-    ...summaryAndWhole(coupon, told),
+    created_at: new Date(checkedInstant(told.state.created_at)),
+    ...bodies(coupon, told),
   }),
 };
 
 const campaignProjection: Projection<'campaign'> = {
   project: (told) => ({
     status: told.state.status,
-    created_at: new Date(instant(told.state.created_at)),
-    ...summaryAndWhole(campaign, told),
+    created_at: new Date(checkedInstant(told.state.created_at)),
+    ...bodies(campaign, told),
   }),
 };
 
-function summaryAndWhole({ summary, rest }: RecordDescription, told: Told) {
+function bodies({ summary, rest }: RecordDescription, told: Told) {
   const shown = summary(told);
   return { summary: JSON.stringify(shown), whole: JSON.stringify({ ...shown, ...rest(told) }) };
 }

@@ -67,7 +67,7 @@ describe('a product with megabytes of option groups', () => {
     }
   });
 
-  it('is conditional, compressed, and missing, as any other', async () => {
+  it('has an entity tag, is compressed, and is 404 where there is none, like any other', async () => {
     const { headers, text } = await get(`${PRODUCT}p1`);
     const etag = headers.get('etag') ?? '';
     expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({ status: 304, text: '' });
