@@ -1,4 +1,7 @@
-/** The configuration, read once from the environment; all mistakes are reported together. A test compares `docs/configuration.md`. */
+/**
+ * The configuration, read once from the environment; all mistakes are reported together. A test
+ * compares `docs/configuration.md`.
+ */
 import { closest, distance } from 'fastest-levenshtein';
 import { type Static, Type } from 'typebox';
 import {
@@ -42,7 +45,9 @@ const userOf = (server: string, meaning: string, password = 'Password of that us
 
 const certificateOf = (side: string, meaning: string) => ({
   certFile: optional(`${side}_CERT_FILE`, anyText, { meaning }),
-  keyFile: optional(`${side}_KEY_FILE`, anyText, { meaning: 'File with the private key of that certificate.' }),
+  keyFile: optional(`${side}_KEY_FILE`, anyText, {
+    meaning: 'File with the private key of that certificate.',
+  }),
 });
 
 const kafkaServers = {
@@ -50,16 +55,24 @@ const kafkaServers = {
     meaning: 'Kafka bootstrap addresses, `host:port`, separated by commas.',
   }),
   tls: Type.Object({
-    enabled: setting('KAFKA_TLS', flag, 'false', { meaning: 'Whether connections to brokers use TLS.' }),
+    enabled: setting('KAFKA_TLS', flag, 'false', {
+      meaning: 'Whether connections to brokers use TLS.',
+    }),
     caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
-      meaning: 'File with the certificates (PEM) of the brokers’ authorities; the system’s when empty.',
+      meaning:
+        'File with the certificates (PEM) of the brokers’ authorities; the system’s when empty.',
     }),
     ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
   }),
   sasl: Type.Object({
-    mechanism: optional('KAFKA_SASL_MECHANISM', oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'), {
-      meaning: 'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; none when empty.',
-    }),
+    mechanism: optional(
+      'KAFKA_SASL_MECHANISM',
+      oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
+      {
+        meaning:
+          'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; none when empty.',
+      },
+    ),
     ...userOf(
       'KAFKA_SASL',
       'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
@@ -73,7 +86,9 @@ const kafkaServers = {
 };
 
 const mongodbServers = {
-  uri: setting('MONGODB_URI', mongodbAddress, null, { meaning: 'Connection string of the MongoDB replica set.' }),
+  uri: setting('MONGODB_URI', mongodbAddress, null, {
+    meaning: 'Connection string of the MongoDB replica set.',
+  }),
   ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
   tls: Type.Object({
     caFile: optional('MONGODB_TLS_CA_FILE', anyText, {
@@ -93,18 +108,26 @@ const settings = Type.Object({
     meaning: 'The environments served, separated by commas.',
   }),
   namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
-    meaning: 'Prefix of databases, consumer groups and Redis keys, so that installations can share servers.',
+    meaning:
+      'Prefix of databases, consumer groups and Redis keys, so that installations can share servers.',
   }),
-  logLevel: setting('LOG_LEVEL', oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info', {
-    meaning: 'Least severe level that is logged.',
-  }),
+  logLevel: setting(
+    'LOG_LEVEL',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    {
+      meaning: 'Least severe level that is logged.',
+    },
+  ),
   logFormat: setting('LOG_FORMAT', oneOf('numbers', 'names'), 'numbers', {
-    meaning: 'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
+    meaning:
+      'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
   }),
   kafka: Type.Object({
     brokers: kafkaServers.brokers,
     sessionTimeoutMs: setting('KAFKA_SESSION_TIMEOUT_MS', wholeNumber(1_000, 300_000), '6000', {
-      meaning: 'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
+      meaning:
+        'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
     }),
     tls: kafkaServers.tls,
     sasl: kafkaServers.sasl,
@@ -146,20 +169,30 @@ const settings = Type.Object({
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
   tracing: Type.Object({
     endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', webAddress, {
-      meaning: 'A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`. This or the next turns tracing on.',
+      meaning:
+        'A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`. This or the next turns tracing on.',
     }),
     tracesEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webAddress, {
       meaning: 'The whole address for traces, instead of `/v1/traces` at that one.',
     }),
-    // Operators set it for all workloads of a cluster: another one may not keep a service from starting.
-    protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/json', 'http/protobuf', 'grpc'), 'http/json', {
-      meaning: 'The format of spans. They are always sent as `http/json`; the others are accepted with a warning.',
-    }),
+    // Operators set it for all workloads of a cluster: another one may not keep a service from
+    // starting.
+    protocol: setting(
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      oneOf('http/json', 'http/protobuf', 'grpc'),
+      'http/json',
+      {
+        meaning:
+          'The format of spans. They are always sent as `http/json`; the others are accepted with a warning.',
+      },
+    ),
     headers: setting('OTEL_EXPORTER_OTLP_HEADERS', pairs, '', {
-      meaning: 'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
+      meaning:
+        'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
     }),
     serviceName: optional('OTEL_SERVICE_NAME', anyText, {
-      meaning: 'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
+      meaning:
+        'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
     }),
     resource: setting('OTEL_RESOURCE_ATTRIBUTES', pairs, '', {
       meaning: 'Attributes of every span, such as `deployment.environment.name=staging`.',
@@ -206,8 +239,12 @@ const settings = Type.Object({
     }),
   }),
   query: Type.Object({
-    host: setting('QUERY_HOST', anyText, '127.0.0.1', { meaning: 'Address on which the query service listens.' }),
-    port: setting('QUERY_PORT', port, '8080', { meaning: 'Port of the query service; 0 takes a free one.' }),
+    host: setting('QUERY_HOST', anyText, '127.0.0.1', {
+      meaning: 'Address on which the query service listens.',
+    }),
+    port: setting('QUERY_PORT', port, '8080', {
+      meaning: 'Port of the query service; 0 takes a free one.',
+    }),
     tls: Type.Object(
       certificateOf(
         'QUERY_TLS',
@@ -237,17 +274,23 @@ const settings = Type.Object({
       windowSeconds: setting('AUTH_FAILURES_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
         meaning: 'Seconds for which failed authentications at the token endpoint count.',
       }),
-      perClientAndAddress: setting('AUTH_FAILURES_PER_CLIENT_AND_ADDRESS', wholeNumber(1, 1_000_000_000), '20', {
-        meaning:
-          'Failed authentications of one client from one address (IPv6: one /64) in that time; then both wait, whatever the secret. ' +
-          'It is 5 while one of the next two is exceeded.',
-      }),
+      perClientAndAddress: setting(
+        'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
+        wholeNumber(1, 1_000_000_000),
+        '20',
+        {
+          meaning:
+            'Failed authentications of one client from one address (IPv6: one /64) in that time; then both wait, whatever the secret. ' +
+            'It is 5 while one of the next two is exceeded.',
+        },
+      ),
       perAddress: setting('AUTH_FAILURES_PER_ADDRESS', wholeNumber(1, 1_000_000_000), '200', {
         meaning:
           'Failed authentications from one address in that time; then wrong secrets from there are answered 429.',
       }),
       perClient: setting('AUTH_FAILURES_PER_CLIENT', wholeNumber(1, 1_000_000_000), '200', {
-        meaning: 'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
+        meaning:
+          'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
       }),
     }),
     maxTokensPerKey: setting('MAX_TOKENS_PER_KEY', wholeNumber(1, 1_000_000_000), '10000', {
@@ -256,7 +299,8 @@ const settings = Type.Object({
         'Clients may fetch a token for each call if it is above the quota within the lifetime of a token.',
     }),
     loggedPercent: setting('LOG_REQUESTS_PERCENT', wholeNumber(0, 100), '100', {
-      meaning: 'Percentage of requests that are logged, drawn by chance; metrics count all. `/health` is never logged.',
+      meaning:
+        'Percentage of requests that are logged, drawn by chance; metrics count all. `/health` is never logged.',
     }),
     docs: setting('QUERY_DOCS', flag, 'true', {
       meaning: 'Whether the query service has the reference and the guides at `/docs`.',
@@ -267,12 +311,15 @@ const settings = Type.Object({
         'Otherwise it begins a trace of its own, with a link to the caller’s.',
     }),
     trustedProxies: setting('TRUSTED_PROXIES', list(network), '', {
-      meaning: 'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
+      meaning:
+        'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
     }),
   }),
   tokens: Type.Object({
     issuer: setting('TOKEN_ISSUER', anyText, 'store-data', { meaning: '`iss` of the tokens.' }),
-    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', { meaning: '`aud` of the tokens.' }),
+    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', {
+      meaning: '`aud` of the tokens.',
+    }),
     lifetimeSeconds: setting('TOKEN_LIFETIME_SECONDS', wholeNumber(1, 86_400), '900', {
       meaning: 'How many seconds a token is valid.',
     }),
@@ -291,7 +338,8 @@ const settings = Type.Object({
       meaning: 'The most events of one transaction of the projector.',
     }),
     sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
-      meaning: 'The most bytes of messages of one transaction of the projector (one message always fits).',
+      meaning:
+        'The most bytes of messages of one transaction of the projector (one message always fits).',
     }),
     concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
       meaning: 'Partitions of a generation that one projector process works on at the same time.',
@@ -347,7 +395,9 @@ export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
 export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = []): Config {
   const found: string[] = [];
   const config = readSettings(settings, env, found);
-  const mistakes = found.filter((mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)));
+  const mistakes = found.filter(
+    (mistake) => !absent.some((name) => mistake.startsWith(`${name} is required`)),
+  );
   mistakes.push(...contradictions(env));
   if (mistakes.length > 0) throw new StoreDataError('config_invalid', mistakes.join('\n'));
   return config;
@@ -356,7 +406,10 @@ export function readConfig(env: NodeJS.ProcessEnv, absent: readonly string[] = [
 /** A name with at most this many other letters counts as a typing error. */
 const NEAR = 2;
 
-/** What is probably meant otherwise, although the settings make a configuration: names near that of a setting, and what has no effect. */
+/**
+ * What is probably meant otherwise, although the settings make a configuration: names near that of
+ * a setting, and what has no effect.
+ */
 export function settingWarnings(env: NodeJS.ProcessEnv): string[] {
   const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol = '' } = env;
   const isOther = protocol !== '' && protocol !== 'http/json';
@@ -369,7 +422,9 @@ function nearMisses(env: NodeJS.ProcessEnv): string[] {
   return Object.keys(env).flatMap((given) => {
     const nearest = closest(given, names);
     const letters = distance(given, nearest);
-    return letters > 0 && letters <= NEAR ? [`${given} is not a setting; the nearest is ${nearest}`] : [];
+    return letters > 0 && letters <= NEAR
+      ? [`${given} is not a setting; the nearest is ${nearest}`]
+      : [];
   });
 }
 
@@ -404,7 +459,8 @@ function contradictions(env: NodeJS.ProcessEnv): string[] {
   }
   need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME');
   need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_PASSWORD', 'KAFKA_SASL_PASSWORD_FILE');
-  if (env['KAFKA_SASL_MECHANISM'] === 'oauthbearer') need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_TOKEN_URL');
+  if (env['KAFKA_SASL_MECHANISM'] === 'oauthbearer')
+    need('KAFKA_SASL_MECHANISM', 'KAFKA_SASL_TOKEN_URL');
   for (const name of ['USERNAME', 'PASSWORD', 'PASSWORD_FILE', 'TOKEN_URL']) {
     need(`KAFKA_SASL_${name}`, 'KAFKA_SASL_MECHANISM');
   }

@@ -1,5 +1,10 @@
 /** The closed set of our errors, and the one place that classifies errors of libraries. */
-import { MongoError, MongoInvalidArgumentError, MongoNetworkError, MongoServerError } from 'mongodb';
+import {
+  MongoError,
+  MongoInvalidArgumentError,
+  MongoNetworkError,
+  MongoServerError,
+} from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
 export type ErrorCode =
@@ -26,7 +31,10 @@ export type ErrorCode =
   /** An operator's command cannot be carried out as given. */
   | 'command_invalid';
 
-/** An error with a stable code; `cause` is what led to it. Messages never hold secrets or personal data. */
+/**
+ * An error with a stable code; `cause` is what led to it. Messages never hold secrets or personal
+ * data.
+ */
 export class StoreDataError extends Error {
   override readonly name = 'StoreDataError';
   readonly code: ErrorCode;
@@ -46,13 +54,17 @@ export const unavailable = (message: string, cause?: unknown) =>
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
 const NETWORK_CODES = new Set(
-  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(' '),
+  'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(
+    ' ',
+  ),
 );
 
 /** MongoDB's codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
 type Reasons = ReadonlyMap<unknown, string>;
 
-/** What names the data of a write. Of MongoDB's errors, only these can be the fault of a message. */
+/**
+ * What names the data of a write. Of MongoDB's errors, only these can be the fault of a message.
+ */
 const DATA_ERRORS: Reasons = new Map([
   [15, 'Overflow: a number leaves its range'],
   [121, 'DocumentValidationFailure: a validator of the collection refuses the document'],
@@ -64,7 +76,9 @@ const DATA_ERRORS: Reasons = new Map([
   [17_420, 'the document of an upsert would have more than 16 MiB'],
 ]);
 
-/** What names the command, or the indexes that it needs: a mistake of ours, which no waiting mends. */
+/**
+ * What names the command, or the indexes that it needs: a mistake of ours, which no waiting mends.
+ */
 const COMMAND_ERRORS: Reasons = new Map([
   [2, 'BadValue'],
   [9, 'FailedToParse'],
@@ -84,7 +98,10 @@ const COMMAND_ERRORS: Reasons = new Map([
   [292, 'QueryExceededMemoryLimitNoDiskUseAllowed'],
 ]);
 
-/** From here on MongoDB numbers the places of its code that refuse a command, but for the states of a server that are named below. */
+/**
+ * From here on MongoDB numbers the places of its code that refuse a command, but for the states of
+ * a server that are named below.
+ */
 const FIRST_LOCATION = 10_000;
 const SERVER_STATES: Reasons = new Map([
   [10_058, 'LegacyNotPrimary'],
@@ -118,7 +135,10 @@ const PASSING_MONGODB_NAMES = new RegExp(
     'NotConnected|TopologyClosed|ServerClosed|ExpiredSession|Transaction|StalePrimary|UnexpectedServerResponse)',
 );
 
-/** Whether an error of MongoDB or its driver is one of a server's state: whatever names neither the data, the command nor our rights. */
+/**
+ * Whether an error of MongoDB or its driver is one of a server's state: whatever names neither the
+ * data, the command nor our rights.
+ */
 function isStateOfMongodb(error: MongoError): boolean {
   if (PASSING_MONGODB_LABELS.some((label) => error.hasErrorLabel(label))) return true;
   if (!(error instanceof MongoServerError)) {
@@ -132,25 +152,30 @@ function isStateOfMongodb(error: MongoError): boolean {
 
 /** The driver wraps the error that ends a bulk write, without the labels of a lost connection. */
 function unwrapped(error: unknown): unknown {
-  return error instanceof MongoServerError && error.errorResponse instanceof Error ? error.errorResponse : error;
+  return error instanceof MongoServerError && error.errorResponse instanceof Error
+    ? error.errorResponse
+    : error;
 }
 
 /**
- * Whether an error can be the fault of the message that was being applied: an error of MongoDB that names the data, or one of our own
- * code. All others are states of a server, which pass or are mended: the message waits.
+ * Whether an error can be the fault of the message that was being applied: an error of MongoDB that
+ * names the data, or one of our own code. All others are states of a server, which pass or are
+ * mended: the message waits.
  */
 export function canBeFaultOfMessage(wrapping: unknown): boolean {
   const error = unwrapped(wrapping);
   if (!(error instanceof Error) || error instanceof StoreDataError) return false;
-  if (error instanceof MongoServerError) return DATA_ERRORS.has(error.code) && !isStateOfMongodb(error);
+  if (error instanceof MongoServerError)
+    return DATA_ERRORS.has(error.code) && !isStateOfMongodb(error);
   // A document that the driver refuses to send.
   if (error instanceof MongoError) return error instanceof MongoInvalidArgumentError;
   return !isUnavailable(error) && !isRefusal(error);
 }
 
 /**
- * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its reason, which is one of the others. MOVED
- * and ASK: another node holds the key now. Redis 6 wraps what a script meets. ioredis ends what is no RESP with "Please report this".
+ * Messages of ioredis and Redis that mean "not now" rather than "not so". EXECABORT hides its
+ * reason, which is one of the others. MOVED and ASK: another node holds the key now. Redis 6 wraps
+ * what a script meets. ioredis ends what is no RESP with "Please report this".
  */
 const REDIS_UNAVAILABLE = [
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|NOREPLICAS|MISCONF|OOM|BUSY|EXECABORT)\b/,
@@ -160,7 +185,10 @@ const REDIS_UNAVAILABLE = [
   /[Ss]cript attempted to (?:access a non local key|execute a (?:write )?command while the cluster is down)/,
 ];
 
-/** Whether a server is away, frozen, full or between primaries, so that the same work may succeed later. */
+/**
+ * Whether a server is away, frozen, full or between primaries, so that the same work may succeed
+ * later.
+ */
 export function isUnavailable(wrapping: unknown): boolean {
   const error = unwrapped(wrapping);
   if (error instanceof StoreDataError) return error.code === 'environment_unavailable';
@@ -176,8 +204,12 @@ export function isUnavailable(wrapping: unknown): boolean {
       (error.name === 'KafkaJSNonRetriableError' && isUnavailable(error.cause))
     );
   }
-  if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return true;
-  return REDIS_UNAVAILABLE.some((message) => message.test(error.message)) || error.name === 'MaxRetriesPerRequestError';
+  if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code))
+    return true;
+  return (
+    REDIS_UNAVAILABLE.some((message) => message.test(error.message)) ||
+    error.name === 'MaxRetriesPerRequestError'
+  );
 }
 
 const KAFKA_REFUSALS: ReadonlyMap<unknown, string> = new Map([
@@ -206,7 +238,8 @@ export function refusalOf(error: unknown): string | null {
   if (error.name === 'KafkaJSSASLAuthenticationError') return refused('Kafka', WRONG_USER);
   const lacked = 'type' in error ? KAFKA_REFUSALS.get(error.type) : undefined;
   if (lacked !== undefined) return refused('Kafka', lacked);
-  if (REDIS_NO_RIGHT.test(error.message)) return refused('Redis', 'the user needs a right to that command');
+  if (REDIS_NO_RIGHT.test(error.message))
+    return refused('Redis', 'the user needs a right to that command');
   if (REDIS_WRONG_USER.test(error.message)) return refused('Redis', WRONG_USER);
   for (const inner of innerErrors(error)) {
     const refusal = refusalOf(inner);
@@ -218,7 +251,10 @@ export function refusalOf(error: unknown): string | null {
 /** The errors that an error wraps: its cause, and those in other properties of the libraries. */
 function innerErrors(error: Error): unknown[] {
   const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]) : []);
-  const { errors, groups, previousErrors, errorResponse } = error as Partial<Record<string, unknown>> & Error;
+  const { errors, groups, previousErrors, errorResponse } = error as Partial<
+    Record<string, unknown>
+  > &
+    Error;
   // kafkajs lists each group that could not be deleted.
   const ofGroups = listOf(groups).map((group) => (group as { error?: unknown }).error);
   return [error.cause, errorResponse, ...listOf(errors), ...ofGroups, ...listOf(previousErrors)];
@@ -231,7 +267,10 @@ export function asFailure(error: unknown): { code: ErrorCode; message: string } 
   return { code: 'environment_unavailable', message: describeError(error) };
 }
 
-/** Whether a server refuses our user, or one side of TLS the other: a setting is wrong, and waiting does not help. */
+/**
+ * Whether a server refuses our user, or one side of TLS the other: a setting is wrong, and waiting
+ * does not help.
+ */
 export function isRefusal(error: unknown): boolean {
   return refusalOf(error) !== null || (error instanceof Error && TLS_REFUSAL.test(error.message));
 }
@@ -266,7 +305,10 @@ export function framesOf(error: unknown): string | undefined {
   return at === -1 ? undefined : withoutCredentials(stack.slice(at));
 }
 
-/** Cuts quotes: MongoDB quotes commands and keys, and parsers their text, which may hold personal data. */
+/**
+ * Cuts quotes: MongoDB quotes commands and keys, and parsers their text, which may hold personal
+ * data.
+ */
 function messageOf(error: Error): string {
   const message = withoutCredentials(error.message);
   const mayQuote = error instanceof MongoServerError || error instanceof SyntaxError;

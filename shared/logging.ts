@@ -10,7 +10,10 @@ export type { Logger } from 'pino';
 
 const standardOutput = lazy(() => new StandardOutput());
 
-/** Lines reach standard output within 200 ms; a killed process loses the last ones. @param destination for tests. */
+/**
+ * Lines reach standard output within 200 ms; a killed process loses the last ones.
+ * @param destination for tests.
+ */
 export function createLogger(
   service: string,
   level: Config['logLevel'],
@@ -20,19 +23,28 @@ export function createLogger(
   const options = {
     level,
     ...(format === 'names'
-      ? { formatters: { level: (name: string) => ({ level: name }) }, timestamp: stdTimeFunctions.isoTime }
+      ? {
+          formatters: { level: (name: string) => ({ level: name }) },
+          timestamp: stdTimeFunctions.isoTime,
+        }
       : {}),
     base: { service },
     serializers: { err: serializeError },
     redact: {
-      paths: 'headers.authorization req.headers.authorization secret client_secret access_token'.split(' '),
+      paths:
+        'headers.authorization req.headers.authorization secret client_secret access_token'.split(
+          ' ',
+        ),
       censor: '[redacted]',
     },
   };
   return pino(options, destination);
 }
 
-/** Without the properties of an error: those of a driver may hold an address, or a command with its password. */
+/**
+ * Without the properties of an error: those of a driver may hold an address, or a command with its
+ * password.
+ */
 function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: describeError(error) };
   return { type: error.name, message: describeError(error), stack: framesOf(error) };
@@ -44,7 +56,10 @@ const CACHED_LINES = 100;
 export class RepeatedLines {
   readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
 
-  /** @returns how often the line was left out since it was last logged; `null` if it is to be left out now. */
+  /**
+   * @returns how often the line was left out since it was last logged; `null` if it is to be left
+   * out now.
+   */
   say(line: string, now = performance.now()): number | null {
     const said = this.#said.get(line);
     if (said !== undefined && now - said.at < SAID_EVERY_MS) {

@@ -1,4 +1,7 @@
-/** The MongoDB clients, of which that of the query service must not wait, and the metrics of their connections. */
+/**
+ * The MongoDB clients, of which that of the query service must not wait, and the metrics of their
+ * connections.
+ */
 import { createRequire } from 'node:module';
 import {
   type Db,
@@ -19,7 +22,10 @@ interface ClientOptions extends MongoClientOptions {
   logger?: Logger | undefined;
 }
 
-/** Majority writes, reads from the primary alone, and time for an election. @param more options that replace ours. */
+/**
+ * Majority writes, reads from the primary alone, and time for an election.
+ * @param more options that replace ours.
+ */
 export function createWriterClient(
   config: Pick<Config, 'mongodb'>,
   appName: string,
@@ -34,7 +40,8 @@ export function createWriterClient(
     writeConcern: { w: 'majority' },
     readConcern: { level: 'majority' },
     serverSelectionTimeoutMS: 5_000,
-    // A member that refused a command is asked so soon whether it may be used again. The driver's default are ten seconds.
+    // A member that refused a command is asked so soon whether it may be used again. The driver's
+    // default are ten seconds.
     heartbeatFrequencyMS: 2_000,
     // Also the monitor's limit: beyond it all connections are closed.
     connectTimeoutMS: Math.max(5_000, config.mongodb.readTimeoutMs),
@@ -44,8 +51,15 @@ export function createWriterClient(
   });
 }
 
-/** Fails within `MONGODB_READ_TIMEOUT_MS` without a server. A connection with an overdue reply is closed. */
-export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: string, logger?: Logger): MongoClient {
+/**
+ * Fails within `MONGODB_READ_TIMEOUT_MS` without a server. A connection with an overdue reply is
+ * closed.
+ */
+export function createReaderClient(
+  config: Pick<Config, 'mongodb'>,
+  appName: string,
+  logger?: Logger,
+): MongoClient {
   decodeErrorReplies();
   return new RenewedClient(logger, config.mongodb.uri, {
     ...securityOf(config.mongodb),
@@ -56,20 +70,25 @@ export function createReaderClient(config: Pick<Config, 'mongodb'>, appName: str
     socketTimeoutMS: config.mongodb.readTimeoutMs,
     heartbeatFrequencyMS: 1_000,
     minHeartbeatFrequencyMS: 500,
-    // Otherwise the driver also polls the latency, as often. A failed read makes it search a new primary at once.
+    // Otherwise the driver also polls the latency, as often. A failed read makes it search a new
+    // primary at once.
     serverMonitoringMode: 'poll',
     maxPoolSize: 64,
     minPoolSize: 2,
   });
 }
 
-/** How long the one primary may be refused as stale. While a deposed primary gives up, another one is there, or comes soon. */
+/**
+ * How long the one primary may be refused as stale. While a deposed primary gives up, another one
+ * is there, or comes soon.
+ */
 const STALE_MS = 500;
 const RECONNECT_MS = 250;
 
 /**
- * The driver remembers the newest election, and refuses a primary of an older one for as long as it lives: also that of a database which
- * was restored from a snapshot. This client then closes its connections and connects anew, as a new process would.
+ * The driver remembers the newest election, and refuses a primary of an older one for as long as it
+ * lives: also that of a database which was restored from a snapshot. This client then closes its
+ * connections and connects anew, as a new process would.
  */
 class RenewedClient extends MongoClient {
   readonly #logger: Logger | undefined;
@@ -82,7 +101,8 @@ class RenewedClient extends MongoClient {
     this.#logger = logger;
     this.on('topologyDescriptionChanged', ({ newDescription }) => {
       this.#newest = newDescription;
-      if (refusesPrimary(newDescription)) this.#checking ??= setTimeout(() => void this.#check(), STALE_MS).unref();
+      if (refusesPrimary(newDescription))
+        this.#checking ??= setTimeout(() => void this.#check(), STALE_MS).unref();
     });
   }
 
@@ -115,10 +135,16 @@ class RenewedClient extends MongoClient {
   }
 }
 
-/** Whether a member is primary, but of an older election than the newest known, and no other member is primary. */
+/**
+ * Whether a member is primary, but of an older election than the newest known, and no other member
+ * is primary.
+ */
 function refusesPrimary({ servers }: TopologyDescription): boolean {
   const all = [...servers.values()];
-  return all.some(({ error }) => error instanceof MongoStalePrimaryError) && !all.some(({ isWritable }) => isWritable);
+  return (
+    all.some(({ error }) => error instanceof MongoStalePrimaryError) &&
+    !all.some(({ isWritable }) => isWritable)
+  );
 }
 
 /** A database without a read concern: its own would silently replace a session's snapshot. */
@@ -136,13 +162,16 @@ interface Reply {
 let areErrorsDecoded = false;
 
 /**
- * The driver decodes the error reply of a raw command as raw too, and keeps its `topologyVersion`, a document, as bytes. Its next heartbeat
- * compares that and throws where nothing can catch it. So error replies are always decoded (decision 0080).
+ * The driver decodes the error reply of a raw command as raw too, and keeps its `topologyVersion`,
+ * a document, as bytes. Its next heartbeat compares that and throws where nothing can catch it. So
+ * error replies are always decoded (decision 0080).
  */
 function decodeErrorReplies(): void {
   if (areErrorsDecoded) return;
   areErrorsDecoded = true;
-  const driver: unknown = createRequire(import.meta.url)('mongodb/lib/cmap/wire_protocol/responses');
+  const driver: unknown = createRequire(import.meta.url)(
+    'mongodb/lib/cmap/wire_protocol/responses',
+  );
   const { prototype } = (driver as { MongoDBResponse: { prototype: Reply } }).MongoDBResponse;
   const { toObject } = prototype;
   prototype.toObject = function (options) {
@@ -161,10 +190,16 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
   };
 }
 
-export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
+export function poolMetrics({
+  gauge,
+  histogram,
+}: Pick<ReturnType<typeof metricFactory>, 'gauge' | 'histogram'>) {
   return {
     inUse: gauge('store_data_mongodb_connections_in_use', 'Connections to MongoDB that are in use'),
-    waiting: gauge('store_data_mongodb_connections_awaited', 'Operations that wait for a connection to MongoDB'),
+    waiting: gauge(
+      'store_data_mongodb_connections_awaited',
+      'Operations that wait for a connection to MongoDB',
+    ),
     seconds: histogram(
       'store_data_mongodb_seconds',
       'Seconds that a command to MongoDB takes, once it has a connection',
@@ -174,10 +209,18 @@ export function poolMetrics({ gauge, histogram }: Pick<ReturnType<typeof metricF
 }
 
 /** Times commands by their connections: the driver's command monitoring copies each command. */
-export function watchPool(client: MongoClient, { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>): void {
+export function watchPool(
+  client: MongoClient,
+  { inUse, waiting, seconds }: ReturnType<typeof poolMetrics>,
+): void {
   const since = new Map<string, number>();
-  const nameOf = ({ address, connectionId }: { address: string; connectionId: number | '<monitor>' }) =>
-    `${address}/${connectionId}`;
+  const nameOf = ({
+    address,
+    connectionId,
+  }: {
+    address: string;
+    connectionId: number | '<monitor>';
+  }) => `${address}/${connectionId}`;
   client.on('connectionCheckOutStarted', () => waiting.inc());
   client.on('connectionCheckOutFailed', () => waiting.dec());
   client.on('connectionCheckedOut', (event) => {

@@ -1,6 +1,6 @@
 /**
- * Says which Node is needed, where it is older, in a sentence: loaded before everything else (`node --import`), and JavaScript, since
- * such a Node cannot even read TypeScript.
+ * Says which Node is needed, where it is older, in a sentence: loaded before everything else (`node
+ * --import`), and JavaScript, since such a Node cannot even read TypeScript.
  */
 // Before 24.16 Node keeps pipelined requests of a closed connection.
 const NEEDED = '24.16';

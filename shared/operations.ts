@@ -1,4 +1,7 @@
-/** The operations port, a separate server, so that clients cannot reach it through their port; and the metrics of every process. */
+/**
+ * The operations port, a separate server, so that clients cannot reach it through their port; and
+ * the metrics of every process.
+ */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -42,7 +45,14 @@ export function createRegistry(): Registry {
     help: '1, with the release of this process',
     labelNames: ['version', 'projection_version', 'node'],
     registers: [registry],
-  }).set({ version: RELEASE.version, projection_version: String(RELEASE.projectionVersion), node: RELEASE.node }, 1);
+  }).set(
+    {
+      version: RELEASE.version,
+      projection_version: String(RELEASE.projectionVersion),
+      node: RELEASE.node,
+    },
+    1,
+  );
   return registry;
 }
 
@@ -53,15 +63,22 @@ export function metricFactory(registry: Registry) {
       new Counter<L>({ name, help, labelNames, registers }),
     gauge: <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
       new Gauge<L>({ name, help, labelNames, registers }),
-    histogram: <L extends string>(name: string, help: string, buckets: number[], labelNames: readonly L[] = []) =>
-      new Histogram<L>({ name, help, labelNames, buckets, registers }),
+    histogram: <L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: readonly L[] = [],
+    ) => new Histogram<L>({ name, help, labelNames, buckets, registers }),
   };
 }
 
 interface OperationsOptions {
   host: string;
   port: number;
-  /** Whether the process still works; otherwise it is restarted. It must not depend on other servers, which recover by themselves. */
+  /**
+   * Whether the process still works; otherwise it is restarted. It must not depend on other
+   * servers, which recover by themselves.
+   */
   live: () => boolean | Promise<boolean>;
   /** For operators. An unavailable server is no reason: it would remove every instance at once. */
   unreadyReason: () => string | null | Promise<string | null>;
@@ -73,16 +90,22 @@ export type Operations = Awaited<ReturnType<typeof startOperations>>;
 
 export async function startOperations(options: OperationsOptions) {
   const { host, port, logger } = options;
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
-    response.setHeader(REQUEST_ID_HEADER, requestIdOf(request.headers[REQUEST_ID_HEADER]));
-    answer(request, options).then(
-      (found) => send(request, response, found),
-      (error: unknown) => {
-        logger.error({ err: error, path: pathOf(request) }, 'the operations server failed to answer');
-        send(request, response, [500, { code: 'internal_error', detail: 'the request failed' }]);
-      },
-    );
-  });
+  const server = createServer(
+    { requestTimeout: 5_000, headersTimeout: 5_000 },
+    (request, response) => {
+      response.setHeader(REQUEST_ID_HEADER, requestIdOf(request.headers[REQUEST_ID_HEADER]));
+      answer(request, options).then(
+        (found) => send(request, response, found),
+        (error: unknown) => {
+          logger.error(
+            { err: error, path: pathOf(request) },
+            'the operations server failed to answer',
+          );
+          send(request, response, [500, { code: 'internal_error', detail: 'the request failed' }]);
+        },
+      );
+    },
+  );
   await once(server.listen(port, host), 'listening');
   server.on('error', (error) => logger.error({ err: error }, 'the operations server failed'));
   const url = urlOf(server.address(), host);
@@ -106,18 +129,27 @@ type Answer = [status: number, body: object | string, headers?: Record<string, s
 const OK: Answer = [200, { status: 'ok' }];
 const PATHS = new Set(['/live', '/ready', '/version', '/metrics']);
 
-async function answer(request: IncomingMessage, { live, unreadyReason, registry }: OperationsOptions): Promise<Answer> {
+async function answer(
+  request: IncomingMessage,
+  { live, unreadyReason, registry }: OperationsOptions,
+): Promise<Answer> {
   const path = pathOf(request);
-  if (!PATHS.has(path)) return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
+  if (!PATHS.has(path))
+    return [404, { code: 'not_found', detail: 'there is nothing at this path' }];
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return [405, { code: 'method_not_allowed', detail: 'allowed: GET, HEAD' }, { allow: 'GET, HEAD' }];
+    return [
+      405,
+      { code: 'method_not_allowed', detail: 'allowed: GET, HEAD' },
+      { allow: 'GET, HEAD' },
+    ];
   }
   if (path === '/live') return (await live()) ? OK : [503, { status: 'unavailable' }];
   if (path === '/ready') {
     const reason = await unreadyReason();
     return reason === null ? OK : [503, { status: 'unavailable', reason }];
   }
-  if (path === '/metrics') return [200, await registry.metrics(), { 'content-type': registry.contentType }];
+  if (path === '/metrics')
+    return [200, await registry.metrics(), { 'content-type': registry.contentType }];
   const { version, projectionVersion: projection_version, node } = RELEASE;
   return [200, { version, projection_version, node }];
 }
@@ -133,7 +165,10 @@ function send(request: IncomingMessage, response: ServerResponse, [status, body,
   response.end(request.method === 'HEAD' ? undefined : text);
 }
 
-function urlOf(address: ReturnType<ReturnType<typeof createServer>['address']>, host: string): string {
+function urlOf(
+  address: ReturnType<ReturnType<typeof createServer>['address']>,
+  host: string,
+): string {
   if (address === null || typeof address === 'string') return `http://${host}`;
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   return `http://${name}:${address.port}`;

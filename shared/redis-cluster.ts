@@ -1,6 +1,7 @@
 /**
- * The masters of a Redis cluster. Each node is polled for its own slots; its list of others only serves to find them. A command goes to
- * the node that holds its key. If that does not answer in time, the command fails and is sent nowhere else (decision 0045).
+ * The masters of a Redis cluster. Each node is polled for its own slots; its list of others only
+ * serves to find them. A command goes to the node that holds its key. If that does not answer in
+ * time, the command fails and is sent nowhere else (decision 0045).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +17,10 @@ const FOLLOW_MS = 1_000;
 const SEARCH_MS = 100;
 /** How soon newly found nodes are polled, and how often readiness is checked. */
 const POLL_MS = 10;
-/** The longest wait for a new node before the others are polled again: a node that loads its data neither connects nor fails. */
+/**
+ * The longest wait for a new node before the others are polled again: a node that loads its data
+ * neither connects nor fails.
+ */
 const MEET_MS = 1_000;
 
 type Connection = Redis & { refusal: string | null };
@@ -63,7 +67,9 @@ export class RedisCluster implements RedisMasters {
   }
 
   refusal(): string | null {
-    return [...this.#nodes.values()].find(({ redis }) => redis.refusal !== null)?.redis.refusal ?? null;
+    return (
+      [...this.#nodes.values()].find(({ redis }) => redis.refusal !== null)?.redis.refusal ?? null
+    );
   }
 
   onChange(listener: () => void): void {
@@ -167,11 +173,13 @@ export class RedisCluster implements RedisMasters {
     this.#owners = owners;
     for (const node of this.#nodes.values()) {
       const slots = rangesOf(owners, node);
-      if (slots !== (node.master?.slots ?? '')) node.master = slots === '' ? null : this.#masterAt(node, slots);
+      if (slots !== (node.master?.slots ?? ''))
+        node.master = slots === '' ? null : this.#masterAt(node, slots);
     }
     const masters = [...this.#nodes.values()].flatMap(({ master }) => master ?? []);
     const isSame =
-      masters.length === this.#masters.length && masters.every((master, index) => master === this.#masters[index]);
+      masters.length === this.#masters.length &&
+      masters.every((master, index) => master === this.#masters[index]);
     if (isSame) return;
     this.#masters = masters;
     for (const listener of this.#listeners) listener();
@@ -215,7 +223,15 @@ export function readClusterNodes(text: string) {
   /** Without a claim if it is no master. */
   let view: { id: string; claim: Claim | null } | null = null;
   for (const line of text.split('\n')) {
-    const { id = '', host = '', port, name = '', flags = '', epoch, slots = '' } = LINE.exec(line)?.groups ?? {};
+    const {
+      id = '',
+      host = '',
+      port,
+      name = '',
+      flags = '',
+      epoch,
+      slots = '',
+    } = LINE.exec(line)?.groups ?? {};
     const is = (flag: string) => flags.split(',').includes(flag);
     if (is('myself')) {
       view = { id, claim: is('master') ? { epoch: Number(epoch), ranges: rangesIn(slots) } : null };

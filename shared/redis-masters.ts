@@ -1,4 +1,7 @@
-/** The Redis servers that hold the keys, one or the masters of a cluster; their identity, and the check of their settings. */
+/**
+ * The Redis servers that hold the keys, one or the masters of a cluster; their identity, and the
+ * check of their settings.
+ */
 import type { ChainableCommander, Redis } from 'ioredis';
 import { StoreDataError, describeError, unavailable } from './errors.ts';
 import { allEnded } from './waiting.ts';
@@ -30,7 +33,13 @@ export interface RedisMasters extends RedisRouter {
 }
 
 export function onlyMaster(redis: Redis): RedisMaster {
-  const master: RedisMaster = { redis, slots: '', local: (prefix) => prefix, owns: () => true, find: () => master };
+  const master: RedisMaster = {
+    redis,
+    slots: '',
+    local: (prefix) => prefix,
+    owns: () => true,
+    find: () => master,
+  };
   return master;
 }
 
@@ -47,7 +56,10 @@ export function slotUnassigned(): StoreDataError {
 /** Commands in one pipeline: few enough that Redis answers long before they time out. */
 export const PIPELINED = 500;
 
-/** Sends commands in pipelines to the servers of their keys. A failure does not stop the others. @throws the first failure. */
+/**
+ * Sends commands in pipelines to the servers of their keys. A failure does not stop the others.
+ * @throws the first failure.
+ */
 export async function pipelined<T>(
   holders: RedisRouter,
   items: readonly T[],
@@ -96,7 +108,9 @@ export async function describeRedis(redis: Redis, slots = '') {
     throw unavailable('Redis does not tell its run_id in INFO');
   }
   return {
-    /** Changes with every restart and failover, and when the process is emptied or gets other data. */
+    /**
+     * Changes with every restart and failover, and when the process is emptied or gets other data.
+     */
     identity: [
       runId,
       fields.get('master_replid') ?? '',
@@ -122,11 +136,16 @@ export function evictionProblem({ evictionPolicy }: RedisServer): string | null 
  * Checks that Redis evicts nothing. The service starts although Redis cannot be reached. @returns why it could not be checked.
  * @throws {StoreDataError} `server_unsuitable`, saying what to do.
  */
-export async function checkRedisAtStart(masters: RedisMasters, waitMs: number): Promise<string | null> {
+export async function checkRedisAtStart(
+  masters: RedisMasters,
+  waitMs: number,
+): Promise<string | null> {
   let problems: (string | null)[];
   try {
     await masters.ready(waitMs);
-    problems = await Promise.all(masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))));
+    problems = await Promise.all(
+      masters.all().map(async ({ redis }) => evictionProblem(await describeRedis(redis))),
+    );
   } catch (error) {
     return masters.refusal() ?? describeError(error);
   }

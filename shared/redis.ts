@@ -1,4 +1,6 @@
-/** The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait. */
+/**
+ * The Redis client: fails fast instead of queueing, so that an outage is an error and never a wait.
+ */
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import type { Histogram } from 'prom-client';
 import { readPassword, readTlsFiles } from './config/files.ts';
@@ -12,7 +14,9 @@ import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';
 import { withTimeLimit } from './waiting.ts';
 
-export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory>, 'histogram'>): Histogram {
+export function redisSeconds({
+  histogram,
+}: Pick<ReturnType<typeof metricFactory>, 'histogram'>): Histogram {
   return histogram(
     'store_data_redis_seconds',
     'Seconds until Redis has answered a command',
@@ -20,7 +24,10 @@ export function redisSeconds({ histogram }: Pick<ReturnType<typeof metricFactory
   );
 }
 
-/** Called once when a server becomes unavailable or refuses us, and when it is back. Without a listener an error ends the process. */
+/**
+ * Called once when a server becomes unavailable or refuses us, and when it is back. Without a
+ * listener an error ends the process.
+ */
 export interface RedisWatcher {
   away: (error: Error) => void;
   /** @param reason also says what to do. If absent, `away` is called instead. */
@@ -30,18 +37,28 @@ export interface RedisWatcher {
 
 export function logRedis(logger: Logger): Required<RedisWatcher> {
   return {
-    away: (error) => logger.warn({ error: describeError(error) }, 'Redis cannot be reached: it is tried again'),
-    refuses: (reason) => logger.error(`configuration error: ${reason}. It is tried again meanwhile`),
+    away: (error) =>
+      logger.warn({ error: describeError(error) }, 'Redis cannot be reached: it is tried again'),
+    refuses: (reason) =>
+      logger.error(`configuration error: ${reason}. It is tried again meanwhile`),
     back: () => logger.info('Redis is back'),
   };
 }
 
-/** One server, the master behind sentinels, or the masters of a cluster. @param seconds measures how long Redis takes to answer. */
-export function createRedis(config: Config, watcher: RedisWatcher, seconds?: Histogram): RedisMasters {
+/**
+ * One server, the master behind sentinels, or the masters of a cluster.
+ * @param seconds measures how long Redis takes to answer.
+ */
+export function createRedis(
+  config: Config,
+  watcher: RedisWatcher,
+  seconds?: Histogram,
+): RedisMasters {
   const address = readRedisAddress(config.redis.url);
   if (address === null) throw new Error('the configuration has no address of Redis');
   const options = optionsOf(config.redis, address);
-  const connect = (node: RedisNode) => new RedisConnection(address.urlOf(node), options, watcher, seconds);
+  const connect = (node: RedisNode) =>
+    new RedisConnection(address.urlOf(node), options, watcher, seconds);
   if (address.kind === 'cluster') return new RedisCluster(address.nodes, connect);
   const redis = connect(address.nodes[0]);
   const master = onlyMaster(redis);
@@ -55,14 +72,24 @@ export function createRedis(config: Config, watcher: RedisWatcher, seconds?: His
     async ready(timeoutMs) {
       if (redis.status === 'ready') return;
       const late = () => new Error('Redis connection is not ready');
-      await withTimeLimit(timeoutMs, late, () => new Promise((resolve) => redis.once('ready', resolve)));
+      await withTimeLimit(
+        timeoutMs,
+        late,
+        () => new Promise((resolve) => redis.once('ready', resolve)),
+      );
     },
     disconnect: () => redis.disconnect(),
   };
 }
 
-/** Reconnects for ever. Commands fail while disconnected, and after `REDIS_COMMAND_TIMEOUT_MS` if Redis is frozen. */
-function optionsOf(settings: Config['redis'], address: RedisAddress): Omit<RedisOptions, 'replyMapping'> {
+/**
+ * Reconnects for ever. Commands fail while disconnected, and after `REDIS_COMMAND_TIMEOUT_MS` if
+ * Redis is frozen.
+ */
+function optionsOf(
+  settings: Config['redis'],
+  address: RedisAddress,
+): Omit<RedisOptions, 'replyMapping'> {
   const { commandTimeoutMs } = settings;
   return {
     ...securityOf(settings),
@@ -96,7 +123,9 @@ function sentinelsOf(
   };
 }
 
-function securityOf(settings: Config['redis']): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
+function securityOf(
+  settings: Config['redis'],
+): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
   const { username, tls } = settings;
   const password = readPassword(settings);
   return {
@@ -163,7 +192,10 @@ function traceCommand({ name, promise }: Command): void {
   const parent = activeSpan();
   if (parent === undefined) return;
   const operation = name.toUpperCase();
-  const span = parent.child(operation, 'client', { 'db.system.name': 'redis', 'db.operation.name': operation });
+  const span = parent.child(operation, 'client', {
+    'db.system.name': 'redis',
+    'db.operation.name': operation,
+  });
   promise.then(
     () => span.end(),
     (error: unknown) => span.end(errorType(error)),

@@ -1,4 +1,7 @@
-/** Runs a service as a process, from its environment variables to its end: in order at a signal, else with a fatal line. */
+/**
+ * Runs a service as a process, from its environment variables to its end: in order at a signal,
+ * else with a fatal line.
+ */
 import closeWithGrace from 'close-with-grace';
 import { type Config, settingWarnings, readConfig, readLogFormat } from './config.ts';
 import { describeError, StoreDataError } from './errors.ts';
@@ -41,8 +44,16 @@ export async function runService({ service, title, endMs, start }: ServiceOption
   }
 }
 
-/** Ends the process on signals and unhandled failures. Called first: PID 1 of a container ignores signals without a handler. */
-function endInOrder(logger: Logger, title: string, delay: number, closing: ServiceProcess['closing']) {
+/**
+ * Ends the process on signals and unhandled failures. Called first: PID 1 of a container ignores
+ * signals without a handler.
+ */
+function endInOrder(
+  logger: Logger,
+  title: string,
+  delay: number,
+  closing: ServiceProcess['closing'],
+) {
   let end: ReturnType<ServiceProcess['ends']> = null;
   const failed = (err: unknown) => logger.fatal({ err }, `the ${title} failed`);
   closeWithGrace(

@@ -1,6 +1,7 @@
 /**
- * Log lines to standard output, several with one write. Where it cannot be written, as with a full disk behind it, lines are lost and the
- * process continues: pino's own stream throws then, and never ends its flush at the exit.
+ * Log lines to standard output, several with one write. Where it cannot be written, as with a full
+ * disk behind it, lines are lost and the process continues: pino's own stream throws then, and
+ * never ends its flush at the exit.
  */
 import { write, writeSync } from 'node:fs';
 import { hasCode } from './errors.ts';

@@ -1,4 +1,7 @@
-/** Without a collector's address OpenTelemetry is not loaded, and no span is active (docs/tracing.md). */
+/**
+ * Without a collector's address OpenTelemetry is not loaded, and no span is active
+ * (docs/tracing.md).
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';
 import { StoreDataError } from './errors.ts';
@@ -6,7 +9,9 @@ import type { Logger } from './logging.ts';
 
 export type Kind = 'internal' | 'server' | 'client' | 'consumer';
 
-/** Attributes of a span: our own names and numbers, never text of a client, a publisher or a person. */
+/**
+ * Attributes of a span: our own names and numbers, never text of a client, a publisher or a person.
+ */
 export type Attributes = Readonly<Record<string, string | number>>;
 
 export interface Span {
@@ -23,7 +28,10 @@ export interface Beginning {
   name: string;
   kind: Kind;
   attributes: Attributes;
-  /** Headers `traceparent` of the causes: the span continues the first trace that is recorded, and links to the others. */
+  /**
+   * Headers `traceparent` of the causes: the span continues the first trace that is recorded, and
+   * links to the others.
+   */
   traceparents: readonly string[];
   /** Whether it begins a trace of its own, with links to those of its causes. */
   isRoot?: boolean;
@@ -42,7 +50,11 @@ export const MAX_LINKS = 32;
 
 const active = new AsyncLocalStorage<Span | undefined>();
 
-export async function startTracing({ tracing }: Config, service: string, logger: Logger): Promise<Tracing | null> {
+export async function startTracing(
+  { tracing }: Config,
+  service: string,
+  logger: Logger,
+): Promise<Tracing | null> {
   if (tracing.endpoint === null && tracing.tracesEndpoint === null) return null;
   const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
   return new OpenTelemetry(tracing, service, logger);
@@ -71,7 +83,11 @@ export async function traced<T>(span: Span | undefined, work: () => Promise<T>):
 }
 
 /** Does shared work as a child of the first span, with links between it and the others. */
-export async function tracedTogether<T>(name: string, spans: readonly Span[], work: () => Promise<T>): Promise<T> {
+export async function tracedTogether<T>(
+  name: string,
+  spans: readonly Span[],
+  work: () => Promise<T>,
+): Promise<T> {
   const [first, ...others] = spans;
   // The request that started the work is not traced.
   if (first === undefined) return within(undefined, work);

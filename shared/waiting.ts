@@ -1,9 +1,12 @@
-/** Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, lazy values, batches. */
+/**
+ * Waiting: time limits, pauses with a signal, a semaphore, a clock that tests replace, lazy values,
+ * batches.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the caller no longer waits. @param ends has,
- * for as long as the work takes, what ends it earlier.
+ * Throws `late()` after `milliseconds`. @param work receives a signal that is aborted when the
+ * caller no longer waits. @param ends has, for as long as the work takes, what ends it earlier.
  */
 export function withTimeLimit<T>(
   milliseconds: number,
@@ -51,7 +54,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
-  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
+  sleep: (milliseconds, signal) =>
+    sleep(milliseconds, undefined, { signal }).catch(() => undefined),
 };
 
 /** Makes something when it is first asked for, and only once. */
@@ -60,7 +64,10 @@ export function lazy<T>(make: () => T): () => T {
   return () => (made ??= { it: make() }).it;
 }
 
-/** Also where one fails: otherwise the rest would keep running unnoticed. @throws the first failure. */
+/**
+ * Also where one fails: otherwise the rest would keep running unnoticed.
+ * @throws the first failure.
+ */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const outcomes = await Promise.allSettled(work);
   return outcomes.map((outcome) => {
@@ -69,7 +76,9 @@ export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   });
 }
 
-/** A semaphore: so many may work side by side, and the others wait in the order in which they came. */
+/**
+ * A semaphore: so many may work side by side, and the others wait in the order in which they came.
+ */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -89,7 +98,10 @@ export class Semaphore {
   }
 }
 
-export async function* inBatches<T>(items: AsyncIterable<T> | Iterable<T>, size: number): AsyncGenerator<T[]> {
+export async function* inBatches<T>(
+  items: AsyncIterable<T> | Iterable<T>,
+  size: number,
+): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const item of items) {
     batch.push(item);

@@ -1,9 +1,14 @@
-/** Runs all `check:…` scripts of package.json in parallel and prints the output of each in one piece. Fails if one fails. */
+/**
+ * Runs all `check:…` scripts of package.json in parallel and prints the output of each in one
+ * piece. Fails if one fails.
+ */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 
-const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: Record<string, string> };
+const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
+  scripts: Record<string, string>;
+};
 
 async function run(name: string): Promise<boolean> {
   const child = spawn('/bin/sh', ['-c', `exec 2>&1; ${scripts[name]}`], {

@@ -1,4 +1,6 @@
-/** No dead letter keeps a deleted customer's data, however little of its message can be understood. */
+/**
+ * No dead letter keeps a deleted customer's data, however little of its message can be understood.
+ */
 import { BSON } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -43,12 +45,21 @@ const SHAPES: Record<string, string | Buffer> = {
   'a customer whose subject is a number': event('customer', PERSON, { subject: 123 }),
   'a customer without a subject': event('customer', { id: 123, ...PERSON }, { subject: undefined }),
   'another type': event('customers', PERSON, { subject: '123' }),
-  'another case': event('customer', PERSON, { subject: '123', type: 'Store-Data.Customer.Changed' }),
+  'another case': event('customer', PERSON, {
+    subject: '123',
+    type: 'Store-Data.Customer.Changed',
+  }),
   'no type': JSON.stringify({ id: 123, ...PERSON }),
   'no JSON': `123;${NAME}`,
   'JSON that is cut': event('order', { customer: { id: '123', ...PERSON } }).slice(0, -5),
-  'more than a mebibyte': event('order', { customer: { id: '123', ...PERSON }, notes: 'x'.repeat(1_100_000) }),
-  'more than is parsed': event('order', { customer: { id: '123', ...PERSON }, notes: 'x'.repeat(4_300_000) }),
+  'more than a mebibyte': event('order', {
+    customer: { id: '123', ...PERSON },
+    notes: 'x'.repeat(1_100_000),
+  }),
+  'more than is parsed': event('order', {
+    customer: { id: '123', ...PERSON },
+    notes: 'x'.repeat(4_300_000),
+  }),
 };
 const messages = (key: string | null = 's1'): RawMessage[] =>
   Object.values(SHAPES).map((value) => ({ key, value, partition: 0, headers: { note: NAME } }));
@@ -80,7 +91,11 @@ describe.each([
     ]);
   const others: RawMessage[] = [
     { key: 's2', value: 'no JSON of another store', partition: 0 },
-    { key: 's1', value: event('order', { total: 'x', customer: { id: '124', name: 'Ana' } }), partition: 0 },
+    {
+      key: 's1',
+      value: event('order', { total: 'x', customer: { id: '124', name: 'Ana' } }),
+      partition: 0,
+    },
     { key: 's1', value: event('product', { name: 7 }), partition: 0 },
   ];
 
@@ -91,7 +106,10 @@ describe.each([
     const before = await letters();
     expect(before).toHaveLength(COUNT + others.length);
     for (const { value, digest } of before)
-      expect([value?.length() ?? 0, digest]).toEqual([expect.any(Number), expect.stringMatching(/^[\w-]{22}$/)]);
+      expect([value?.length() ?? 0, digest]).toEqual([
+        expect.any(Number),
+        expect.stringMatching(/^[\w-]{22}$/),
+      ]);
     expect(await holding()).toBe(COUNT);
 
     await change('123', 2, null);
@@ -101,7 +119,15 @@ describe.each([
     expect(after).toHaveLength(COUNT + others.length);
     for (const [at, letter] of after.slice(0, COUNT).entries()) {
       const { value_bytes, digest, reason } = before[at] as DeadLetter;
-      expect(letter).toMatchObject({ value_bytes, digest, reason, value: null, key: null, headers: [], cut: true });
+      expect(letter).toMatchObject({
+        value_bytes,
+        digest,
+        reason,
+        value: null,
+        key: null,
+        headers: [],
+        cut: true,
+      });
       expect(letter.customers).toBeUndefined();
     }
     expect(after.slice(COUNT).map(({ value }) => value !== null)).toEqual([true, true, true]);
@@ -111,7 +137,11 @@ describe.each([
     await send(...messages(key), ...others);
     await applyAll(installation);
     expect(await holding()).toBe(0);
-    expect((await letters()).slice(-others.length).map(({ value }) => value !== null)).toEqual([true, true, true]);
+    expect((await letters()).slice(-others.length).map(({ value }) => value !== null)).toEqual([
+      true,
+      true,
+      true,
+    ]);
   });
 
   it('that may be about others are shown from Kafka, and those of the customer are not', async () => {
@@ -124,12 +154,17 @@ describe.each([
     if (key === null) return;
     const refused = await show('an order with a number');
     expect(refused.stdout).not.toContain(NAME);
-    expect(refused.stderr).toMatch(/its customer is deleted: the message is neither kept nor shown/);
+    expect(refused.stderr).toMatch(
+      /its customer is deleted: the message is neither kept nor shown/,
+    );
   });
 });
 
 describe('DEAD_LETTER_PAYLOADS=tied', () => {
-  const installation = useInstallation({ partitions: 1, settings: { DEAD_LETTER_PAYLOADS: 'tied' } });
+  const installation = useInstallation({
+    partitions: 1,
+    settings: { DEAD_LETTER_PAYLOADS: 'tied' },
+  });
 
   it('keeps nothing of messages whose customers are not certain', async () => {
     await installation.send(changesTopic(installation.environment), messages());

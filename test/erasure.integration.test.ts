@@ -1,6 +1,6 @@
 /**
- * Searches every stored byte in MongoDB, Redis and logs for a customer: before and after the deletion, after later events that
- * name them, and in read models rebuilt from the same log.
+ * Searches every stored byte in MongoDB, Redis and logs for a customer: before and after the
+ * deletion, after later events that name them, and in read models rebuilt from the same log.
  */
 import { BSON } from 'mongodb';
 import { pino } from 'pino';
@@ -68,11 +68,22 @@ describe('a deleted customer', () => {
     return { entity, storeId: 's1', subject, sequence, action, ...(data === null ? {} : { data }) };
   };
   const customer = (over: object = {}) =>
-    event('customer', 'c1', { ...MINIMAL.customer, ...PERSON, email: EMAIL, addresses: [{ street: STREET }], ...over });
+    event('customer', 'c1', {
+      ...MINIMAL.customer,
+      ...PERSON,
+      email: EMAIL,
+      addresses: [{ street: STREET }],
+      ...over,
+    });
   const order = (id: string, over: object = {}) =>
     event('order', id, { ...MINIMAL.order, customer: { id: 'c1', ...PERSON }, ...over });
   const review = (id: string, over: object = {}) =>
-    event('review', id, { ...MINIMAL.review, customer_id: 'c1', customer_name: PERSON.name, ...over });
+    event('review', id, {
+      ...MINIMAL.review,
+      customer_id: 'c1',
+      customer_name: PERSON.name,
+      ...over,
+    });
   /** Valid events and poison messages that name the customer. */
   const everything = (tag: string) => [
     order(`o${tag}`),
@@ -89,7 +100,9 @@ describe('a deleted customer', () => {
     const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
     for (const { name } of databases.filter((database) => database.name.startsWith(prefix))) {
       const db = installation.mongodb.db(name);
-      for (const { name: collection } of await db.listCollections({}, { nameOnly: true }).toArray()) {
+      for (const { name: collection } of await db
+        .listCollections({}, { nameOnly: true })
+        .toArray()) {
         for await (const document of db.collection(collection).find()) {
           if (holdsAny(Buffer.from(BSON.serialize(document)))) found.add(collection);
         }
@@ -130,7 +143,11 @@ describe('a deleted customer', () => {
     expect(await foundInMongodb()).toEqual(
       expect.arrayContaining(['customers', 'dead_letters', 'orders', 'rank_nodes', 'reviews']),
     );
-    expect((await letters()).map(({ customers }) => customers)).toEqual([['s1/c1'], ['s1/c1'], ['s1/c1']]);
+    expect((await letters()).map(({ customers }) => customers)).toEqual([
+      ['s1/c1'],
+      ['s1/c1'],
+      ['s1/c1'],
+    ]);
   });
 
   it('is nowhere after the deletion, even after later events that name them', async () => {
@@ -151,7 +168,10 @@ describe('a deleted customer', () => {
   });
 
   it('is not in rebuilt read models, although Kafka keeps every event', async () => {
-    const again = readConfig({ ...installation.env, NAME_PREFIX: `${installation.config.namePrefix}_rebuilt` });
+    const again = readConfig({
+      ...installation.env,
+      NAME_PREFIX: `${installation.config.namePrefix}_rebuilt`,
+    });
     const databases = new Databases(again.namePrefix, installation.mongodb);
     const rebuilt = { ...installation, config: again, databases };
     const second = await startProjector(again, logger);
@@ -179,7 +199,9 @@ describe('a deleted customer', () => {
   it('is stored again after a new event of the customer', async () => {
     await installation.publish([customer(), ...everything('3')]);
     await caughtUp(installation);
-    expect(await foundInMongodb()).toEqual(expect.arrayContaining(['customers', 'orders', 'reviews']));
+    expect(await foundInMongodb()).toEqual(
+      expect.arrayContaining(['customers', 'orders', 'reviews']),
+    );
     expect((await letters()).filter(({ erased }) => erased !== true)).toHaveLength(3);
   });
 });

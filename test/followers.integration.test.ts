@@ -1,4 +1,7 @@
-/** The copies of followers of a feed. `examples/follow-orders.integration.test.ts` covers rebuilds and killed processes. */
+/**
+ * The copies of followers of a feed. `examples/follow-orders.integration.test.ts` covers rebuilds
+ * and killed processes.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createProducer } from '#shared/kafka/client.ts';
@@ -49,7 +52,8 @@ describe('followers', () => {
   /** @param partition added later, unknown to an existing producer. */
   async function publish(changes: readonly StreamChange[], partition?: number): Promise<void> {
     for (const change of changes) stream.note(change);
-    for (const { data, entity, id } of changes) if (data === undefined) buried.add(`${entity}/${id}`);
+    for (const { data, entity, id } of changes)
+      if (data === undefined) buried.add(`${entity}/${id}`);
     const topic = changesTopic(installation().environment);
     const messages = changes.map(encodeChange);
     if (partition === undefined) {
@@ -67,7 +71,9 @@ describe('followers', () => {
     });
   }
 
-  /** Waits until every follower's copy equals the log's state, the lists and a new follower's copy. */
+  /**
+   * Waits until every follower's copy equals the log's state, the lists and a new follower's copy.
+   */
   async function expectRight(): Promise<void> {
     await caughtUp(installation());
     const expected = [...newest.values()]
@@ -76,7 +82,10 @@ describe('followers', () => {
       .toSorted();
     const versions = (records: Iterable<[string, Fields]>) =>
       [...records]
-        .map(([name, record]) => `${name} ${String(record['display_id'] ?? record['comment'] ?? record['name'])}`)
+        .map(
+          ([name, record]) =>
+            `${name} ${String(record['display_id'] ?? record['comment'] ?? record['name'])}`,
+        )
         .toSorted();
     // First, to tell wrong read models from wrong followers.
     await expect
@@ -87,7 +96,9 @@ describe('followers', () => {
     const copy = () => singles.flatMap((follower) => [...follower.copy]);
     const matches = (records: Iterable<[string, Fields]>) =>
       JSON.stringify(versions(records)) === JSON.stringify(expected);
-    await eventually('the copies are right', () => matches(copy()) && matches(whole.copy)).catch(() => undefined);
+    await eventually('the copies are right', () => matches(copy()) && matches(whole.copy)).catch(
+      () => undefined,
+    );
     expect(versions(copy()), 'the copies of each kind').toEqual(expected);
     expect(versions(whole.copy), 'the copy of all kinds').toEqual(expected);
     // A record may be delivered again a moment later, without a deleted customer's data.
@@ -98,8 +109,14 @@ describe('followers', () => {
       .poll(async () => [...whole.copy].toSorted(byName), { timeout: 120_000 })
       .toEqual((await newWalk()).toSorted(byName));
     for (const name of buried) {
-      for (const follower of [whole, singles.find((one) => one.deleted.has(name) || one.copy.has(name))]) {
-        expect(follower?.deleted.has(name) === true || follower?.copy.has(name) === true, name).toBe(true);
+      for (const follower of [
+        whole,
+        singles.find((one) => one.deleted.has(name) || one.copy.has(name)),
+      ]) {
+        expect(
+          follower?.deleted.has(name) === true || follower?.copy.has(name) === true,
+          name,
+        ).toBe(true);
       }
     }
   }
@@ -109,8 +126,13 @@ describe('followers', () => {
     const records: [string, Fields][] = [];
     for (const kind of KINDS) {
       for (let page = 1, full = true; full; page += 1) {
-        const { results } = await service.api.list(`/api/${kind}/list?page_size=100&page=${page}`, token);
-        records.push(...results.map((record): [string, Fields] => [`${kind}/${String(record['id'])}`, record]));
+        const { results } = await service.api.list(
+          `/api/${kind}/list?page_size=100&page=${page}`,
+          token,
+        );
+        records.push(
+          ...results.map((record): [string, Fields] => [`${kind}/${String(record['id'])}`, record]),
+        );
         full = results.length === 100;
       }
     }
@@ -123,7 +145,12 @@ describe('followers', () => {
     for (let after = '', more = true; more;) {
       const { json } = await service.api.get(ALL + after, token);
       const page = json as Changes;
-      records.push(...page.results.map(({ kind, id, record }): [string, Fields] => [`${kind}/${id}`, record ?? {}]));
+      records.push(
+        ...page.results.map(({ kind, id, record }): [string, Fields] => [
+          `${kind}/${id}`,
+          record ?? {},
+        ]),
+      );
       after = `&after=${page.next}`;
       ({ more } = page);
     }
@@ -137,7 +164,11 @@ describe('followers', () => {
     return letter;
   }
   async function retry({ _id }: DeadLetter): Promise<void> {
-    const { code, stderr, stdout } = await runCommand(installation().env, ['dead-letters', 'retry', _id]);
+    const { code, stderr, stdout } = await runCommand(installation().env, [
+      'dead-letters',
+      'retry',
+      _id,
+    ]);
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/applied 1,/), '']);
   }
   const newOrder = (id: string) => stream.makeOrder(id, 'a dead letter that was retried');

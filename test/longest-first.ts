@@ -1,10 +1,12 @@
-/** Runs the slowest files first, so that no worker is left with one of them while the others idle. */
+/**
+ * Runs the slowest files first, so that no worker is left with one of them while the others idle.
+ */
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Paths below `test/`, for a clean clone without recorded durations. Files that start JVMs, compilers and installers alternate with
- * files that mostly wait.
+ * Paths below `test/`, for a clean clone without recorded durations. Files that start JVMs,
+ * compilers and installers alternate with files that mostly wait.
  */
 export const LONGEST = [
   'deploy/local/start/start.integration.test.ts',
@@ -42,7 +44,8 @@ export class LongestFirst extends BaseSequencer {
       const at = LONGEST.indexOf(relative(`${project.config.root}/test`, moduleId));
       return at === -1 ? LONGEST.length : at;
     };
-    // A worker that changes projects reloads all modules, so projects stay together. Short files come last and fill the end.
+    // A worker that changes projects reloads all modules, so projects stay together. Short files
+    // come last and fill the end.
     const group = ({ project }: TestSpecification) => (project.name === 'unit' ? 1 : 0);
     const sorted = await super.sort(files);
     return sorted.toSorted((a, b) => group(a) - group(b) || place(a) - place(b));

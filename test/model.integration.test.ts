@@ -38,31 +38,37 @@ describe('every answer', () => {
   });
 
   // A retry would use another seed and could pass despite a wrong answer.
-  it('equals the answer of a plain model of the contract, for random streams and questions', { retry: 0 }, async () => {
-    let run = 0;
-    let found = 0;
-    const outcome = await fc.check(
-      fc.asyncProperty(
-        stream,
-        fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
-        async (events, questions) => {
-          const environment = installation.config.environments[run];
-          run += 1;
-          if (environment === undefined) return;
-          // Some streams are one slice; in others the erased data was stored before.
-          const slice = run % 2 === 0 ? '1500' : '20';
-          found += (await compare(environment, slice, events, questions)).found;
-        },
-      ),
-      { numRuns: RUNS, endOnFailure: true },
-    );
-    if (outcome.failed) {
-      const { seed, counterexamplePath, errorInstance } = outcome;
-      throw new Error(`differs with seed ${seed}, path ${counterexamplePath}`, { cause: errorInstance });
-    }
-    // Questions without results compare little.
-    expect(found).toBeGreaterThan((RUNS * QUESTIONS) / 3);
-  });
+  it(
+    'equals the answer of a plain model of the contract, for random streams and questions',
+    { retry: 0 },
+    async () => {
+      let run = 0;
+      let found = 0;
+      const outcome = await fc.check(
+        fc.asyncProperty(
+          stream,
+          fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
+          async (events, questions) => {
+            const environment = installation.config.environments[run];
+            run += 1;
+            if (environment === undefined) return;
+            // Some streams are one slice; in others the erased data was stored before.
+            const slice = run % 2 === 0 ? '1500' : '20';
+            found += (await compare(environment, slice, events, questions)).found;
+          },
+        ),
+        { numRuns: RUNS, endOnFailure: true },
+      );
+      if (outcome.failed) {
+        const { seed, counterexamplePath, errorInstance } = outcome;
+        throw new Error(`differs with seed ${seed}, path ${counterexamplePath}`, {
+          cause: errorInstance,
+        });
+      }
+      // Questions without results compare little.
+      expect(found).toBeGreaterThan((RUNS * QUESTIONS) / 3);
+    },
+  );
 
   async function compare(
     environment: string,

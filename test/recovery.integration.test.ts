@@ -1,6 +1,6 @@
 /**
- * Kafka and then MongoDB are lost, on servers of this test. It runs the commands of docs/recovery.md in order, and checks that both
- * procedures end as documented.
+ * Kafka and then MongoDB are lost, on servers of this test. It runs the commands of
+ * docs/recovery.md in order, and checks that both procedures end as documented.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
@@ -34,7 +34,11 @@ let query: RunningApp | null = null;
 const keys = new Map<string, Key>();
 
 beforeAll(async () => {
-  [kafka, mongodb, redis] = await Promise.all([startKafkaCluster(1), startReplicaSet(1), startRedisProcess()]);
+  [kafka, mongodb, redis] = await Promise.all([
+    startKafkaCluster(1),
+    startReplicaSet(1),
+    startRedisProcess(),
+  ]);
   env = {
     ...PATIENCE,
     ENVIRONMENTS: 'production',
@@ -69,7 +73,11 @@ async function startTheProjector(): Promise<void> {
 
 /** Runs a command of the document. */
 async function run(args: string[], input?: string): Promise<string> {
-  const { code, stdout, stderr } = await runCommand(env, args, input === undefined ? {} : { input });
+  const { code, stdout, stderr } = await runCommand(
+    env,
+    args,
+    input === undefined ? {} : { input },
+  );
   expect([args.join(' '), code, stderr]).toEqual([args.join(' '), 0, expect.anything()]);
   return stdout;
 }
@@ -87,7 +95,10 @@ async function publish(...stores: string[]): Promise<void> {
 }
 
 async function makeKey(name: string, store: string): Promise<void> {
-  keys.set(name, await json<Key>(`keys create --store ${store} --environment production --scopes order`));
+  keys.set(
+    name,
+    await json<Key>(`keys create --store ${store} --environment production --scopes order`),
+  );
 }
 
 /** The orders and quota that a key gets, or the reason of its refusal. */
@@ -122,63 +133,71 @@ async function expectHealthy(): Promise<void> {
   await eventually('no alert fires', async () => ((await alerts()) ?? '') === '');
 }
 
-const alerts = () => firingAlerts([projector?.metrics.registry, query?.app.services.metrics.registry]);
+const alerts = () =>
+  firingAlerts([projector?.metrics.registry, query?.app.services.metrics.registry]);
 
-it('is healthy again after the loss of Kafka, and then of MongoDB', { timeout: 600_000 }, async () => {
-  await run(words('prepare --partitions 2'));
-  await startTheProjector();
-  query = await startApp(readConfig(env));
-  for (const [name, store] of [
-    ['kept', 's1'],
-    ['revoked', 's1'],
-    ['blocked', 's2'],
-    ['gone', 'gone'],
-  ] as const) {
-    await makeKey(name, store);
-  }
-  await publish('s1', 's2', 'gone');
-  await untilApplied();
-  await json(`keys revoke ${keys.get('revoked')?.client_id}`);
-  await json('quota set --store s1 --environment production --requests 777');
-  await json('stores block s2 --environment production');
-  await json('stores erase gone --environment production --yes');
-  await expectHealthy();
-
-  // Kafka is lost. Answers stay the same.
-  const lost = kafka;
-  kafka = await startKafkaCluster(1);
-  await lost.close();
-  expect(await answerTo('kept')).toBe(ALL);
-  env['KAFKA_BROKERS'] = kafka.brokers;
-  for (const { args } of documentedCommands('recovery.md', 'Kafka is lost')) {
-    if (args[0] === 'lag') await untilApplied();
-    const said = await run(args);
-    if (args[0] === 'prepare') {
-      await publish('s1', 's2');
-      await stopProjector();
-      await startTheProjector();
-      const stopped = async () =>
-        (await projector?.metrics.stopped.get())?.values.filter(({ value }) => value === 1).length ?? 0;
-      await eventually('the partitions have stopped', async () => (await stopped()) > 1);
-      expect((await alerts()) ?? 'StoreDataPartitionStopped').toContain('StoreDataPartitionStopped');
+it(
+  'is healthy again after the loss of Kafka, and then of MongoDB',
+  { timeout: 600_000 },
+  async () => {
+    await run(words('prepare --partitions 2'));
+    await startTheProjector();
+    query = await startApp(readConfig(env));
+    for (const [name, store] of [
+      ['kept', 's1'],
+      ['revoked', 's1'],
+      ['blocked', 's2'],
+      ['gone', 'gone'],
+    ] as const) {
+      await makeKey(name, store);
     }
-    // Four keys, a blocked store, an erased store, a quota.
-    if (args[1] === 'republish') expect(said).toMatch(/production +4 +2 +1 +1\b/);
-  }
-  await makeKey('new', 's1');
-  await expectHealthy();
+    await publish('s1', 's2', 'gone');
+    await untilApplied();
+    await json(`keys revoke ${keys.get('revoked')?.client_id}`);
+    await json('quota set --store s1 --environment production --requests 777');
+    await json('stores block s2 --environment production');
+    await json('stores erase gone --environment production --yes');
+    await expectHealthy();
 
-  // MongoDB is lost, too, without a backup.
-  await stopServices();
-  const former = mongodb;
-  mongodb = await startReplicaSet(1);
-  await former.close();
-  env['MONGODB_URI'] = mongodb.uri;
-  query = await startApp(readConfig(env));
-  await startTheProjector();
-  for (const { args } of documentedCommands('recovery.md', 'MongoDB is lost')) {
-    if (args[0] === 'lag') await untilApplied();
-    await run(args);
-  }
-  await expectHealthy();
-});
+    // Kafka is lost. Answers stay the same.
+    const lost = kafka;
+    kafka = await startKafkaCluster(1);
+    await lost.close();
+    expect(await answerTo('kept')).toBe(ALL);
+    env['KAFKA_BROKERS'] = kafka.brokers;
+    for (const { args } of documentedCommands('recovery.md', 'Kafka is lost')) {
+      if (args[0] === 'lag') await untilApplied();
+      const said = await run(args);
+      if (args[0] === 'prepare') {
+        await publish('s1', 's2');
+        await stopProjector();
+        await startTheProjector();
+        const stopped = async () =>
+          (await projector?.metrics.stopped.get())?.values.filter(({ value }) => value === 1)
+            .length ?? 0;
+        await eventually('the partitions have stopped', async () => (await stopped()) > 1);
+        expect((await alerts()) ?? 'StoreDataPartitionStopped').toContain(
+          'StoreDataPartitionStopped',
+        );
+      }
+      // Four keys, a blocked store, an erased store, a quota.
+      if (args[1] === 'republish') expect(said).toMatch(/production +4 +2 +1 +1\b/);
+    }
+    await makeKey('new', 's1');
+    await expectHealthy();
+
+    // MongoDB is lost, too, without a backup.
+    await stopServices();
+    const former = mongodb;
+    mongodb = await startReplicaSet(1);
+    await former.close();
+    env['MONGODB_URI'] = mongodb.uri;
+    query = await startApp(readConfig(env));
+    await startTheProjector();
+    for (const { args } of documentedCommands('recovery.md', 'MongoDB is lost')) {
+      if (args[0] === 'lag') await untilApplied();
+      await run(args);
+    }
+    await expectHealthy();
+  },
+);

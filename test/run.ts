@@ -38,9 +38,13 @@ if (text === null) {
   process.stdout.write('\n0 passed, 1 failed\n');
   process.exit(1);
 }
-const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success } = JSON.parse(text) as Report;
+const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success } = JSON.parse(
+  text,
+) as Report;
 const skipped = numPendingTests + numTodoTests;
 // A file that cannot be loaded fails the run without counting as a test.
 const failed = success && code === 0 ? numFailedTests : Math.max(numFailedTests, 1);
-process.stdout.write(`\n${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
+process.stdout.write(
+  `\n${numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+);
 process.exit(failed === 0 ? 0 : 1);

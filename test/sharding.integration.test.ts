@@ -1,6 +1,6 @@
 /**
- * Support of a sharded MongoDB, tested without one: runs all features, and judges every sent command like a router
- * (`docs/sharding.md`).
+ * Support of a sharded MongoDB, tested without one: runs all features, and judges every sent
+ * command like a router (`docs/sharding.md`).
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -54,16 +54,19 @@ const TO_EVERY_SHARD: Record<string, string> = {
   'query find revoked_sessions by environment': RECONCILED,
   'projector find store_access by environment, erased':
     'once when it makes the first generation: whether erased stores were erased from this log',
-  'projector aggregate dead_letters by topic': 'the census, every few seconds: of all letters, by an index alone',
+  'projector aggregate dead_letters by topic':
+    'the census, every few seconds: of all letters, by an index alone',
   'projector find dead_letters by customers':
     'a customer is deleted: a letter that names them may have come by another partition.',
   'projector find dead_letters by customers, positions': 'the same, for an erasure in pieces',
-  'projector find dead_letters by dead_at, topic': 'letters that expire, every few seconds: by an index alone',
+  'projector find dead_letters by dead_at, topic':
+    'letters that expire, every few seconds: by an index alone',
   'projector find dropped_letters by partition, topic':
     'what operators have decided of a partition, read again each second',
   'projector find dropped_letters by from, partition, skip, to, topic': 'the same, for a slice',
   'projector find store_records_pending by nothing': 'once a second; empty as a rule',
-  'projector find rewritings by nothing': 'the stores that have erasures, once a second; empty as a rule',
+  'projector find rewritings by nothing':
+    'the stores that have erasures, once a second; empty as a rule',
   'projector aggregate erasures by nothing': 'how many are left, while there are some',
   'projector find checkpoints by topic':
     'once when it makes the first generation: whether the log of access is applied',
@@ -118,15 +121,23 @@ describe('every command to MongoDB', () => {
   };
 
   it('names the shard key, and is allowed on sharded collections', () => {
-    expect(new Set(watched.map(({ app }) => app))).toEqual(new Set(['projector', 'query', 'admin']));
-    const problems = watched.flatMap((sent) => judge(sent).map((problem) => ({ ...problem, app: sent.app })));
+    expect(new Set(watched.map(({ app }) => app))).toEqual(
+      new Set(['projector', 'query', 'admin']),
+    );
+    const problems = watched.flatMap((sent) =>
+      judge(sent).map((problem) => ({ ...problem, app: sent.app })),
+    );
     // The known broadcasts are detected.
-    for (const known of ['query aggregate categories by _id', 'projector find dead_letters by customers']) {
+    for (const known of [
+      'query aggregate categories by _id',
+      'projector find dead_letters by customers',
+    ]) {
       expect(problems.map(({ where }) => where)).toContain(known);
     }
     const unexpected = problems.filter(
       ({ app, where, what }) =>
-        what !== 'is sent to every shard' || (app !== 'admin' && TO_EVERY_SHARD[where] === undefined),
+        what !== 'is sent to every shard' ||
+        (app !== 'admin' && TO_EVERY_SHARD[where] === undefined),
     );
     expect([...new Set(unexpected.map(({ where, what }) => `${where}: ${what}`))]).toEqual([]);
   });
@@ -149,18 +160,26 @@ describe('every command to MongoDB', () => {
   }
 
   async function driveDeadLetters(): Promise<void> {
-    const order = (customer: string) => ({ ...MINIMAL.order, total: '1', customer: { id: customer, name: 'Ana' } });
+    const order = (customer: string) => ({
+      ...MINIMAL.order,
+      total: '1',
+      customer: { id: customer, name: 'Ana' },
+    });
     await installation.publish([
       event('order', 's1', 'bad', order('c1')),
       event('order', 's1', 'bad', order('gone')),
       event('order', 'S-3', 'bad', order('c1')),
     ]);
-    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'nothing' }]);
+    await installation.send(changesTopic(installation.environment), [
+      { key: 's1', value: 'nothing' },
+    ]);
     await caughtUp(installation);
     await installation.publish([event('customer', 's1', 'gone'), event('customer', 's1', 'c1')]);
     await caughtUp(installation);
     await erased(installation);
-    expect(await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments()).toBeGreaterThan(3);
+    expect(
+      await (await readModels(installation)).collection(DEAD_LETTERS).countDocuments(),
+    ).toBeGreaterThan(3);
     await command('dead-letters', 'list');
     // They are still poison.
     expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
@@ -192,7 +211,11 @@ describe('every command to MongoDB', () => {
       event('store', 's1', 's1', { ...MINIMAL.store, timezone_offset: '+09:00' }),
       ...groups.map((id) => event('option_group', 's1', id, MINIMAL.option_group)),
       event('category', 's1', 'k1', MINIMAL.category),
-      event('product', 's1', 'p1', { ...MINIMAL.product, category_id: 'k1', option_group_ids: groups.slice(1, 3) }),
+      event('product', 's1', 'p1', {
+        ...MINIMAL.product,
+        category_id: 'k1',
+        option_group_ids: groups.slice(1, 3),
+      }),
     ]);
     await caughtUp(installation);
     const menu = await running.api.get('/api/menu/', tokens.get('s1') ?? '');

@@ -1,4 +1,7 @@
-/** Writes the types of the clients from the OpenAPI document: records, filters, kinds of changes. `npm run clients` */
+/**
+ * Writes the types of the clients from the OpenAPI document: records, filters, kinds of changes.
+ * `npm run clients`
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -39,7 +42,13 @@ interface Language {
 }
 
 const TYPESCRIPT: Language = {
-  words: { string: 'string', integer: 'number', number: 'number', boolean: 'boolean', null: 'null' },
+  words: {
+    string: 'string',
+    integer: 'number',
+    number: 'number',
+    boolean: 'boolean',
+    null: 'null',
+  },
   literal: (values) => values.map((value) => `'${value}'`).join(' | '),
   list: (item) => (item.includes(' ') ? `(${item})[]` : `${item}[]`),
 };
@@ -55,14 +64,16 @@ const capitalize = (word: string) => word.charAt(0).toUpperCase() + word.slice(1
 
 function typeOf(schema: Schema, language: Language): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref);
-  if (schema.anyOf !== undefined) return schema.anyOf.map((part) => typeOf(part, language)).join(' | ');
+  if (schema.anyOf !== undefined)
+    return schema.anyOf.map((part) => typeOf(part, language)).join(' | ');
   if (schema.enum !== undefined) return language.literal(schema.enum);
   if (schema.const !== undefined) return language.literal([schema.const]);
   const types = [schema.type ?? []].flat();
   const parts = types.map((type) =>
     type === 'array' ? language.list(typeOf(schema.items ?? {}, language)) : language.words[type],
   );
-  if (parts.length === 0 || parts.includes(undefined)) throw new Error(`unknown schema ${JSON.stringify(schema)}`);
+  if (parts.length === 0 || parts.includes(undefined))
+    throw new Error(`unknown schema ${JSON.stringify(schema)}`);
   return parts.join(' | ');
 }
 
@@ -90,7 +101,9 @@ function read(document: Document) {
     return found;
   };
   const references = (value: unknown): string[] =>
-    [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name);
+    [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
+      ([, name = '']) => name,
+    );
   const answerOf = (path: string) => {
     return references(document.paths[path]?.get?.responses['200']?.content)[0] ?? '';
   };
@@ -98,7 +111,9 @@ function read(document: Document) {
   const resources = Object.entries(document.paths).flatMap(([path, { get }]): Resource[] => {
     const name = /^list(\w+)$/.exec(get?.operationId ?? '')?.[1];
     if (get === undefined || name === undefined) return [];
-    const parameters = get.parameters.filter((parameter): parameter is Parameter => 'name' in parameter);
+    const parameters = get.parameters.filter(
+      (parameter): parameter is Parameter => 'name' in parameter,
+    );
     const filters = parameters.filter(({ name }) => name !== 'page' && name !== 'page_size');
     const summary = references(schema(answerOf(path)).properties?.['results'])[0] ?? '';
     const details = path.replace(/\/list$/, '/details/');
@@ -119,10 +134,15 @@ function read(document: Document) {
     for (const other of references(schema(name))) use(other);
   };
   for (const name of ['StoreInfo', 'Menu', 'LocalDateTime', 'TimezoneOffset']) use(name);
-  for (const { summary, details } of resources) for (const name of [summary, details ?? summary]) use(name);
+  for (const { summary, details } of resources)
+    for (const name of [summary, details ?? summary]) use(name);
   for (const { whole, summary } of kinds) for (const name of [whole, summary]) use(name);
   for (const { filters } of resources) for (const name of references(filters)) use(name);
-  return { resources, kinds, schemas: [...used].toSorted().map((name) => ({ name, ...schema(name) })) };
+  return {
+    resources,
+    kinds,
+    schemas: [...used].toSorted().map((name) => ({ name, ...schema(name) })),
+  };
 }
 
 type Model = ReturnType<typeof read>;
@@ -135,7 +155,8 @@ function typescriptOf({ resources, kinds, schemas }: Model): string {
     `${comment(schema.description, '  ')}  ${name}: ${typeOf(schema, TYPESCRIPT)};\n`;
   const records = schemas.map(({ name, ...schema }) => {
     const about = comment(schema.description);
-    if (schema.properties === undefined) return `${about}export type ${name} = ${typeOf(schema, TYPESCRIPT)};\n`;
+    if (schema.properties === undefined)
+      return `${about}export type ${name} = ${typeOf(schema, TYPESCRIPT)};\n`;
     const fields = Object.entries(schema.properties).map(([key, value]) => field(key, value));
     return `${about}export interface ${name} {\n${fields.join('')}}\n`;
   });
@@ -195,7 +216,10 @@ export interface Page<T> {
   return [`// ${HEADER}\n`, ...records, ...filters, changes].join('\n');
 }
 
-/** Records as dictionaries with types, and the methods of each resource, which the client implements once for all. */
+/**
+ * Records as dictionaries with types, and the methods of each resource, which the client implements
+ * once for all.
+ */
 function pythonOf({ resources, kinds, schemas }: Model): string {
   const records = schemas.map(({ name, ...schema }) => {
     if (schema.properties === undefined) return `${name} = ${typeOf(schema, PYTHON)}\n`;
@@ -216,7 +240,9 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
     );
   });
   const batches = ['', 'Summary'].map((prefix) => {
-    const names = kinds.map(({ kind }) => `${kind.split('-').map(capitalize).join('')}${prefix}Change`);
+    const names = kinds.map(
+      ({ kind }) => `${kind.split('-').map(capitalize).join('')}${prefix}Change`,
+    );
     return `class ${prefix}Batch(TypedDict):
     """Changes, oldest first. Store \`next\` together with what you make of them."""
 
@@ -232,7 +258,10 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
   );
   const protocols = resources.map(({ name, filters, summary, details }) => {
     const given = filters.map(({ name, schema }) => {
-      const type = schema.type === 'array' ? `Sequence[${typeOf(schema.items ?? {}, PYTHON)}]` : typeOf(schema, PYTHON);
+      const type =
+        schema.type === 'array'
+          ? `Sequence[${typeOf(schema.items ?? {}, PYTHON)}]`
+          : typeOf(schema, PYTHON);
       return `${name}: ${type} | None = None, `;
     });
     const pageSize = `${given.join('')}page_size: int = 100`;
@@ -241,7 +270,10 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
         ['if_none_match: None = None', result],
         ['if_none_match: str', `Conditional[${result}]`],
       ]
-        .map(([tag, type]) => `    @overload\n    def ${method}(self, ${before}, ${tag}) -> ${type}: ...\n`)
+        .map(
+          ([tag, type]) =>
+            `    @overload\n    def ${method}(self, ${before}, ${tag}) -> ${type}: ...\n`,
+        )
         .join('');
     return `class ${name}(Protocol):
     def list(self, *, ${pageSize}) -> Iterator[${summary}]: ...
@@ -306,5 +338,6 @@ export function generate(document: string): Record<string, string> {
 
 if (import.meta.main) {
   const document = readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8');
-  for (const [path, text] of Object.entries(generate(document))) writeFileSync(join(import.meta.dirname, path), text);
+  for (const [path, text] of Object.entries(generate(document)))
+    writeFileSync(join(import.meta.dirname, path), text);
 }

@@ -1,6 +1,6 @@
 /**
- * Builds `dist/` for the npm package and the image: JavaScript with source maps, since Node runs no TypeScript in `node_modules`. The
- * repository itself runs without it.
+ * Builds `dist/` for the npm package and the image: JavaScript with source maps, since Node runs no
+ * TypeScript in `node_modules`. The repository itself runs without it.
  */
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
@@ -31,7 +31,9 @@ const FILES = [
 
 const FOLDER = /__FOLDER__\("([^"]*)"\)/g;
 
-/** Bundling moves code to other files: `import.meta.dirname` still means the folder of the module. */
+/**
+ * Bundling moves code to other files: `import.meta.dirname` still means the folder of the module.
+ */
 const folders: Plugin = {
   name: 'folders',
   transform: (code, id) => {
@@ -66,8 +68,8 @@ await build({
 for (const path of globSync(FILES, { cwd: ROOT })) cpSync(join(ROOT, path), join(DIST, path));
 
 /**
- * An older Node cannot parse the code, so this checks first. Jest would load the code into a context of its own, where the driver of
- * MongoDB fails: this loads it in Node's.
+ * An older Node cannot parse the code, so this checks first. Jest would load the code into a
+ * context of its own, where the driver of MongoDB fails: this loads it in Node's.
  */
 const load = (vm: string, from: string) => `${vm}
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -91,4 +93,5 @@ import './shared/node-version.js';
 await import('./services/admin/main.js');
 `,
 };
-for (const [path, text] of Object.entries(written)) writeFileSync(join(DIST, path), text, { mode: 0o755 });
+for (const [path, text] of Object.entries(written))
+  writeFileSync(join(DIST, path), text, { mode: 0o755 });

@@ -1,6 +1,7 @@
 /**
- * Completes `npm version`, which changes package.json alone: sets the version everywhere else, dates the changelog's section, and copies
- * the API's document, with which the next release is compared.
+ * Completes `npm version`, which changes package.json alone: sets the version everywhere else,
+ * dates the changelog's section, and copies the API's document, with which the next release is
+ * compared.
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -18,11 +19,14 @@ const version = process.env['npm_package_version'] ?? '';
 if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error('run it as "npm version <version>"');
 
 for (const [path, pattern] of Object.entries(NAMED)) {
-  change(path, (text) => text.replaceAll(new RegExp(pattern, 'gm'), (_, before: string) => before + version));
+  change(path, (text) =>
+    text.replaceAll(new RegExp(pattern, 'gm'), (_, before: string) => before + version),
+  );
 }
 change('CHANGELOG.md', (text) => {
   const [, unreleased = ''] = text.split(UNRELEASED);
-  if (unreleased.split('\n## ')[0]?.trim() === '') throw new Error('the changelog says nothing under Unreleased');
+  if (unreleased.split('\n## ')[0]?.trim() === '')
+    throw new Error('the changelog says nothing under Unreleased');
   if (text.includes(`## ${version} `)) throw new Error(`the changelog has ${version} already`);
   const today = new Date().toISOString().slice(0, 10);
   return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`);

@@ -1,4 +1,7 @@
-/** Changes of a store in the worst order and with the worst dates that real sources send. The same for the same seed. */
+/**
+ * Changes of a store in the worst order and with the worst dates that real sources send. The same
+ * for the same seed.
+ */
 import { type EntityName } from '#shared/events/entities.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import type { Change } from './api.d.ts';
@@ -54,7 +57,9 @@ export class AdversarialStream {
   constructor(storeId: string, seed: number, entities = Object.keys(ENTITIES) as EntityName[]) {
     this.#storeId = storeId;
     this.#random = new Random(seed);
-    this.#sources = entities.flatMap((entity) => Array<EntityName>(ENTITIES[entity].percent).fill(entity));
+    this.#sources = entities.flatMap((entity) =>
+      Array<EntityName>(ENTITIES[entity].percent).fill(entity),
+    );
   }
 
   /** The next changes in the order of publishing. Some come twice. */
@@ -70,7 +75,9 @@ export class AdversarialStream {
       }
       if (this.#random.chance(0.03)) changes.push(change);
       const due = this.#held.filter(({ after }) => after === 0);
-      this.#held = this.#held.filter(({ after }) => after > 0).map((late) => ({ ...late, after: late.after - 1 }));
+      this.#held = this.#held
+        .filter(({ after }) => after > 0)
+        .map((late) => ({ ...late, after: late.after - 1 }));
       changes.push(...due.map((late) => late.change));
     }
     for (const change of changes) this.note(change);
@@ -146,11 +153,19 @@ export class AdversarialStream {
       order: () => ({
         ...this.#order(),
         display_id: name,
-        customer: this.#random.chance(0.8) ? { id: customer, name: 'Maria', phone: '11 9', document: '1' } : null,
+        customer: this.#random.chance(0.8)
+          ? { id: customer, name: 'Maria', phone: '11 9', document: '1' }
+          : null,
       }),
       review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
       campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
-      coupon: () => ({ code: 'OLA', description: name, discount_type: 'fixed', discount_value: '5.00', active }),
+      coupon: () => ({
+        code: 'OLA',
+        description: name,
+        discount_type: 'fixed',
+        discount_value: '5.00',
+        active,
+      }),
       category: () => ({ name, position: this.#random.below(3), active }),
       product: () => ({
         name,
@@ -158,7 +173,10 @@ export class AdversarialStream {
         position: this.#random.below(3),
         active,
         category_id: this.#orNone(`category-${this.#random.below(14)}`),
-        option_group_ids: [`option_group-${this.#random.below(12)}`, `option_group-${this.#random.below(14)}`],
+        option_group_ids: [
+          `option_group-${this.#random.below(12)}`,
+          `option_group-${this.#random.below(14)}`,
+        ],
       }),
       option_group: () => ({
         name,
@@ -174,14 +192,18 @@ export class AdversarialStream {
   }
 
   #order(): object {
-    const created = new Date(FIRST_DAY + this.#orders * 1_000 + this.#random.below(3) * 250).toISOString();
+    const created = new Date(
+      FIRST_DAY + this.#orders * 1_000 + this.#random.below(3) * 250,
+    ).toISOString();
     const total = `${1 + this.#random.below(500)}.00`;
     return {
       display_id: `v${this.#sequence}`,
       status: this.#random.pick(ORDER_STATUSES),
       order_type: 'delivery',
       total,
-      items: [{ id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total }],
+      items: [
+        { id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total },
+      ],
       payments: [{ method: 'pix', type: 'prepaid', amount: total }],
       status_history: [{ status: 'pending', at: created }],
       created_at: created,

@@ -1,10 +1,18 @@
 /**
- * `store-data-api/testing` gives the tests of other projects a Store Data API of their own, with real servers. Declared apart from the
- * code, so that a project's compiler does not read that.
+ * `store-data-api/testing` gives the tests of other projects a Store Data API of their own, with
+ * real servers. Declared apart from the code, so that a project's compiler does not read that.
  */
 
 export type EntityName =
-  'store' | 'coupon' | 'customer' | 'review' | 'campaign' | 'order' | 'category' | 'product' | 'option_group';
+  | 'store'
+  | 'coupon'
+  | 'customer'
+  | 'review'
+  | 'campaign'
+  | 'order'
+  | 'category'
+  | 'product'
+  | 'option_group';
 
 export type Scope = 'store' | 'crm' | 'order' | 'menu';
 
@@ -57,14 +65,20 @@ export interface StoreData {
   token: (key: Key) => Promise<string>;
   /** Resolves once answers show everything that was published so far, by any process. */
   settled: () => Promise<void>;
-  /** Disconnects. In the process that started the API it also ends the API, and removes its data from servers that ran before. */
+  /**
+   * Disconnects. In the process that started the API it also ends the API, and removes its data
+   * from servers that ran before.
+   */
   stop: () => Promise<void>;
 }
 
 export interface StartOptions {
   /** Published before it resolves. */
   fixtures?: readonly Change[];
-  /** Variables of docs/configuration.md, such as `QUOTA_REQUESTS`. The default quota is a million requests a minute. */
+  /**
+   * Variables of docs/configuration.md, such as `QUOTA_REQUESTS`. The default quota is a million
+   * requests a minute.
+   */
   settings?: Record<string, string>;
   /** Partitions of the topics. Default: 2. */
   partitions?: number;
@@ -73,9 +87,10 @@ export interface StartOptions {
 }
 
 /**
- * Starts Kafka, MongoDB and Redis, a projector and a query service, on free ports. Where KAFKA_BROKERS, MONGODB_URI or REDIS_URL is set,
- * that server is used; else a container if a Docker engine answers; else a program that is downloaded once.
- * All that was started ends with this process, also when it is killed.
+ * Starts Kafka, MongoDB and Redis, a projector and a query service, on free ports. Where
+ * KAFKA_BROKERS, MONGODB_URI or REDIS_URL is set, that server is used; else a container if a Docker
+ * engine answers; else a program that is downloaded once. All that was started ends with this
+ * process, also when it is killed.
  */
 export function startStoreData(options?: StartOptions): Promise<StoreData>;
 
@@ -84,18 +99,28 @@ export function connectStoreData(connection: Connection): Promise<StoreData>;
 
 /** The kinds of records that the change feeds contain. */
 export type Kind =
-  'store' | 'order' | 'customer' | 'review' | 'campaign' | 'coupon' | 'category' | 'product' | 'option-group';
+  | 'store'
+  | 'order'
+  | 'customer'
+  | 'review'
+  | 'campaign'
+  | 'coupon'
+  | 'category'
+  | 'product'
+  | 'option-group';
 
 export interface ProofOptions {
   /**
-   * Starts the client: a program and its arguments. It gets BASE_URL, CLIENT_ID, CLIENT_SECRET and COPY (a path of its own, where it may
-   * keep its copy) as variables. It follows changes until it is killed, and continues after a restart. If it ends by itself it is
-   * restarted, up to ten times.
+   * Starts the client: a program and its arguments. It gets BASE_URL, CLIENT_ID, CLIENT_SECRET and
+   * COPY (a path of its own, where it may keep its copy) as variables. It follows changes until it
+   * is killed, and continues after a restart. If it ends by itself it is restarted, up to ten
+   * times.
    */
   command: readonly string[];
   /**
-   * Prints the client's copy and ends: one line of JSON for each record, `{"kind": "order", "id": "o1", "record": {…}}`, with
-   * `timezone_offset` where the copy keeps date-times as it received them. Default: the command followed by `--print`.
+   * Prints the client's copy and ends: one line of JSON for each record, `{"kind": "order", "id":
+   * "o1", "record": {…}}`, with `timezone_offset` where the copy keeps date-times as it received
+   * them. Default: the command followed by `--print`.
    */
   print?: readonly string[];
   /** The working directory of both commands. */
@@ -112,7 +137,9 @@ export interface ProofOptions {
   changes?: number;
   /** The same seed gives the same changes. Default: 1. */
   seed?: number;
-  /** How long the copy may be wrong after the last change; longer on a busy machine. Default: 60. */
+  /**
+   * How long the copy may be wrong after the last change; longer on a busy machine. Default: 60.
+   */
   patienceSeconds?: number;
   /** Receives log lines. Default: they are not shown. */
   log?: (line: string) => void;
@@ -134,7 +161,10 @@ export interface FollowerReport {
   notDeleted: WrongRecord[];
 }
 
-/** The copy was wrong at the end. The message says what differs, and why a client misses such changes. */
+/**
+ * The copy was wrong at the end. The message says what differs, and why a client misses such
+ * changes.
+ */
 export declare class FollowerNotProven extends Error {
   readonly report: FollowerReport;
 }

@@ -26,7 +26,10 @@ const run = promisify(execFile);
 
 export type ClientProcess = Awaited<ReturnType<typeof startClient>>;
 
-/** Starts the client, which `cleanup` ends, and restarts it whenever it ends by itself, like a supervisor. */
+/**
+ * Starts the client, which `cleanup` ends, and restarts it whenever it ends by itself, like a
+ * supervisor.
+ */
 export async function startClient(
   { command, print = [...command, '--print'], cwd, env: given }: Api.ProofOptions,
   { url }: Api.StoreData,
@@ -38,14 +41,23 @@ export async function startClient(
   const guard = startGuard();
   cleanup.defer(() => guard.close());
   const logFile = join(folder, 'client.log');
-  const variables = { BASE_URL: url, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, COPY: join(folder, 'copy') };
+  const variables = {
+    BASE_URL: url,
+    CLIENT_ID: clientId,
+    CLIENT_SECRET: clientSecret,
+    COPY: join(folder, 'copy'),
+  };
   const env = { ...process.env, ...given, ...variables };
   const ends: string[] = [];
   let running: GuardedProcess | null = null;
 
   const start = async (): Promise<void> => {
     const [file = '', ...args] = command;
-    running = await startGuarded(guard, { file, args, env, ...(cwd !== undefined && { cwd }) }, logFile);
+    running = await startGuarded(
+      guard,
+      { file, args, env, ...(cwd !== undefined && { cwd }) },
+      logFile,
+    );
     void watch(running);
   };
   const watch = async (started: GuardedProcess): Promise<void> => {
@@ -78,7 +90,12 @@ export async function startClient(
     /** Its copy, by kind and id. @throws {Error} if it prints none. */
     async readCopy(): Promise<Map<string, CopiedRecord>> {
       const [file = '', ...args] = print;
-      const { stdout } = await run(file, args, { cwd, env, maxBuffer: MAX_PRINTED_BYTES, timeout: PRINT_LIMIT_MS });
+      const { stdout } = await run(file, args, {
+        cwd,
+        env,
+        maxBuffer: MAX_PRINTED_BYTES,
+        timeout: PRINT_LIMIT_MS,
+      });
       const records = stdout
         .split('\n')
         .flatMap((line, index) => (line.trim() === '' ? [] : [readPrinted(line, index + 1)]));
@@ -91,12 +108,19 @@ function readPrinted(line: string, number: number): CopiedRecord {
   try {
     const printed = JSON.parse(line) as Partial<CopiedRecord>;
     const { kind, id, record } = printed;
-    if (typeof kind === 'string' && typeof id === 'string' && typeof record === 'object' && record !== null) {
+    if (
+      typeof kind === 'string' &&
+      typeof id === 'string' &&
+      typeof record === 'object' &&
+      record !== null
+    ) {
       return printed as CopiedRecord;
     }
   } catch {
     // The error below shows the line.
   }
   const wanted = '{"kind": "order", "id": "o1", "record": {…}}';
-  throw new Error(`line ${number} of the printed copy is not of the form ${wanted}: ${line.slice(0, 200)}`);
+  throw new Error(
+    `line ${number} of the printed copy is not of the form ${wanted}: ${line.slice(0, 200)}`,
+  );
 }

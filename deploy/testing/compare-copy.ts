@@ -1,4 +1,6 @@
-/** Reads the records of the API, compares a client's copy with them, and describes the differences. */
+/**
+ * Reads the records of the API, compares a client's copy with them, and describes the differences.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Adversity } from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
@@ -52,7 +54,10 @@ export async function readRecords(
   }
 }
 
-/** Compares records by kind and id, and only the fields that the copy has: clients keep the fields they need. */
+/**
+ * Compares records by kind and id, and only the fields that the copy has: clients keep the fields
+ * they need.
+ */
 export function compareCopy(
   copy: ReadonlyMap<string, CopiedRecord>,
   expected: ReadonlyMap<string, ExpectedRecord>,
@@ -84,7 +89,9 @@ function differencesOf(copied: unknown, expected: unknown, offsets: Offsets, pat
     );
   }
   if (Array.isArray(copied) && Array.isArray(expected) && copied.length === expected.length) {
-    return copied.flatMap((value, index) => differencesOf(value, expected[index], offsets, `${path}[${index}]`));
+    return copied.flatMap((value, index) =>
+      differencesOf(value, expected[index], offsets, `${path}[${index}]`),
+    );
   }
   if (isSame(copied, expected, offsets)) return [];
   return [`${path} is ${shown(copied)} instead of ${shown(expected)}`];
@@ -93,7 +100,8 @@ function differencesOf(copied: unknown, expected: unknown, offsets: Offsets, pat
 /** A new `timezone_offset` changes no record, so a copy may hold date-times of several offsets. */
 function isSame(copied: unknown, expected: unknown, offsets: Offsets): boolean {
   if (copied === expected) return true;
-  if (typeof copied !== 'string' || typeof expected !== 'string' || !LOCAL_TIME.test(expected)) return false;
+  if (typeof copied !== 'string' || typeof expected !== 'string' || !LOCAL_TIME.test(expected))
+    return false;
   const instant = Date.parse(LOCAL_TIME.test(copied) ? copied + offsets.copied : copied);
   return instant === Date.parse(expected + offsets.expected);
 }
@@ -114,7 +122,8 @@ export function isRight({ missing, stale, notDeleted }: WrongRecords): boolean {
 const EXPLANATIONS: Partial<Record<Adversity, string>> = {
   'a deletion': 'no list shows deletions; the feed does, by `deleted: true`',
   late: 'it came after newer ones: a window of `updated_at` that was read before does not show it',
-  'dated 30 days before it happened': 'a window of `updated_at` that was read before does not show it',
+  'dated 30 days before it happened':
+    'a window of `updated_at` that was read before does not show it',
   'dated 2 days after it happened':
     '`updated_at` is the publisher’s: a client that continues from the greatest one skips all before it',
   'a dead letter that was retried': 'it was applied long after it was published',

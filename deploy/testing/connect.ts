@@ -6,7 +6,12 @@ import { allEnded, inBatches } from '#shared/waiting.ts';
 import { readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
-import { type EncodedMessage, encodeEvent, type EventToEncode, topicsOf } from '#shared/events/topics.ts';
+import {
+  type EncodedMessage,
+  encodeEvent,
+  type EventToEncode,
+  topicsOf,
+} from '#shared/events/topics.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -38,7 +43,8 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
   const nextSequence = risingSequence();
 
   const send = async (to: string, messages: EncodedMessage[]) => {
-    for await (const some of inBatches(messages, MESSAGES_TOGETHER)) await producer.send({ topic: to, messages: some });
+    for await (const some of inBatches(messages, MESSAGES_TOGETHER))
+      await producer.send({ topic: to, messages: some });
     await settle(places, SETTLE_LIMIT_MS);
   };
   const setKey = async (key: Api.Key, status: 'active' | 'revoked') => {

@@ -1,4 +1,7 @@
-/** Proves a client that follows changes: publishes difficult changes, disturbs client and services, and compares the copy at the end. */
+/**
+ * Proves a client that follows changes: publishes difficult changes, disturbs client and services,
+ * and compares the copy at the end.
+ */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -44,7 +47,9 @@ export const proveFollower: typeof Api.proveFollower = async (options) => {
   const { settings, log } = options;
   // The default quota of stores: a client has to follow within it.
   const own = { settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) };
-  const { api, crash } = options.api ? { api: options.api, crash: null } : await startWithServices(own);
+  const { api, crash } = options.api
+    ? { api: options.api, crash: null }
+    : await startWithServices(own);
   if (options.api === undefined) cleanup.defer(() => api.stop());
   const storeId = `proof-${randomBytes(4).toString('hex')}`;
   const stream = new AdversarialStream(storeId, options.seed ?? 1);
@@ -65,11 +70,16 @@ interface Proof {
 }
 
 /** Publishes the stream, and disturbs the client and the API. */
-async function publishAll(proof: Proof, changes: number, log: (line: string) => void): Promise<void> {
+async function publishAll(
+  proof: Proof,
+  changes: number,
+  log: (line: string) => void,
+): Promise<void> {
   const { api, client, stream } = proof;
   const size = Math.ceil(changes / PIECES);
   for (let piece = 0; piece < PIECES; piece += 1) {
-    const events = piece === PIECES - 1 ? [...stream.next(size), ...stream.rest()] : stream.next(size);
+    const events =
+      piece === PIECES - 1 ? [...stream.next(size), ...stream.rest()] : stream.next(size);
     const disturbance = DISTURBANCES[piece];
     if (disturbance !== undefined) log(`while changes are published: ${disturbance.name}`);
     await Promise.all([api.publish(events), disturbance?.cause(proof)]);
@@ -78,11 +88,18 @@ async function publishAll(proof: Proof, changes: number, log: (line: string) => 
   }
 }
 
-/** Disturbances of the client or the API, by the number of the piece that is published meanwhile. */
-const DISTURBANCES: Partial<Record<number, { name: string; cause: (proof: Proof) => Promise<unknown> }>> = {
+/**
+ * Disturbances of the client or the API, by the number of the piece that is published meanwhile.
+ */
+const DISTURBANCES: Partial<
+  Record<number, { name: string; cause: (proof: Proof) => Promise<unknown> }>
+> = {
   2: { name: 'the client is killed and started', cause: restartClient },
   3: { name: 'the projector is killed', cause: async ({ crash }) => crash?.('projector') },
-  4: { name: 'a rebuild, and the flip to it', cause: ({ api }) => operate(api, 'rebuild', '--share', '100') },
+  4: {
+    name: 'a rebuild, and the flip to it',
+    cause: ({ api }) => operate(api, 'rebuild', '--share', '100'),
+  },
   6: { name: 'a rollback', cause: rollBack },
   7: { name: 'the query service is killed', cause: async ({ crash }) => crash?.('query') },
   9: { name: 'the client is killed and started', cause: restartClient },
@@ -100,7 +117,9 @@ async function restartClient({ client }: Proof): Promise<void> {
 async function rollBack({ api }: Proof): Promise<void> {
   await operate(api, 'rollback', '--force');
   const { stdout } = await operate(api, 'generations', 'list', '--json');
-  const { generations } = JSON.parse(stdout) as { generations: { number: number; state: string }[] };
+  const { generations } = JSON.parse(stdout) as {
+    generations: { number: number; state: string }[];
+  };
   const left = generations.find(({ state }) => state !== 'live');
   if (left !== undefined) await operate(api, 'generations', 'drop', String(left.number), '--yes');
 }
@@ -118,7 +137,9 @@ async function retryLetters({ api, stream }: Proof): Promise<void> {
 /** Above the offsets of the messages that a proof publishes. */
 const FIRST_OFFSET = 1_000_000;
 
-/** Stores the change as a dead letter, and retries it, as after a release that could not apply it. */
+/**
+ * Stores the change as a dead letter, and retries it, as after a release that could not apply it.
+ */
 async function retryAsLetter(api: Api.StoreData, change: StreamChange): Promise<void> {
   const { environment, settings } = api.connection;
   const config = readConfig(settings);
@@ -147,10 +168,15 @@ export function letterOf(change: StreamChange, environment: string): DeadLetter 
 export const encodeChange = (change: StreamChange) => encodeEvent(asEvent(change, change.sequence));
 
 function operate({ connection }: Api.StoreData, ...args: string[]) {
-  return run(process.execPath, [ADMIN, ...args], { env: { ...withoutSettings(process.env), ...connection.settings } });
+  return run(process.execPath, [ADMIN, ...args], {
+    env: { ...withoutSettings(process.env), ...connection.settings },
+  });
 }
 
-async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise<Api.FollowerReport> {
+async function compareInTheEnd(
+  proof: Proof,
+  options: Api.ProofOptions,
+): Promise<Api.FollowerReport> {
   const { api, client, stream, key, kinds } = proof;
   const { changes = 2_000, patienceSeconds = 60 } = options;
   await api.settled();
@@ -168,7 +194,8 @@ async function compareInTheEnd(proof: Proof, options: Api.ProofOptions): Promise
       const report = { changes, records: expected.size, ...compareCopy(copy, expected, kinds) };
       assertApiRight(expected, stream, kinds);
       if (isRight(report)) return report;
-      const lastChange = (name: string) => stream.newest.get(name.replace('option-group/', 'option_group/'))?.about;
+      const lastChange = (name: string) =>
+        stream.newest.get(name.replace('option-group/', 'option_group/'))?.about;
       if (last) throw new FollowerNotProven(describeReport(report, lastChange), report);
     }
     await sleep(1_000);
@@ -189,5 +216,6 @@ function assertApiRight(
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ kind, id }) => `${kind}/${id}`);
   const differing = [...new Set(published).symmetricDifference(new Set(expected.keys()))];
-  if (differing.length > 0) throw new Error(`the API itself does not show what was published: ${differing.join(', ')}`);
+  if (differing.length > 0)
+    throw new Error(`the API itself does not show what was published: ${differing.join(', ')}`);
 }

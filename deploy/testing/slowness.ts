@@ -1,7 +1,10 @@
 /** Measures how much other processes slow this one down. */
 const WORK_MS = 20;
 
-/** Elapsed time by processor time of a short computation: 1 on an idle machine, more while other processes compute. */
+/**
+ * Elapsed time by processor time of a short computation: 1 on an idle machine, more while other
+ * processes compute.
+ */
 export function measureSlowness(): number {
   const { computedMs, tookMs } = compute();
   return Math.max(1, tookMs / computedMs);

@@ -18,11 +18,14 @@ import type * as Api from './api.d.ts';
 import { connectStoreData } from './connect.ts';
 
 const MAX_MESSAGE_BYTES = 10 * 1_048_576;
-/** How long to wait for killed members to leave a consumer group, and how often to poll for that. */
+/**
+ * How long to wait for killed members to leave a consumer group, and how often to poll for that.
+ */
 const LEFT_MS = 30_000;
 const POLL_MS = 200;
 
-export const startStoreData: typeof Api.startStoreData = async (options = {}) => (await startWithServices(options)).api;
+export const startStoreData: typeof Api.startStoreData = async (options = {}) =>
+  (await startWithServices(options)).api;
 
 export interface WithServices {
   api: Api.StoreData;
@@ -72,20 +75,32 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
     await api.publish(fixtures);
-    return { api: { ...api, stop: () => cleanup.disposeAsync() }, crash: (service) => services[service].crash() };
+    return {
+      api: { ...api, stop: () => cleanup.disposeAsync() },
+      crash: (service) => services[service].crash(),
+    };
   } catch (error) {
-    await cleanup.disposeAsync().catch((left: unknown) => log(`the cleanup failed: ${describeError(left)}`));
+    await cleanup
+      .disposeAsync()
+      .catch((left: unknown) => log(`the cleanup failed: ${describeError(left)}`));
     throw error;
   }
 }
 
-async function makeTopics(config: Config, partitions: number, cleanup: AsyncDisposableStack): Promise<void> {
+async function makeTopics(
+  config: Config,
+  partitions: number,
+  cleanup: AsyncDisposableStack,
+): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
     // Before the creation: its answer may be lost.
     cleanup.defer(() => removeFromKafka(config));
     cleanup.defer(() => removeDatabases(config));
     const settings = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
-    await createTopics(admin, config.environments.flatMap(topicsOf), { partitions, config: settings });
+    await createTopics(admin, config.environments.flatMap(topicsOf), {
+      partitions,
+      config: settings,
+    });
   });
 }
 
@@ -93,14 +108,21 @@ function kafkaOf(config: Config) {
   return createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
 }
 
-/** Removes topics and groups, since the brokers may have run before; keys in Redis expire by themselves. */
+/**
+ * Removes topics and groups, since the brokers may have run before; keys in Redis expire by
+ * themselves.
+ */
 async function removeFromKafka(config: Config): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
     const topics = config.environments.flatMap(topicsOf);
-    await Promise.all(topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)));
+    await Promise.all(
+      topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)),
+    );
     for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
       const { groups } = await admin.listGroups();
-      const own = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(`${config.namePrefix}.`));
+      const own = groups
+        .map(({ groupId }) => groupId)
+        .filter((id) => id.startsWith(`${config.namePrefix}.`));
       if (own.length === 0) return;
       // A killed projector stays in its group until its session ends.
       await admin.deleteGroups(own).catch((error: unknown) => {
@@ -112,7 +134,8 @@ async function removeFromKafka(config: Config): Promise<void> {
 
 function unlessUnknownTopic(error: Error): void {
   const { cause } = error;
-  const isUnknown = cause instanceof Error && 'type' in cause && cause.type === 'UNKNOWN_TOPIC_OR_PARTITION';
+  const isUnknown =
+    cause instanceof Error && 'type' in cause && cause.type === 'UNKNOWN_TOPIC_OR_PARTITION';
   if (!isUnknown) throw error;
 }
 

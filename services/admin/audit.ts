@@ -1,4 +1,7 @@
-/** Records each change of access before it is made and after it, so that none is missing; and the command `audit`, which shows them. */
+/**
+ * Records each change of access before it is made and after it, so that none is missing; and the
+ * command `audit`, which shows them.
+ */
 import { ObjectId, type Filter } from 'mongodb';
 import { hostname, userInfo } from 'node:os';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
@@ -13,7 +16,14 @@ import {
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import { openServers, type Servers } from './servers.ts';
 import { remark, printRows, remarkMore } from './output.ts';
-import { WrongUsage, clientId as readClientId, command, duration, limitOption, storeOption } from './options.ts';
+import {
+  WrongUsage,
+  clientId as readClientId,
+  command,
+  duration,
+  limitOption,
+  storeOption,
+} from './options.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 
 export interface AuditedWork extends AuditSubject {
@@ -83,12 +93,17 @@ export function actor(text: string): string {
   return text;
 }
 
-/** The name in the environment, else the user and the machine. @throws {WrongUsage} when that name cannot be one. */
+/**
+ * The name in the environment, else the user and the machine.
+ * @throws {WrongUsage} when that name cannot be one.
+ */
 function actorOf(env: NodeJS.ProcessEnv): string {
   const named = env[ACTOR_VARIABLE];
   if (named === undefined || named === '') return `${userName()}@${hostname()}`;
   if (!ACTOR_PATTERN.test(named)) {
-    throw new WrongUsage(`${ACTOR_VARIABLE} must be 1 to 128 characters without control characters`);
+    throw new WrongUsage(
+      `${ACTOR_VARIABLE} must be 1 to 128 characters without control characters`,
+    );
   }
   return named;
 }
@@ -104,7 +119,11 @@ function userName(): string {
 
 export const auditCommand = () =>
   command('audit', 'Show who changed access, and when')
-    .option('--since <time>', 'only what is not older: a span such as 24h, or a date-time with zone', since)
+    .option(
+      '--since <time>',
+      'only what is not older: a span such as 24h, or a date-time with zone',
+      since,
+    )
     .addOption(storeOption('only what is about a store'))
     .option('-c, --client-id <id>', 'only what is about a key', readClientId)
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
@@ -119,7 +138,9 @@ export const auditCommand = () =>
         ...(flags.clientId === undefined ? {} : { client_id: flags.clientId }),
         ...(flags.action === undefined ? {} : { action: flags.action }),
       };
-      const found = await records.find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 }).toArray();
+      const found = await records
+        .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })
+        .toArray();
       const ends = await records.find({ began: { $in: found.map(({ _id }) => _id) } }).toArray();
       const endOf = (began: AuditRecord) => {
         if (began.phase === 'applied') return began;
@@ -173,6 +194,8 @@ function since(text: string): Date {
   try {
     return new Date(Date.now() - duration(text));
   } catch {
-    throw new InvalidArgumentError('It must be a time such as 24h, or such as 2026-11-20T21:00:00-03:00.');
+    throw new InvalidArgumentError(
+      'It must be a time such as 24h, or such as 2026-11-20T21:00:00-03:00.',
+    );
   }
 }

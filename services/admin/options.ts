@@ -11,30 +11,40 @@ export class WrongUsage extends StoreDataError {
   }
 }
 
-export const command = (name: string, description: string) => new Command(name).description(description);
+export const command = (name: string, description: string) =>
+  new Command(name).description(description);
 
 export const environmentOption = (meaning: string) =>
   new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
 
 /** For a command that needs one environment. */
-export const oneEnvironmentOption = () => environmentOption('environment; needed where there are several');
+export const oneEnvironmentOption = () =>
+  environmentOption('environment; needed where there are several');
 
-export const storeOption = (meaning: string) => new Option('-s, --store <id>', meaning).argParser(storeId);
+export const storeOption = (meaning: string) =>
+  new Option('-s, --store <id>', meaning).argParser(storeId);
 
 export const storeCommand = (name: string, description: string) =>
-  command(name, description).argument('<store>', 'the store', storeId).addOption(oneEnvironmentOption());
+  command(name, description)
+    .argument('<store>', 'the store', storeId)
+    .addOption(oneEnvironmentOption());
 
 export const scopesOption = <const F extends string>(flags: F, meaning: string) =>
   new Option(flags, `${meaning}: ${SCOPES.join(', ')}`).argParser(scopes);
 
 export const waitOption = () =>
-  new Option('--wait <seconds>', 'how long a change that gives rights waits until the log is applied')
+  new Option(
+    '--wait <seconds>',
+    'how long a change that gives rights waits until the log is applied',
+  )
     .default(15, '15')
     .argParser(wholeNumber(0, 3_600));
 
 /** @param of which rows are shown, where there is a choice. */
 export const limitOption = (usual: number, of = '') =>
-  new Option('--limit <n>', `how many at most${of}`).default(usual, String(usual)).argParser(wholeNumber(1, 1_000_000));
+  new Option('--limit <n>', `how many at most${of}`)
+    .default(usual, String(usual))
+    .argParser(wholeNumber(1, 1_000_000));
 
 function nonEmpty(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.');
@@ -48,7 +58,9 @@ export function storeId(text: string): string {
 
 export function clientId(text: string): string {
   if (!CLIENT_ID_PATTERN.test(text)) {
-    throw new InvalidArgumentError('A client_id is 1 to 128 printable ASCII characters without ":".');
+    throw new InvalidArgumentError(
+      'A client_id is 1 to 128 printable ASCII characters without ":".',
+    );
   }
   return text;
 }

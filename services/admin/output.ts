@@ -1,6 +1,6 @@
 /**
- * What commands write: results, as words, tables or JSON, to standard output; remarks, progress and questions to standard error; and
- * whether they failed although they ran to their end.
+ * What commands write: results, as words, tables or JSON, to standard output; remarks, progress and
+ * questions to standard error; and whether they failed although they ran to their end.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Table from 'cli-table3';
@@ -53,9 +53,13 @@ export async function runToEnd(isJson: boolean, command: () => Promise<number>):
   return code === 0 && outcome.isFailed ? 1 : code;
 }
 
-/** A column: a field under its own name, or a title and a cell. One that `fills` is wrapped on a narrow terminal. */
+/**
+ * A column: a field under its own name, or a title and a cell. One that `fills` is wrapped on a
+ * narrow terminal.
+ */
 export type Column<R> =
-  (keyof R & string) | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown), layout?: 'fills'];
+  | (keyof R & string)
+  | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown), layout?: 'fills'];
 
 /** A value in a table or a list of facts. */
 function cellText(value: unknown): string {
@@ -81,13 +85,19 @@ export function tableOf<R>(
   const described = columns.map((column) =>
     typeof column === 'string' ? ([column.toUpperCase(), column] as const) : column,
   );
-  const values = rows.map((row) => described.map(([, cell]) => (typeof cell === 'function' ? cell(row) : row[cell])));
+  const values = rows.map((row) =>
+    described.map(([, cell]) => (typeof cell === 'function' ? cell(row) : row[cell])),
+  );
   const cells = values.map((row) => row.map(cellText));
   const widths = described.map(([title], index) =>
     Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
   );
   const widthOf = (index: number) => widths[index] ?? 0;
-  for (let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width; excess > 0; excess--) {
+  for (
+    let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
+    excess > 0;
+    excess--
+  ) {
     const [widest] = [...described.keys()]
       .filter((index) => described[index]?.[2] === 'fills' && widthOf(index) > MIN_FILL)
       .toSorted((a, b) => widthOf(b) - widthOf(a));
@@ -99,7 +109,9 @@ export function tableOf<R>(
     style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
     head: described.map(([title]) => title),
     colWidths: widths.map((each) => each + GAP),
-    colAligns: described.map((_, index) => (values.some((row) => typeof row[index] === 'number') ? 'right' : 'left')),
+    colAligns: described.map((_, index) =>
+      values.some((row) => typeof row[index] === 'number') ? 'right' : 'left',
+    ),
     wordWrap: true,
   });
   table.push(...cells);
@@ -111,7 +123,12 @@ export function tableOf<R>(
  * @param none the text where there are no rows; `null` where there always are some.
  * @param limit how many rows are printed; a remark says when there are more.
  */
-export function printRows<R>(rows: readonly R[], none: string | null, columns: readonly Column<R>[], limit = Infinity) {
+export function printRows<R>(
+  rows: readonly R[],
+  none: string | null,
+  columns: readonly Column<R>[],
+  limit = Infinity,
+) {
   const shown = rows.slice(0, limit);
   printResult(shown, none !== null && shown.length === 0 ? none : tableOf(shown, columns));
   if (rows.length > limit) remarkMore(limit);
@@ -123,7 +140,9 @@ export function remarkMore(limit: number): void {
 
 export function renderFacts(facts: object): string {
   const width = Math.max(...Object.keys(facts).map((name) => name.length));
-  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(width)}  ${cellText(value)}\n`);
+  const lines = Object.entries(facts).map(
+    ([name, value]) => `${name.padEnd(width)}  ${cellText(value)}\n`,
+  );
   return lines.join('');
 }
 
@@ -153,7 +172,10 @@ interface YesFlag {
   yes?: true | undefined;
 }
 
-/** Called before servers are connected. @throws {WrongUsage} without a terminal and without `--yes`. */
+/**
+ * Called before servers are connected.
+ * @throws {WrongUsage} without a terminal and without `--yes`.
+ */
 export function checkCanAsk({ yes }: YesFlag, to: string): void {
   if (yes || (process.stdin.isTTY && process.stderr.isTTY)) return;
   throw new WrongUsage(`there is no terminal for a question: give --yes to ${to}`);
@@ -222,15 +244,22 @@ export function formatDuration(milliseconds: number): string {
   if (seconds < 1) return `${Math.round(milliseconds)} ms`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+  return seconds < 86_400
+    ? `${Math.floor(seconds / 3_600)} h`
+    : `${Math.floor(seconds / 86_400)} d`;
 }
 
 export function formatAge(since: Date | number, now = Date.now()): string {
   const milliseconds = Math.max(0, now - Number(since));
-  return milliseconds < 60_000 ? `${Math.floor(milliseconds / 1_000)} s` : formatDuration(milliseconds);
+  return milliseconds < 60_000
+    ? `${Math.floor(milliseconds / 1_000)} s`
+    : formatDuration(milliseconds);
 }
 
-/** The share of work that is done, and how long the rest takes at the rate so far: `, 40 %, 6.2 s left`. */
+/**
+ * The share of work that is done, and how long the rest takes at the rate so far: `, 40 %, 6.2 s
+ * left`.
+ */
 export function describeRest(done: number, total: number, elapsedMs: number): string {
   if (!(done > 0 && total > 0)) return '';
   const share = Math.min(1, done / total);

@@ -42,7 +42,11 @@ export function createProgram(): CommandUnknownOpts {
   )
     .exitOverride()
     .version(project.version, '-V, --version', 'print the version of this release')
-    .option('--actor <name>', `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`, actor)
+    .option(
+      '--actor <name>',
+      `who is noted in the audit; by default ${ACTOR_VARIABLE}, or the user and machine`,
+      actor,
+    )
     .hook('preAction', (command) => {
       const { actor: name } = command.opts();
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
@@ -68,7 +72,11 @@ export function createProgram(): CommandUnknownOpts {
       stores.exportCommand(),
       eraseCommand(),
     ]),
-    group('quota', 'Give stores a quota of their own', [quota.setCommand(), quota.resetCommand(), quota.showCommand()]),
+    group('quota', 'Give stores a quota of their own', [
+      quota.setCommand(),
+      quota.resetCommand(),
+      quota.showCommand(),
+    ]),
     group('sessions', 'Look at issued tokens; end them before their time', [
       sessions.listCommand(),
       sessions.revokeCommand(),
@@ -106,7 +114,11 @@ export function createProgram(): CommandUnknownOpts {
   return program;
 }
 
-function group(name: string, description: string, commands: readonly CommandUnknownOpts[]): Command {
+function group(
+  name: string,
+  description: string,
+  commands: readonly CommandUnknownOpts[],
+): Command {
   const parent = makeCommand(name, description);
   for (const command of commands) parent.addCommand(command);
   return parent;
@@ -133,9 +145,13 @@ function explainUsage(command: CommandUnknownOpts): void {
   command.configureOutput({
     outputError: (text) => {
       const names = [];
-      for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent) names.unshift(at.name());
+      for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent)
+        names.unshift(at.name());
       const [, mistake = ''] = /^(?:error: )?(.*?)\.?$/s.exec(text.trim()) ?? [];
-      fail('command_invalid', `${mistake.replaceAll(/\s*\n\s*/g, ' ')}; see ${names.join(' ')} --help`);
+      fail(
+        'command_invalid',
+        `${mistake.replaceAll(/\s*\n\s*/g, ' ')}; see ${names.join(' ')} --help`,
+      );
     },
   });
 }
@@ -160,7 +176,8 @@ export function exitCodeOf(error: unknown): number {
   }
   const refusal = refusalOf(error);
   if (refusal !== null) fail('not_authorized', refusal);
-  else if (isUnavailable(error)) fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
+  else if (isUnavailable(error))
+    fail('environment_unavailable', `a server cannot be reached: ${describeError(error)}`);
   else fail('internal_error', `unexpected: ${describeError(error)}`);
   return 1;
 }

@@ -1,4 +1,7 @@
-/** The servers of one command: found in the environment or a stack's file, each connected at its first use within seconds. */
+/**
+ * The servers of one command: found in the environment or a stack's file, each connected at its
+ * first use within seconds.
+ */
 import type { Db } from 'mongodb';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +13,12 @@ import { type Config, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, createKafka, createProducer } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import { createCluster, type KnownBounds, readBounds, readLogBounds } from '#shared/kafka/cluster.ts';
+import {
+  createCluster,
+  type KnownBounds,
+  readBounds,
+  readLogBounds,
+} from '#shared/kafka/cluster.ts';
 import { createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -26,7 +34,10 @@ const CLOSE_MS = 2_000;
 
 type Close = () => Promise<unknown>;
 
-/** Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid` without an address. */
+/**
+ * Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid`
+ * without an address.
+ */
 export class Servers {
   readonly config: Config;
   readonly kafka: ReturnType<typeof kafkaServers>;
@@ -52,7 +63,9 @@ export class Servers {
     if (given !== undefined && !environments.includes(given)) {
       throw new WrongUsage(`there is no environment "${given}"; ${this.#configured()}`);
     }
-    return (given === undefined ? environments : [given]).map((name) => new Environment(this, name));
+    return (given === undefined ? environments : [given]).map(
+      (name) => new Environment(this, name),
+    );
   }
 
   #configured(): string {
@@ -122,7 +135,9 @@ export class Servers {
     demandAddress('MONGODB_URI', uri);
     const client = createWriterClient(this.config, 'admin');
     this.#closing.push(() => client.close());
-    await this.#connect('MongoDB', shownAddress(uri), () => client.db('admin').command({ ping: 1 }));
+    await this.#connect('MongoDB', shownAddress(uri), () =>
+      client.db('admin').command({ ping: 1 }),
+    );
     return new Databases(this.config.namePrefix, client);
   });
 
@@ -190,7 +205,11 @@ function reasonOf(error: unknown): string {
 }
 
 /** Connects to a server; `connect` adds to `closing` how it is closed. */
-type Connect = <T>(name: string, address: string, connect: (closing: Close[]) => Promise<T>) => Promise<T>;
+type Connect = <T>(
+  name: string,
+  address: string,
+  connect: (closing: Close[]) => Promise<T>,
+) => Promise<T>;
 
 function kafkaServers(config: Config, connect: Connect) {
   const { brokers } = config.kafka;
@@ -236,7 +255,9 @@ interface Connection {
   origin: string;
 }
 
-/** The environment's variables; where they name no server, with those of a local stack as defaults. */
+/**
+ * The environment's variables; where they name no server, with those of a local stack as defaults.
+ */
 export async function connectionEnvironment(
   env: NodeJS.ProcessEnv,
   folders: readonly string[] = [process.cwd(), REPOSITORY],
@@ -247,7 +268,12 @@ export async function connectionEnvironment(
       const stack = await readStackFile(origin);
       if (stack === null) continue;
       const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-      const { kafka_brokers, mongodb_uri: MONGODB_URI, redis_url: REDIS_URL, name_prefix: prefix } = stack;
+      const {
+        kafka_brokers,
+        mongodb_uri: MONGODB_URI,
+        redis_url: REDIS_URL,
+        name_prefix: prefix,
+      } = stack;
       const beneath = {
         ENVIRONMENTS: stack.environments.join(','),
         ...(prefix === undefined ? {} : { NAME_PREFIX: prefix }),
@@ -259,8 +285,14 @@ export async function connectionEnvironment(
   return { env, origin: 'the environment variables' };
 }
 
-/** A missing address is empty: a command that uses the server demands it. @throws {StoreDataError} `config_invalid`. */
-export async function readConnection(given: NodeJS.ProcessEnv, folders?: readonly string[]): Promise<Connection> {
+/**
+ * A missing address is empty: a command that uses the server demands it.
+ * @throws {StoreDataError} `config_invalid`.
+ */
+export async function readConnection(
+  given: NodeJS.ProcessEnv,
+  folders?: readonly string[],
+): Promise<Connection> {
   const { env, origin } = await connectionEnvironment(given, folders);
   const config = readConfig(env, SERVER_VARIABLES);
   // A request may not wait; an operator may.
@@ -268,8 +300,14 @@ export async function readConnection(given: NodeJS.ProcessEnv, folders?: readonl
   return { origin, config: { ...config, redis: { ...config.redis, commandTimeoutMs } } };
 }
 
-/** @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is not set. */
-export function demandAddress(name: (typeof SERVER_VARIABLES)[number], address: { length: number }): void {
+/**
+ * @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is
+ * not set.
+ */
+export function demandAddress(
+  name: (typeof SERVER_VARIABLES)[number],
+  address: { length: number },
+): void {
   if (address.length > 0) return;
   throw new StoreDataError(
     'config_invalid',

@@ -1,4 +1,7 @@
-/** MongoDB sessions while projectors write: transactions and snapshots with retries, and writes that kill a hanging transaction. */
+/**
+ * MongoDB sessions while projectors write: transactions and snapshots with retries, and writes that
+ * kill a hanging transaction.
+ */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '#shared/errors.ts';
@@ -22,12 +25,19 @@ export function inTransaction<R extends object>(
 const SNAPSHOT_MS = 15_000;
 
 /** Runs `read` in a new snapshot. */
-export function inSnapshot<T>(client: MongoClient, read: (session: ClientSession) => Promise<T>): Promise<T> {
+export function inSnapshot<T>(
+  client: MongoClient,
+  read: (session: ClientSession) => Promise<T>,
+): Promise<T> {
   const pauseMs = () => 100;
   return tryAgain(SNAPSHOT_MS, pauseMs, () => client.withSession({ snapshot: true }, read));
 }
 
-async function tryAgain<T>(forMs: number, pauseMs: (attempt: number) => number, work: () => Promise<T>) {
+async function tryAgain<T>(
+  forMs: number,
+  pauseMs: (attempt: number) => number,
+  work: () => Promise<T>,
+) {
   const end = performance.now() + forMs;
   for (let attempt = 0; ; await sleep(pauseMs(attempt++))) {
     try {
@@ -46,7 +56,11 @@ const TRANSACTION_MS = 2_000;
  * projectors' sessions are killed. A running projector retries.
  * @param db the database with the topic's checkpoints.
  */
-export async function withTransactionKill<T>(db: Db, topic: string, write: () => Promise<T>): Promise<T> {
+export async function withTransactionKill<T>(
+  db: Db,
+  topic: string,
+  write: () => Promise<T>,
+): Promise<T> {
   const writing = write();
   const hangs = new Error('it hangs');
   try {

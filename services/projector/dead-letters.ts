@@ -1,4 +1,7 @@
-/** Counts the dead letters of one topic in one database, for metrics and their bound, and removes those that expired. */
+/**
+ * Counts the dead letters of one topic in one database, for metrics and their bound, and removes
+ * those that expired.
+ */
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { isAnybody, NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { type LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
@@ -14,7 +17,10 @@ const DAY_MS = 86_400_000;
 const EXPIRED_AT_ONCE = 1_000;
 
 /** Starts at once. */
-export function startLetters({ config, metrics }: Parts, { db, environment, topic, logger }: Target) {
+export function startLetters(
+  { config, metrics }: Parts,
+  { db, environment, topic, logger }: Target,
+) {
   const { bytes: limit, days, payloads } = config.projector.deadLetters;
   const { open, bytes, used, oldestSeconds, expired } = metrics.letters;
   const labels = { environment, topic, database: db.databaseName };
@@ -33,7 +39,10 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     }
   }
 
-  /** Removes letters of one partition and reason. A log line says first where Kafka has their messages. */
+  /**
+   * Removes letters of one partition and reason. A log line says first where Kafka has their
+   * messages.
+   */
   async function remove(group: readonly DeadLetter[], before: Date): Promise<void> {
     const [first] = group;
     if (first === undefined) return;
@@ -48,7 +57,10 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
     logger.warn({ ...labels, days, ...facts }, 'dead letters expired without a decision');
     // Another process may remove others at the same time.
     const ids = group.map(({ _id }) => _id);
-    const { deletedCount } = await collection.deleteMany({ _id: { $in: ids }, dead_at: { $lt: before } });
+    const { deletedCount } = await collection.deleteMany({
+      _id: { $in: ids },
+      dead_at: { $lt: before },
+    });
     expired.inc({ environment, topic, reason }, deletedCount);
   }
 
@@ -73,7 +85,8 @@ export function startLetters({ config, metrics }: Parts, { db, environment, topi
       let total = kept;
       const admitted = letters.map((letter) => {
         const isTied = letter.customers?.some(isAnybody) !== true;
-        if (total + letter.kept_bytes > limit || !(isTied || payloads === 'all')) return { ...letter, ...NOTHING_KEPT };
+        if (total + letter.kept_bytes > limit || !(isTied || payloads === 'all'))
+          return { ...letter, ...NOTHING_KEPT };
         total += letter.kept_bytes;
         return letter;
       });

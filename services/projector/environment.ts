@@ -1,6 +1,7 @@
 /**
- * Supervises one environment: applies its access, polls its pointer, starts new generations of this release and stops dropped ones. A
- * flip only changes the state of a generation. A configuration error after the start stops that environment alone.
+ * Supervises one environment: applies its access, polls its pointer, starts new generations of this
+ * release and stops dropped ones. A flip only changes the state of a generation. A configuration
+ * error after the start stops that environment alone.
  */
 import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
@@ -23,10 +24,16 @@ import type { Parts } from './parts.ts';
 const POLL_MS = 500;
 /** The pause after a configuration error, which grows with each. */
 const REST_MS = { first: 1_000, max: 60_000 };
-/** Some errors show only once a consumer runs. After this time without one, the environment counts as repaired. */
+/**
+ * Some errors show only once a consumer runs. After this time without one, the environment counts
+ * as repaired.
+ */
 const REPAIRED_MS = 10_000;
 
-/** What a release does while the live generation is another release's, by the state of its own generation. */
+/**
+ * What a release does while the live generation is another release's, by the state of its own
+ * generation.
+ */
 const ACTIONS_BY_STATE = {
   building: 'fills a new generation beside it, which "store-data rebuild" makes live',
   kept: 'projects its own, from which its query services answer',
@@ -43,9 +50,14 @@ export interface ActiveGeneration {
 
 export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
 
-export interface SupervisorOptions extends Pick<Parts, 'databases' | 'projectionVersion' | 'logger' | 'metrics'> {
+export interface SupervisorOptions extends Pick<
+  Parts,
+  'databases' | 'projectionVersion' | 'logger' | 'metrics'
+> {
   config: Pick<Config, 'projector'>;
-  /** Starts to apply an environment's access. A first generation waits until that log is applied. */
+  /**
+   * Starts to apply an environment's access. A first generation waits until that log is applied.
+   */
   applyAccess: (environment: string) => Promise<Applying>;
   /** Done once for an environment, before anything of it is projected. */
   prepare: (environment: string) => Promise<void>;
@@ -65,7 +77,10 @@ export class Supervisor {
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
   readonly #failure = Promise.withResolvers<never>();
-  /** Why this release projects nothing that answers requests; `null` if it does, or if another installation may. */
+  /**
+   * Why this release projects nothing that answers requests; `null` if it does, or if another
+   * installation may.
+   */
   unprojectedReason: string | null = null;
   #isPrepared = false;
   /** What was logged last, so that it is logged once. */
@@ -97,7 +112,10 @@ export class Supervisor {
   }
 
   isLive(): boolean {
-    return (this.#access?.isLive() ?? true) && this.#running.values().every(({ applying }) => applying.isLive());
+    return (
+      (this.#access?.isLive() ?? true) &&
+      this.#running.values().every(({ applying }) => applying.isLive())
+    );
   }
 
   async stop(): Promise<void> {
@@ -105,10 +123,17 @@ export class Supervisor {
     const endAll = () => allEnded([...this.#running.keys()].map((id) => this.#end(id)));
     // Consumers stop without waiting for a poll whose servers are away.
     const polled = async () => this.#polling?.stop();
-    await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(this.#access?.stop())]);
+    await allEnded<unknown>([
+      endAll(),
+      polled().then(endAll),
+      Promise.resolve(this.#access?.stop()),
+    ]);
   }
 
-  /** The next poll retries while a server is away. @param throwsConfigurationErrors whether other errors are thrown. */
+  /**
+   * The next poll retries while a server is away.
+   * @param throwsConfigurationErrors whether other errors are thrown.
+   */
   async #poll(throwsConfigurationErrors = false): Promise<void> {
     const rests = performance.now() < (this.#rest?.until ?? 0);
     try {
@@ -136,7 +161,9 @@ export class Supervisor {
       if (marker?.projection_version !== projectionVersion || state === 'dropping') continue;
       wanted.set(marker.id, { environment, db, marker, state, share });
     }
-    const gone = [...this.#running.keys()].filter((id) => !wanted.has(id)).map((id) => this.#end(id));
+    const gone = [...this.#running.keys()]
+      .filter((id) => !wanted.has(id))
+      .map((id) => this.#end(id));
     const followed = [...wanted].map(async ([id, generation]) => {
       const running = this.#running.get(id);
       if (running !== undefined) return this.#move(running.generation, generation);
@@ -176,7 +203,10 @@ export class Supervisor {
     this.#count(generation, 0);
     await applying.stop();
     if (this.#isStopped) return;
-    this.#logger.info({ generation: generation.marker.number }, 'no longer projects a generation: it is dropped');
+    this.#logger.info(
+      { generation: generation.marker.number },
+      'no longer projects a generation: it is dropped',
+    );
   }
 
   #noteConfigurationError(error: unknown): void {
@@ -194,7 +224,10 @@ export class Supervisor {
     this.#logger.info({}, 'environment continues');
   }
 
-  /** Logs what this release does while the live generation is another release's, and notes why it is not ready. */
+  /**
+   * Logs what this release does while the live generation is another release's, and notes why it is
+   * not ready.
+   */
   #noteOtherRelease(known: readonly KnownGeneration[]): void {
     const { projectionVersion, config } = this.#options;
     const environment = this.#environment;
@@ -203,7 +236,9 @@ export class Supervisor {
     try {
       const version = liveOf(environment, known)?.marker.projection_version;
       if (version !== undefined && version !== projectionVersion) {
-        const own = known.findLast(({ marker }) => marker?.projection_version === projectionVersion)?.state;
+        const own = known.findLast(
+          ({ marker }) => marker?.projection_version === projectionVersion,
+        )?.state;
         const does =
           own === 'building' || own === 'kept'
             ? ACTIONS_BY_STATE[own]
@@ -211,7 +246,10 @@ export class Supervisor {
         words =
           `the live generation of ${environment} has projection version ${version} and belongs to another release; ` +
           `this one has ${projectionVersion} and ${does}`;
-        if (!config.projector.sideBySide && answeringGeneration(environment, known, projectionVersion) === null) {
+        if (
+          !config.projector.sideBySide &&
+          answeringGeneration(environment, known, projectionVersion) === null
+        ) {
           words += '. Not ready until then: keep the projectors of the other release running';
           this.unprojectedReason = words;
         }

@@ -1,6 +1,7 @@
 /**
- * Erases deleted customers whom many records name, for one generation, in the background: store by store, in pieces between the slices of
- * the store's partition. Readers mask the records that are not erased yet.
+ * Erases deleted customers whom many records name, for one generation, in the background: store by
+ * store, in pieces between the slices of the store's partition. Readers mask the records that are
+ * not erased yet.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
@@ -35,7 +36,8 @@ export function startErasures(parts: Parts, generation: Generation): () => Promi
   const working = new PeriodicTask({
     run: async (stopped) => {
       const queued = await findQueued(db);
-      const { open, oldest } = queued.length === 0 ? { open: 0, oldest: null } : await countErasures(db);
+      const { open, oldest } =
+        queued.length === 0 ? { open: 0, oldest: null } : await countErasures(db);
       openGauge.set(labels, open);
       oldestSeconds.set(labels, secondsSince(oldest));
       const ours = new Set(consumer.partitions());

@@ -1,6 +1,7 @@
 /**
- * Creates an environment's first generation, in a new installation or after MongoDB was lost. The log of access is applied before: no
- * revoked key gives access, and no event of an erased store is applied.
+ * Creates an environment's first generation, in a new installation or after MongoDB was lost. The
+ * log of access is applied before: no revoked key gives access, and no event of an erased store is
+ * applied.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -13,7 +14,10 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { createFirstGeneration, findGenerations } from '#shared/read-models/generation.ts';
 import type { Parts } from './parts.ts';
 
-/** If nothing of the log of access is applied for this time, a partition has stopped: then it is no longer waited for. */
+/**
+ * If nothing of the log of access is applied for this time, a partition has stopped: then it is no
+ * longer waited for.
+ */
 const MAX_STANDSTILL_MS = 20_000;
 const POLL_MS = 50;
 
@@ -43,7 +47,11 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
 }
 
 /** Waits until any projector has applied what a topic of access holds now. */
-async function waitUntilApplied({ control, logger }: Parts, cluster: Cluster, topic: string): Promise<void> {
+async function waitUntilApplied(
+  { control, logger }: Parts,
+  cluster: Cluster,
+  topic: string,
+): Promise<void> {
   const ends = endsOf(await readLogBounds(cluster, topic));
   let applied = -1;
   for (let movedAt = performance.now(); ; await sleep(POLL_MS)) {

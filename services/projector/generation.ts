@@ -1,4 +1,7 @@
-/** Projects one generation: consumes its environment's changes into its database, erases customers, adopts the status of stores. */
+/**
+ * Projects one generation: consumes its environment's changes into its database, erases customers,
+ * adopts the status of stores.
+ */
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { StoreDataError } from '#shared/errors.ts';
@@ -19,7 +22,10 @@ import { startConsumer } from './log/consumer.ts';
 import type { ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
-/** How often the status of changed store records is adopted; a slice of this process with such a record does it at once. */
+/**
+ * How often the status of changed store records is adopted; a slice of this process with such a
+ * record does it at once.
+ */
 const ADOPT_MS = 1_000;
 
 /** @param publish called when the control database has changes that Redis lacks. */
@@ -44,7 +50,8 @@ export async function projectGeneration(
       if (generation.state === 'live') await adoptStoreRecords(environment, db, stores, publish);
     },
     everyMs: ADOPT_MS,
-    failed: (error) => logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),
+    failed: (error) =>
+      logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),
   });
   starting.defer(() => adopting.stop());
   const consumer = await startConsumer(parts, {
@@ -64,7 +71,14 @@ export async function projectGeneration(
     apply: async (claim, whole, limits) => {
       const slice = await leaveOutDropped(control, whole);
       const { plan, deadLetters, given } = await applyWithCheckpoint(claim, whole, (checkpoint) =>
-        applyChanges(db, claim.session, slice, { limits, checkpoint, findErased, epochs, reader, trees }),
+        applyChanges(db, claim.session, slice, {
+          limits,
+          checkpoint,
+          findErased,
+          epochs,
+          reader,
+          trees,
+        }),
       );
       epochs.committed(given);
       const isLive = generation.state === 'live';
@@ -112,8 +126,9 @@ function observeFreshness(
 }
 
 /**
- * From when the age of an event counts: from its time, or from when Kafka took it, if that is much later. What Kafka had before the
- * generation was made fills it: that says nothing about freshness (`null`).
+ * From when the age of an event counts: from its time, or from when Kafka took it, if that is much
+ * later. What Kafka had before the generation was made fills it: that says nothing about freshness
+ * (`null`).
  */
 export function beginOfAge(time: number, takenAt: number, createdAt: number): number | null {
   if (takenAt < createdAt) return null;
@@ -124,5 +139,8 @@ export function beginOfAge(time: number, takenAt: number, createdAt: number): nu
 async function checkMarker(generation: ActiveGeneration): Promise<void> {
   if (await hasMarker(generation)) return;
   const { databaseName } = generation.db;
-  throw new StoreDataError('generation_unsuitable', `database ${databaseName} was dropped or replaced`);
+  throw new StoreDataError(
+    'generation_unsuitable',
+    `database ${databaseName} was dropped or replaced`,
+  );
 }

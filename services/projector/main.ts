@@ -18,7 +18,9 @@ async function start({ config, logger, closing }: ServiceProcess): Promise<void>
     ...config.operations,
     live: () => projector?.isLive() ?? true,
     unreadyReason: () =>
-      projector === null ? 'it waits for Kafka and MongoDB, or checks them' : projector.unreadyReason(),
+      projector === null
+        ? 'it waits for Kafka and MongoDB, or checks them'
+        : projector.unreadyReason(),
     registry: metrics.registry,
     logger,
   });
@@ -26,6 +28,9 @@ async function start({ config, logger, closing }: ServiceProcess): Promise<void>
   closing.push(operations.close);
   closing.push(async () => tracing?.stop());
   projector = await startProjector(config, logger, { metrics, tracing });
-  logger.info({ environments: config.environments, operations: operations.url }, 'projector started');
+  logger.info(
+    { environments: config.environments, operations: operations.url },
+    'projector started',
+  );
   await projector.failed;
 }

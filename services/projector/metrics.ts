@@ -1,4 +1,7 @@
-/** The metrics of the projector. No label holds the id of a store or a person. `generation` is `g3`, or `control` for access. */
+/**
+ * The metrics of the projector. No label holds the id of a store or a person. `generation` is `g3`,
+ * or `control` for access.
+ */
 import { poolMetrics } from '#shared/mongodb.ts';
 import { createRegistry, metricFactory } from '#shared/operations.ts';
 import { redisSeconds } from '#shared/redis.ts';
@@ -20,15 +23,27 @@ export function createMetrics() {
     registry,
     pool: poolMetrics({ gauge, histogram }),
     redisSeconds: redisSeconds({ histogram }),
-    assignments: counter('store_data_assignments_total', 'How often this process was assigned partitions', OF_TOPIC),
+    assignments: counter(
+      'store_data_assignments_total',
+      'How often this process was assigned partitions',
+      OF_TOPIC,
+    ),
     applied: counter('store_data_events_applied_total', 'Events that took effect', OF_ENTITY),
-    outdated: counter('store_data_events_outdated_total', 'Outdated events, which changed nothing', OF_GENERATION),
+    outdated: counter(
+      'store_data_events_outdated_total',
+      'Outdated events, which changed nothing',
+      OF_GENERATION,
+    ),
     newerSchema: counter(
       'store_data_events_newer_schema_total',
       'Effective events of a schema that is newer than this release',
       OF_ENTITY,
     ),
-    deadLetters: counter('store_data_dead_letters_total', 'Messages that became dead letters', OF_DEAD),
+    deadLetters: counter(
+      'store_data_dead_letters_total',
+      'Messages that became dead letters',
+      OF_DEAD,
+    ),
     lag: gauge(
       'store_data_partition_lag',
       'Messages not applied yet, up to the last stable offset; the last known number while Kafka is away',
@@ -46,7 +61,11 @@ export function createMetrics() {
         OF_PARTITION,
       ),
     },
-    kafkaConnected: gauge('store_data_kafka_connected', '1 while Kafka answers the consumer of this process', OF_TOPIC),
+    kafkaConnected: gauge(
+      'store_data_kafka_connected',
+      '1 while Kafka answers the consumer of this process',
+      OF_TOPIC,
+    ),
     fetched: gauge(
       'store_data_last_fetch_timestamp_seconds',
       'When Kafka last answered a consumer of this process, with messages or without, in seconds since 1970',
@@ -69,10 +88,11 @@ export function createMetrics() {
       [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
       OF_TOPIC,
     ),
-    transactionFailures: counter('store_data_transaction_failures_total', 'Transactions that failed and are retried', [
-      ...OF_TOPIC,
-      'kind',
-    ]),
+    transactionFailures: counter(
+      'store_data_transaction_failures_total',
+      'Transactions that failed and are retried',
+      [...OF_TOPIC, 'kind'],
+    ),
     stopped: gauge(
       'store_data_partition_stopped',
       '1 while a partition is stopped: it would lose events',
@@ -98,15 +118,26 @@ export function createMetrics() {
       '1 for each generation that this process projects: live, building, kept',
       [...GENERATION_LABELS, 'state'],
     ),
-    accessPending: gauge('store_data_access_pending', 'Changes of access that Redis or the log does not have yet'),
+    accessPending: gauge(
+      'store_data_access_pending',
+      'Changes of access that Redis or the log does not have yet',
+    ),
     accessAhead: gauge(
       'store_data_access_ahead',
       'Keys and stores that are newer in Redis than in MongoDB, as after a restored backup',
     ),
     /** Dead letters that wait. Every process shows the same of one topic and database. */
     letters: {
-      open: gauge('store_data_dead_letters_open', 'Dead letters that wait for a decision', OF_LETTERS),
-      bytes: gauge('store_data_dead_letters_bytes', 'Bytes of messages that dead letters keep', OF_LETTERS),
+      open: gauge(
+        'store_data_dead_letters_open',
+        'Dead letters that wait for a decision',
+        OF_LETTERS,
+      ),
+      bytes: gauge(
+        'store_data_dead_letters_bytes',
+        'Bytes of messages that dead letters keep',
+        OF_LETTERS,
+      ),
       used: gauge(
         'store_data_dead_letters_used_ratio',
         'Used part of the room for dead letters, from 0 to 1',
@@ -117,11 +148,11 @@ export function createMetrics() {
         'Age of the oldest dead letter in seconds',
         OF_LETTERS,
       ),
-      expired: counter('store_data_dead_letters_expired_total', 'Dead letters that expired without a decision', [
-        'environment',
-        'topic',
-        'reason',
-      ]),
+      expired: counter(
+        'store_data_dead_letters_expired_total',
+        'Dead letters that expired without a decision',
+        ['environment', 'topic', 'reason'],
+      ),
     },
     /** Erasures in the background. Every process shows the same of one generation. */
     erasures: {
@@ -130,7 +161,11 @@ export function createMetrics() {
         'Orders and reviews from which the data of a deleted customer was removed in the background',
         OF_GENERATION,
       ),
-      open: gauge('store_data_erasures', 'Deleted customers of whom something is still stored', OF_GENERATION),
+      open: gauge(
+        'store_data_erasures',
+        'Deleted customers of whom something is still stored',
+        OF_GENERATION,
+      ),
       oldestSeconds: gauge(
         'store_data_erasures_oldest_seconds',
         'Age of the oldest of these erasures in seconds',

@@ -1,6 +1,6 @@
 /**
- * The projector: for each environment a consumer of changes for every generation of this release and one of access,
- * and the publisher that feeds Redis.
+ * The projector: for each environment a consumer of changes for every generation of this release
+ * and one of access, and the publisher that feeds Redis.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlIndexes } from '#shared/access/access-keys.ts';
@@ -28,10 +28,16 @@ import { Scheduler } from './log/scheduler.ts';
 import { createMetrics, type ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
-/** How long a start waits for Redis. Without Redis events are applied, and access is published later. */
+/**
+ * How long a start waits for Redis. Without Redis events are applied, and access is published
+ * later.
+ */
 const REDIS_READY_MS = 1_000;
 const RETRY_MS = 1_000;
-/** How long an operation waits for a primary. Short: the projector tries again, and a client that reconnects waits this long to abort transactions. */
+/**
+ * How long an operation waits for a primary. Short: the projector tries again, and a client that
+ * reconnects waits this long to abort transactions.
+ */
 const SELECTION_MS = 2_000;
 
 export interface RunningProjector {
@@ -54,9 +60,16 @@ type ProjectorOptions = Partial<Pick<Parts, 'projectionVersion' | 'metrics' | 't
 export async function startProjector(
   config: Config,
   logger: Logger,
-  { projectionVersion = PROJECTION_VERSION, metrics = createMetrics(), tracing = null }: ProjectorOptions = {},
+  {
+    projectionVersion = PROJECTION_VERSION,
+    metrics = createMetrics(),
+    tracing = null,
+  }: ProjectorOptions = {},
 ): Promise<RunningProjector> {
-  const client = createWriterClient(config, 'projector', { logger, serverSelectionTimeoutMS: SELECTION_MS });
+  const client = createWriterClient(config, 'projector', {
+    logger,
+    serverSelectionTimeoutMS: SELECTION_MS,
+  });
   watchPool(client, metrics.pool);
   const databases = new Databases(config.namePrefix, client);
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
@@ -84,14 +97,30 @@ export async function startProjector(
   const { sliceEvents, concurrentPartitions } = config.projector;
   const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
   const servers = { databases, redis, kafka, control };
-  const parts = { config, projectionVersion, logger, metrics, tracing, ...servers, scheduler, trees: new TreeCache() };
+  const parts = {
+    config,
+    projectionVersion,
+    logger,
+    metrics,
+    tracing,
+    ...servers,
+    scheduler,
+    trees: new TreeCache(),
+  };
   const states = await startParts(parts, onStop);
   const running = begun.move();
   return { metrics, ...states, stop: () => running.disposeAsync() };
 }
 
-/** Repeats an attempt while the server is unavailable, and logs that it waits. @throws other errors. */
-async function waitFor(server: string, attempt: () => Promise<unknown>, logger: Logger): Promise<void> {
+/**
+ * Repeats an attempt while the server is unavailable, and logs that it waits.
+ * @throws other errors.
+ */
+async function waitFor(
+  server: string,
+  attempt: () => Promise<unknown>,
+  logger: Logger,
+): Promise<void> {
   for (const failing = new FailureTracker(); ; await sleep(RETRY_MS)) {
     try {
       await attempt();
@@ -101,12 +130,18 @@ async function waitFor(server: string, attempt: () => Promise<unknown>, logger: 
       if (!isUnavailable(error)) throw error;
       const failures = failing.failed(performance.now());
       if (failures === null) continue;
-      logger.warn({ server, seconds: failures.seconds, error: describeError(error) }, `waiting for ${server}`);
+      logger.warn(
+        { server, seconds: failures.seconds, error: describeError(error) },
+        `waiting for ${server}`,
+      );
     }
   }
 }
 
-/** Starts all parts. @param onStop registers what stops a part; the last one started stops first. */
+/**
+ * Starts all parts.
+ * @param onStop registers what stops a part; the last one started stops first.
+ */
 async function startParts(
   parts: Parts,
   onStop: (step: () => unknown) => void,
@@ -122,13 +157,16 @@ async function startParts(
     prepare: (environment: string) => makeFirstGeneration(parts, environment),
     project: projectGeneration.bind(null, parts, () => publisher.sweep()),
   };
-  const supervisors = config.environments.map((environment) => new Supervisor(options, environment));
+  const supervisors = config.environments.map(
+    (environment) => new Supervisor(options, environment),
+  );
   onStop(() => allEnded(supervisors.map((one) => one.stop())));
   await allEnded(supervisors.map((one) => one.start()));
   const failed = Promise.race(supervisors.map((one) => one.failed));
   // The caller may listen later, or only stop it.
   failed.catch(() => undefined);
-  const unprojected = () => supervisors.map((one) => one.unprojectedReason).find((reason) => reason !== null);
+  const unprojected = () =>
+    supervisors.map((one) => one.unprojectedReason).find((reason) => reason !== null);
   return {
     failed,
     isLive: () => supervisors.every((one) => one.isLive()),

@@ -15,7 +15,13 @@ import { ClientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { keepQuery } from './parameters/read.ts';
-import { classify, clientErrorHandler, refuseConnect, refuseManyFields, sendRefusal } from './responses/send.ts';
+import {
+  classify,
+  clientErrorHandler,
+  refuseConnect,
+  refuseManyFields,
+  sendRefusal,
+} from './responses/send.ts';
 import { type StaticContent, staticContent } from './responses/compress.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
@@ -51,7 +57,10 @@ export async function buildApp({
   const metrics = createMetrics(signingKeys);
   const tokens = createTokens(signingKeys, config.tokens);
   const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
-    logger.warn({ proxy }, 'an entry of X-Forwarded-For is no address: its clients count as the proxy that sent it'),
+    logger.warn(
+      { proxy },
+      'an entry of X-Forwarded-For is no address: its clients count as the proxy that sent it',
+    ),
   );
   const admission = new Admission({
     latencyMs: config.query.overloadLatencyMs,
@@ -60,7 +69,15 @@ export async function buildApp({
     logger,
   });
   const admitted = (handler: RequestListener) => refuseManyFields(admission.before(handler));
-  const services = await createServices({ config, logger, metrics, admission, tokens, addressOf, projectionVersion });
+  const services = await createServices({
+    config,
+    logger,
+    metrics,
+    admission,
+    tokens,
+    addressOf,
+    projectionVersion,
+  });
   const connections = new ClientConnections();
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
@@ -69,7 +86,8 @@ export async function buildApp({
     childLoggerFactory: (parent) => parent,
     genReqId: ({ headers }) => requestIdOf(headers[REQUEST_ID_HEADER]),
     requestIdHeader: false,
-    serverFactory: (handler) => createListener(admitted(handler), { tls: config.query.tls, connections, logger }),
+    serverFactory: (handler) =>
+      createListener(admitted(handler), { tls: config.query.tls, connections, logger }),
     // Requests that arrive while closing are served, with `Connection: close`.
     return503OnClosing: false,
     // Our routes declare HEAD: the framework's would drop the body before it is compressed.
@@ -84,7 +102,8 @@ export async function buildApp({
     },
   });
   app.server.on('connect', refuseConnect);
-  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's refusal would have no body.
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's refusal would have no
+  // body.
   app.server.on('checkExpectation', admitted(app.routing));
   app.removeAllContentTypeParsers();
   // The token endpoint, the only route with a body, parses it.

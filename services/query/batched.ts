@@ -1,6 +1,7 @@
 /**
- * Batches reads: requests that come in one turn of the event loop, or while the maximum of reads is under way, share the next one. A read
- * begins after its requests arrived, so that no answer is older than its request.
+ * Batches reads: requests that come in one turn of the event loop, or while the maximum of reads is
+ * under way, share the next one. A read begins after its requests arrived, so that no answer is
+ * older than its request.
  */
 import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
 
@@ -14,7 +15,10 @@ export interface BatchLimits {
   ids: number;
 }
 
-/** Reads one; `null` if it does not exist. @param signal abandons the read: after a server hung, requests that still wait come first. */
+/**
+ * Reads one; `null` if it does not exist.
+ * @param signal abandons the read: after a server hung, requests that still wait come first.
+ */
 export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
 
 interface Waiter<T> {
@@ -24,8 +28,14 @@ interface Waiter<T> {
   signal: AbortSignal | undefined;
 }
 
-/** Makes the read of one from that of many. `readMany` must have a deadline; the requests that wait for it may have others. */
-export function batched<T>(readMany: ReadMany<T>, { underWay: maxUnderWay, ids: maxIds }: BatchLimits): ReadOne<T> {
+/**
+ * Makes the read of one from that of many. `readMany` must have a deadline; the requests that wait
+ * for it may have others.
+ */
+export function batched<T>(
+  readMany: ReadMany<T>,
+  { underWay: maxUnderWay, ids: maxIds }: BatchLimits,
+): ReadOne<T> {
   const waiting = new Map<string, Waiter<T>[]>();
   let underWay = 0;
   let scheduled = false;
@@ -36,8 +46,11 @@ export function batched<T>(readMany: ReadMany<T>, { underWay: maxUnderWay, ids: 
       const spans = [...batch.values()].flat().flatMap(({ span }) => span ?? []);
       const ids = [...batch.keys()];
       const isTraced = spans.length > 0 || activeSpan() !== undefined;
-      const found = await (isTraced ? tracedTogether('shared read', spans, () => readMany(ids)) : readMany(ids));
-      for (const [id, waiters] of batch) for (const { resolve } of waiters) resolve(found.get(id) ?? null);
+      const found = await (isTraced
+        ? tracedTogether('shared read', spans, () => readMany(ids))
+        : readMany(ids));
+      for (const [id, waiters] of batch)
+        for (const { resolve } of waiters) resolve(found.get(id) ?? null);
     } catch (error) {
       for (const waiters of batch.values()) for (const { reject } of waiters) reject(error);
     } finally {

@@ -1,4 +1,7 @@
-/** Connections to MongoDB and Redis. Every operation has a deadline. A service that starts during an outage answers 503 until its end. */
+/**
+ * Connections to MongoDB and Redis. Every operation has a deadline. A service that starts during an
+ * outage answers 503 until its end.
+ */
 import type { MongoClient } from 'mongodb';
 import { describeError, isUnavailable, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -7,7 +10,13 @@ import { pause } from '#shared/waiting.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type RedisMasters, checkRedisAtStart } from '#shared/redis-masters.ts';
 import { createRedis, logRedis } from '#shared/redis.ts';
-import { type WithDeadline, deadlineAfter, deadlineAt, LONG_READ_MS, withinStartupTimeout } from './deadline.ts';
+import {
+  type WithDeadline,
+  deadlineAfter,
+  deadlineAt,
+  LONG_READ_MS,
+  withinStartupTimeout,
+} from './deadline.ts';
 import type { ServiceContext } from './metrics.ts';
 
 const RECONNECT_MS = 500;
@@ -40,7 +49,10 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   };
 }
 
-/** Tries until it is connected. A client recovers by itself from then on; before, it fails with "Topology is closed". */
+/**
+ * Tries until it is connected. A client recovers by itself from then on; before, it fails with
+ * "Topology is closed".
+ */
 async function connect(client: MongoClient, logger: Logger, signal: AbortSignal): Promise<void> {
   let isAway = false;
   do {
@@ -60,9 +72,10 @@ async function connect(client: MongoClient, logger: Logger, signal: AbortSignal)
 const PROBE_MS = 100;
 
 /**
- * A circuit breaker: while MongoDB is away, reads fail at once. A failed read, or the driver's monitoring, raises a suspicion. A ping, with
- * half the time of a read, confirms it for waiting reads too, unless MongoDB answered others meanwhile: then only this process or its
- * connections were busy. The first answered ping ends it. @param away the metric.
+ * A circuit breaker: while MongoDB is away, reads fail at once. A failed read, or the driver's
+ * monitoring, raises a suspicion. A ping, with half the time of a read, confirms it for waiting
+ * reads too, unless MongoDB answered others meanwhile: then only this process or its connections
+ * were busy. The first answered ping ends it. @param away the metric.
  */
 function circuitBreaker(
   client: MongoClient,
@@ -84,7 +97,10 @@ function circuitBreaker(
     isOpen = value;
     away.set(value ? 1 : 0);
   };
-  const ping = () => pingDeadline((late) => client.db('admin').command({ ping: 1 }, { readPreference, signal: late }));
+  const ping = () =>
+    pingDeadline((late) =>
+      client.db('admin').command({ ping: 1 }, { readPreference, signal: late }),
+    );
   const isAway = async () => {
     const before = answered;
     // A server that answers with an error is not away.
@@ -115,7 +131,10 @@ function circuitBreaker(
       throw error;
     }
   };
-  /** A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the read is under way. */
+  /**
+   * A long deadline, which a frozen server does not use up: MongoDB is asked for as long as the
+   * read is under way.
+   */
   const patiently: WithDeadline = (read) =>
     guarded(async () => {
       const asking = setInterval(suspect, readTimeoutMs);
@@ -126,7 +145,8 @@ function circuitBreaker(
       }
     });
   setOpen(false);
-  // A failed command changes the description too, before the driver's monitor has checked the server.
+  // A failed command changes the description too, before the driver's monitor has checked the
+  // server.
   client.on('serverDescriptionChanged', ({ newDescription }) => {
     if (newDescription.type === 'Unknown') suspect();
   });
@@ -146,12 +166,18 @@ function circuitBreaker(
 
 const mongodbIsAway = () => unavailable('MongoDB is away');
 
-export async function connectRedis({ config, metrics, logger }: ServiceContext): Promise<RedisMasters> {
+export async function connectRedis({
+  config,
+  metrics,
+  logger,
+}: ServiceContext): Promise<RedisMasters> {
   const redis = createRedis(config, logRedis(logger), metrics.redisSeconds);
-  const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch((error: unknown) => {
-    redis.disconnect();
-    throw error;
-  });
+  const failure = await withinStartupTimeout(checkRedisAtStart(redis, REDIS_READY_MS)).catch(
+    (error: unknown) => {
+      redis.disconnect();
+      throw error;
+    },
+  );
   if (failure === undefined) logger.warn({}, 'starting without Redis, which does not answer');
   else if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
   return redis;

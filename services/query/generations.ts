@@ -1,6 +1,7 @@
 /**
- * The generation that answers requests, for each environment: the live one if this release made it, else the newest kept one that it
- * made. It is looked up twice a second, so that a flip takes effect within one second.
+ * The generation that answers requests, for each environment: the live one if this release made it,
+ * else the newest kept one that it made. It is looked up twice a second, so that a flip takes
+ * effect within one second.
  */
 import { describeError, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
@@ -44,7 +45,9 @@ export async function watchGenerations(options: GenerationsOptions) {
   const polling = new PeriodicTask({
     run: async (stopped) => {
       const { environments } = options.config;
-      await Promise.all(environments.map((environment) => lookUp(options, environment, known, stopped)));
+      await Promise.all(
+        environments.map((environment) => lookUp(options, environment, known, stopped)),
+      );
       first.resolve();
     },
     everyMs: POLL_MS,
@@ -53,7 +56,10 @@ export async function watchGenerations(options: GenerationsOptions) {
   await withinStartupTimeout(first.promise);
   const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
   return {
-    /** @throws {StoreDataError} `environment_unavailable` while there is none, or none that this release can read. */
+    /**
+     * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this
+     * release can read.
+     */
     of(environment: string): Generation {
       const { generation, reason } = find(environment);
       if (generation !== null) return generation;
@@ -61,7 +67,9 @@ export async function watchGenerations(options: GenerationsOptions) {
     },
     /** As `of`; `null` instead of an error. */
     find: (environment: string) => find(environment).generation,
-    /** Why this instance is not ready: an environment's live generation belongs to another release. */
+    /**
+     * Why this instance is not ready: an environment's live generation belongs to another release.
+     */
     otherReleaseReason() {
       const other = [...known].find(([, { isOtherRelease }]) => isOtherRelease);
       return other === undefined ? null : `${other[0]}: ${other[1].reason}`;
@@ -82,10 +90,16 @@ async function lookUp(
   try {
     const generations = await withDeadline(() => findGenerations(databases, environment));
     const answering = answeringGeneration(environment, generations, projectionVersion);
-    found = answering === null ? absence(generations, projectionVersion) : { generation: answering, reason: '' };
+    found =
+      answering === null
+        ? absence(generations, projectionVersion)
+        : { generation: answering, reason: '' };
   } catch (error) {
     if (!(error instanceof StoreDataError) || isUnavailable(error)) {
-      logger.debug({ environment, error: describeError(error) }, 'the live generation could not be looked up');
+      logger.debug(
+        { environment, error: describeError(error) },
+        'the live generation could not be looked up',
+      );
       return;
     }
     found = { generation: null, reason: error.message };
@@ -102,13 +116,17 @@ async function lookUp(
     logger.warn({ environment, reason }, 'no generation answers: data requests get 503');
   } else {
     metrics.answeringGeneration.set(generationLabels(generation.marker), 1);
-    logger.info({ environment, generation: generation.marker.number }, 'this generation answers now');
+    logger.info(
+      { environment, generation: generation.marker.number },
+      'this generation answers now',
+    );
   }
 }
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Found {
   const { number, marker } = generations.find(({ state }) => state === 'live') ?? {};
-  if (marker === undefined || marker === null) return { generation: null, reason: 'none was made yet' };
+  if (marker === undefined || marker === null)
+    return { generation: null, reason: 'none was made yet' };
   return {
     generation: null,
     reason:
@@ -123,7 +141,11 @@ const MAX_CATCH_UP_MS = 300;
 const CATCH_UP_POLL_MS = 10;
 
 /** Resolves when a generation has caught up with another, or at the time limit. */
-async function untilCaughtUp(generation: Generation, other: Generation, signal: AbortSignal): Promise<void> {
+async function untilCaughtUp(
+  generation: Generation,
+  other: Generation,
+  signal: AbortSignal,
+): Promise<void> {
   const end = performance.now() + MAX_CATCH_UP_MS;
   do {
     if (await isCaughtUp(generation, other)) return;

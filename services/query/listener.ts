@@ -1,6 +1,15 @@
-/** The HTTP server of the app: its limits, HTTPS if there is a certificate, and its listening sockets. */
+/**
+ * The HTTP server of the app: its limits, HTTPS if there is a certificate, and its listening
+ * sockets.
+ */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
@@ -12,14 +21,23 @@ import { PeriodicTask } from '#shared/periodic-task.ts';
 const REQUEST_TIMEOUT_MS = 10_000;
 /** A client that does not read its answer is disconnected after once to twice this time. */
 const STALLED_TIMEOUT_MS = 10_000;
-/** After the end of listening: clients may complete requests for so long, and read answers for so long. */
+/**
+ * After the end of listening: clients may complete requests for so long, and read answers for so
+ * long.
+ */
 const END_OF_REQUESTS_MS = 2_000;
 const END_OF_ANSWERS_MS = 8_000;
 const END_POLL_MS = 50;
-/** Longer than load balancers keep idle connections (60 s), so that we close none on which they send a request. */
+/**
+ * Longer than load balancers keep idle connections (60 s), so that we close none on which they send
+ * a request.
+ */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CERTIFICATE_POLL_MS = 5_000;
-/** A turn of the event loop accepts one connection per socket: with one socket, many new clients would wait for seconds. */
+/**
+ * A turn of the event loop accepts one connection per socket: with one socket, many new clients
+ * would wait for seconds.
+ */
 const LISTENING_SOCKETS = 64;
 
 const OPTIONS: ServerOptions = {
@@ -69,7 +87,10 @@ export class ClientConnections {
     }
   }
 
-  /** Called when none is accepted any more: ends those that are idle, without a complete request in time, or not read in time. */
+  /**
+   * Called when none is accepted any more: ends those that are idle, without a complete request in
+   * time, or not read in time.
+   */
   end(): void {
     const began = performance.now();
     const timer = setInterval(() => {
@@ -93,7 +114,10 @@ export interface ListenerOptions {
   logger: Logger;
 }
 
-export function createListener(handler: RequestListener, { tls, connections, logger }: ListenerOptions): Server {
+export function createListener(
+  handler: RequestListener,
+  { tls, connections, logger }: ListenerOptions,
+): Server {
   const listener: RequestListener = (request, response) => {
     connections.begin(request, response);
     response.on('timeout', (socket: Socket) => {
@@ -103,21 +127,26 @@ export function createListener(handler: RequestListener, { tls, connections, log
     });
     handler(request, response);
   };
-  const server = tls.certFile === null ? createServer(OPTIONS, listener) : listenByTls(listener, tls, logger);
+  const server =
+    tls.certFile === null ? createServer(OPTIONS, listener) : listenByTls(listener, tls, logger);
   server.on('connection', (socket) => connections.add(socket));
   // Node's own, which closing the server calls, would cut answers that are made and not read yet.
   server.closeIdleConnections = () => connections.closeIdle();
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);
-  // Thousands of small fields would take many times their bytes. One more than is allowed, so that its refusal has all headers.
+  // Thousands of small fields would take many times their bytes. One more than is allowed, so that
+  // its refusal has all headers.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   return server;
 }
 
 export type Listening = Awaited<ReturnType<typeof listenOnPort>>;
 
-/** Listens on one port with many sockets (`SO_REUSEPORT`), among which Linux distributes connections; elsewhere with one. */
+/**
+ * Listens on one port with many sockets (`SO_REUSEPORT`), among which Linux distributes
+ * connections; elsewhere with one.
+ */
 export async function listenOnPort(
   server: Server,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },
@@ -126,7 +155,8 @@ export async function listenOnPort(
   if (process.platform !== 'linux') {
     return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
   }
-  // `SO_REUSEPORT` would silently share the port with another process of this user; this probe fails instead.
+  // `SO_REUSEPORT` would silently share the port with another process of this user; this probe
+  // fails instead.
   if (port !== 0) {
     const probe = createNetServer().listen({ host, port });
     await once(probe, 'listening');
@@ -136,7 +166,9 @@ export async function listenOnPort(
   const url = await listen({ host, port, reusePort: true });
   const address = server.address() as AddressInfo;
   const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
-    createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) => server.emit('connection', socket)),
+    createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) =>
+      server.emit('connection', socket),
+    ),
   );
   /** Accepts no more connections. Resolves when the last one has ended. */
   const close = async () => {
@@ -145,7 +177,10 @@ export async function listenOnPort(
   try {
     await Promise.all(
       others.map(async (other) => {
-        await once(other.listen({ host: address.address, port: address.port, reusePort: true }), 'listening');
+        await once(
+          other.listen({ host: address.address, port: address.port, reusePort: true }),
+          'listening',
+        );
       }),
     );
   } catch (error) {
@@ -157,7 +192,10 @@ export async function listenOnPort(
 
 function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
   let material = readTlsFiles(files);
-  const server = createTlsServer({ ...OPTIONS, ...material, handshakeTimeout: REQUEST_TIMEOUT_MS }, handler);
+  const server = createTlsServer(
+    { ...OPTIONS, ...material, handshakeTimeout: REQUEST_TIMEOUT_MS },
+    handler,
+  );
   const polling = new PeriodicTask(
     {
       run: async () => {
@@ -169,7 +207,8 @@ function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger):
       },
       everyMs: CERTIFICATE_POLL_MS,
       // While both files are being replaced they may not belong together.
-      failed: (error: string) => logger.warn({ error }, 'the certificate cannot be read: the former one stays in use'),
+      failed: (error: string) =>
+        logger.warn({ error }, 'the certificate cannot be read: the former one stays in use'),
     },
     CERTIFICATE_POLL_MS,
   );

@@ -26,7 +26,8 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
     app.connections.isEnding = true;
-    // Load balancers learn from `/ready` to send requests elsewhere before the service stops accepting them.
+    // Load balancers learn from `/ready` to send requests elsewhere before the service stops
+    // accepting them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
     // The other sockets' requests are answered before MongoDB and Redis are closed.
     if (listening !== null) app.answered = listening.close();
@@ -53,7 +54,12 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   closing.push(async () => tracing?.stop());
   const isTls = config.query.tls.certFile !== null;
   const { host, port } = config.query;
-  listening = await listenOnPort(app.server, { host, port, isTls }, (options) => app.listen(options));
+  listening = await listenOnPort(app.server, { host, port, isTls }, (options) =>
+    app.listen(options),
+  );
   const url = isTls ? listening.url.replace(/^http:/, 'https:') : listening.url;
-  logger.info({ url, operations: operations.url, environments: config.environments }, 'query service started');
+  logger.info(
+    { url, operations: operations.url, environments: config.environments },
+    'query service started',
+  );
 }

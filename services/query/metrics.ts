@@ -53,14 +53,27 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
       'store_data_shed_requests_total',
       'Requests refused with 503 for overload; no other metric counts them',
     ),
-    inFlight: gauge('store_data_requests_in_flight', 'Requests being answered, without those that wait for changes'),
-    inFlightLimit: gauge('store_data_in_flight_limit', 'Maximum of requests in flight; further ones wait'),
-    unreadBytes: gauge('store_data_unread_bytes', 'Bytes of answers that clients have not read yet'),
+    inFlight: gauge(
+      'store_data_requests_in_flight',
+      'Requests being answered, without those that wait for changes',
+    ),
+    inFlightLimit: gauge(
+      'store_data_in_flight_limit',
+      'Maximum of requests in flight; further ones wait',
+    ),
+    unreadBytes: gauge(
+      'store_data_unread_bytes',
+      'Bytes of answers that clients have not read yet',
+    ),
     cutAnswers: counter(
       'store_data_cut_answers_total',
       'Answers whose connections were closed since their clients read them too slowly',
     ),
-    mongodbAway: gauge('store_data_mongodb_away', '1 while MongoDB is away and requests fail at once', []),
+    mongodbAway: gauge(
+      'store_data_mongodb_away',
+      '1 while MongoDB is away and requests fail at once',
+      [],
+    ),
     answeringGeneration: gauge(
       'store_data_answering_generation',
       '1 for the generation that answers, in each environment',

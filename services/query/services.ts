@@ -1,4 +1,7 @@
-/** What requests are answered with: connections, the gates to Redis, generations and what is read from them. Made once for the process. */
+/**
+ * What requests are answered with: connections, the gates to Redis, generations and what is read
+ * from them. Made once for the process.
+ */
 import { LRUCache } from 'lru-cache';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -57,7 +60,10 @@ declare module 'fastify' {
   }
 }
 
-/** Connects to the servers; keeps trying during an outage. @throws {StoreDataError} if a server answers but is unfit. */
+/**
+ * Connects to the servers; keeps trying during an outage.
+ * @throws {StoreDataError} if a server answers but is unfit.
+ */
 export async function createServices(options: ServiceOptions) {
   const { config, logger, metrics, tokens } = options;
   const { namePrefix: prefix, environments, query } = config;
@@ -90,7 +96,12 @@ export async function createServices(options: ServiceOptions) {
     reauthorize: reauthorize(tokens, sources, withDeadline),
     authenticateClient: authenticateClient({
       ...sources,
-      attempt: createFailedAuthentications(redis, prefix, query.authFailures, metrics.failedAuthentications),
+      attempt: createFailedAuthentications(
+        redis,
+        prefix,
+        query.authFailures,
+        metrics.failedAuthentications,
+      ),
       addressOf: options.addressOf,
       environments,
       maxTokens: query.maxTokensPerKey,
@@ -112,7 +123,9 @@ function readsOfGenerations(
     takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE),
     takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE),
   };
-  /** The parts of a generation: its shared reads, and the watch for requests that wait for changes. */
+  /**
+   * The parts of a generation: its shared reads, and the watch for requests that wait for changes.
+   */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
     const source = { generation, withDeadline, rows: caches.rows };
@@ -151,11 +164,17 @@ function readsOfGenerations(
 }
 
 /** One Redis server that answers is enough: another instance would do no better. */
-function healthCheck(gates: RedisGates, { databases, withDeadline }: MongodbConnections): () => Promise<boolean> {
+function healthCheck(
+  gates: RedisGates,
+  { databases, withDeadline }: MongodbConnections,
+): () => Promise<boolean> {
   const admin = databases.client.db('admin');
   let running: Promise<boolean> | null = null;
   const check = async () => {
-    const pings = [Promise.any(gates.ping()), withDeadline((signal) => admin.command({ ping: 1 }, { signal }))];
+    const pings = [
+      Promise.any(gates.ping()),
+      withDeadline((signal) => admin.command({ ping: 1 }, { signal })),
+    ];
     const answers = await Promise.allSettled(pings);
     running = null;
     return answers.every(({ status }) => status === 'fulfilled');

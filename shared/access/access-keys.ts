@@ -1,4 +1,7 @@
-/** Access keys and the blocking of stores in the control database: the rules that projector and command line share. */
+/**
+ * Access keys and the blocking of stores in the control database: the rules that projector and
+ * command line share.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type {
   AnyBulkWriteOperation,
@@ -36,9 +39,15 @@ export interface AccessKey {
   scopes: Scope[];
   status: KeyStatus;
   sequence: number;
-  /** At the last sequence: the rights of the first event with it. Others may only take away from them (decision 0039). */
+  /**
+   * At the last sequence: the rights of the first event with it. Others may only take away from
+   * them (decision 0039).
+   */
   widest?: KeyRights;
-  /** Moves with every change, by `nextVersion`; keeps an older grant in Redis from overtaking a newer one. */
+  /**
+   * Moves with every change, by `nextVersion`; keeps an older grant in Redis from overtaking a
+   * newer one.
+   */
   version: number;
   /** Until Redis has this version: set with the change, removed once published. */
   publish_pending?: true;
@@ -80,7 +89,10 @@ export interface StoreErasure {
   sequence: number;
   /** Set while the ends are being read: other processes wait for them. */
   closing_at?: Date;
-  /** Where its topics' partitions ended. Absent while it is under way: no message of the store is applied. */
+  /**
+   * Where its topics' partitions ended. Absent while it is under way: no message of the store is
+   * applied.
+   */
   ends?: PartitionEnd[];
 }
 
@@ -114,7 +126,11 @@ export function isKey(record: AccessRecord): record is AccessKey {
 
 /** Nearly always empty, so that every process can poll it each second. */
 const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
-  (name): IndexDescription => ({ name, key: { [name]: 1 }, partialFilterExpression: { [name]: true } }),
+  (name): IndexDescription => ({
+    name,
+    key: { [name]: 1 },
+    partialFilterExpression: { [name]: true },
+  }),
 ) as [IndexDescription, IndexDescription];
 
 /** The transaction of a slice, or a command, whose change the log does not have yet. */
@@ -123,7 +139,10 @@ interface Cause {
   event_pending?: true;
 }
 
-/** Read from the primary by majority, whatever the connection string says: a secondary may lack a revocation. */
+/**
+ * Read from the primary by majority, whatever the connection string says: a secondary may lack a
+ * revocation.
+ */
 export function controlCollections(control: Db) {
   const current = { readPreference: 'primary', readConcern: { level: 'majority' } } as const;
   return {
@@ -161,18 +180,24 @@ export function storeAccessId(environment: string, storeId: string): string {
   return `${environment}/${storeId}`;
 }
 
-export function isBlocked(store: Pick<StoreAccess, 'access_status' | 'record_status'> | null): boolean {
+export function isBlocked(
+  store: Pick<StoreAccess, 'access_status' | 'record_status'> | null,
+): boolean {
   return store !== null && (store.access_status === 'blocked' || store.record_status === 'blocked');
 }
 
-/** Above `version` and at least the time: newer than changes that a restored MongoDB has lost and Redis still has. */
+/**
+ * Above `version` and at least the time: newer than changes that a restored MongoDB has lost and
+ * Redis still has.
+ */
 export function nextVersion(version: number): number {
   return Math.max(version + 1, Date.now());
 }
 
 /**
- * A revocation is final and applies whatever its sequence. Other changes apply above the last sequence; at 2^53−1 also if they only take
- * away. @returns the changed record, or `null`. @throws {EventRejected} `bound_elsewhere`.
+ * A revocation is final and applies whatever its sequence. Other changes apply above the last
+ * sequence; at 2^53−1 also if they only take away. @returns the changed record, or `null`. @throws
+ * {EventRejected} `bound_elsewhere`.
  */
 export async function applyKeyChange(
   keys: Collection<AccessKey>,
@@ -181,8 +206,14 @@ export async function applyKeyChange(
   cause: Cause = {},
 ): Promise<AccessKey | null> {
   return changeRecord<AccessKey>(keys, change.clientId, cause, (stored) => {
-    if (stored !== null && (stored.environment !== environment || stored.store_id !== change.storeId)) {
-      throw new EventRejected('bound_elsewhere', 'this client_id is bound to another store or environment');
+    if (
+      stored !== null &&
+      (stored.environment !== environment || stored.store_id !== change.storeId)
+    ) {
+      throw new EventRejected(
+        'bound_elsewhere',
+        'this client_id is bound to another store or environment',
+      );
     }
     const content = contentAfter(stored, change);
     if (content === null) return null;
@@ -211,7 +242,10 @@ function writtenWith(
 
 const DUPLICATE_KEY = 11_000;
 
-/** Outside of a transaction a record that another process writes meanwhile is read again. @param next returns `null` for no change. */
+/**
+ * Outside of a transaction a record that another process writes meanwhile is read again.
+ * @param next returns `null` for no change.
+ */
 async function changeRecord<R extends AccessRecord>(
   collection: Collection<R>,
   _id: string,
@@ -264,15 +298,20 @@ function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent |
     };
     const { scopes, secret_hashes } = rights;
     const isLast = change.sequence === LAST_SEQUENCE;
-    return { ...rights, status: change.status, ...(isLast ? { widest: { scopes, secret_hashes } } : {}) };
+    return {
+      ...rights,
+      status: change.status,
+      ...(isLast ? { widest: { scopes, secret_hashes } } : {}),
+    };
   }
   const atTheLast = stored?.sequence === LAST_SEQUENCE && change.sequence === LAST_SEQUENCE;
   return atTheLast ? narrowed(stored, change) : null;
 }
 
 /**
- * A second event with the last sequence: the key keeps the rights that both give, so that their order does not matter. An active event with
- * more rights than the first one does not apply. @returns `null` if nothing is taken away.
+ * A second event with the last sequence: the key keeps the rights that both give, so that their
+ * order does not matter. An active event with more rights than the first one does not apply.
+ * @returns `null` if nothing is taken away.
  */
 function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   const scopes = change.scopes ?? [];
@@ -287,14 +326,22 @@ function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
     scopes: stored.scopes.filter((scope) => scopes.includes(scope)),
     secret_hashes: stored.secret_hashes.filter((hash) => hashes.includes(hash)),
   };
-  const ends = earliestEnds(stored.secret_expires_at ?? {}, change.secretExpiry, remaining.secret_hashes);
+  const ends = earliestEnds(
+    stored.secret_expires_at ?? {},
+    change.secretExpiry,
+    remaining.secret_hashes,
+  );
   const isSame =
     remaining.status === stored.status &&
     remaining.scopes.length === stored.scopes.length &&
     remaining.secret_hashes.length === stored.secret_hashes.length &&
     isDeepStrictEqual(ends, stored.secret_expires_at ?? {});
   if (isSame) return null;
-  return { ...remaining, ...(Object.keys(ends).length > 0 ? { secret_expires_at: ends } : {}), widest };
+  return {
+    ...remaining,
+    ...(Object.keys(ends).length > 0 ? { secret_expires_at: ends } : {}),
+    widest,
+  };
 }
 
 function earliestEnds(
@@ -319,10 +366,16 @@ function secretsAfter(
 ): Pick<KeyContent, 'secret_hashes' | 'secret_expires_at'> {
   const before = stored?.secret_hashes ?? [];
   const given = change?.secretHashes ?? before;
-  const hashes = [...given.filter((hash) => !before.includes(hash)), ...before.filter((hash) => given.includes(hash))];
+  const hashes = [
+    ...given.filter((hash) => !before.includes(hash)),
+    ...before.filter((hash) => given.includes(hash)),
+  ];
   const expiry = { ...stored?.secret_expires_at, ...change?.secretExpiry };
   const kept = Object.entries(expiry).filter(([hash]) => hashes.includes(hash));
-  return { secret_hashes: hashes, ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}) };
+  return {
+    secret_hashes: hashes,
+    ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}),
+  };
 }
 
 export function validSecrets({
@@ -346,13 +399,20 @@ export async function applyStoreStatus(
   source: BlockSource,
   cause: Cause = {},
 ): Promise<StoreAccess | null> {
-  return changeStore(stores, environment, change.storeId, cause, (store) => storeAfter(store, change, source));
+  return changeStore(stores, environment, change.storeId, cause, (store) =>
+    storeAfter(store, change, source),
+  );
 }
 
 type StatusChange = Pick<StoreAccessChange, 'storeId' | 'sequence' | 'status'>;
 
-function storeAfter(store: StoreAccess, change: StatusChange, source: BlockSource): StoreAccess | null {
-  if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source)) return null;
+function storeAfter(
+  store: StoreAccess,
+  change: StatusChange,
+  source: BlockSource,
+): StoreAccess | null {
+  if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source))
+    return null;
   const { status, sequence } = change;
   return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence };
 }
@@ -371,7 +431,8 @@ export async function applyRecordStatuses(
     const after = storeAfter(before ?? unknownStore(environment, change.storeId), change, 'record');
     if (after === null) return [];
     const { _id, ...content }: StoreAccess = { ...after, ...writtenWith(before, {}) };
-    if (before === null) return [{ updateOne: { filter: { _id }, update: { $setOnInsert: content }, upsert: true } }];
+    if (before === null)
+      return [{ updateOne: { filter: { _id }, update: { $setOnInsert: content }, upsert: true } }];
     return [{ replaceOne: { filter: { _id, version: before.version }, replacement: content } }];
   });
   if (operations.length === 0) return;
@@ -411,7 +472,10 @@ export async function applyQuota(
   });
 }
 
-/** Restores the note of an erasure from the log, where MongoDB lost it: older events are not applied. Stored documents stay. */
+/**
+ * Restores the note of an erasure from the log, where MongoDB lost it: older events are not
+ * applied. Stored documents stay.
+ */
 export async function applyErasure(
   { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
   environment: string,
@@ -419,14 +483,22 @@ export async function applyErasure(
   session: ClientSession,
 ): Promise<StoreAccess | null> {
   const { storeId, sequence, at, ends } = change;
-  const changed = await changeStore(stores, environment, storeId, { session }, ({ quota: _quota, ...store }) => {
-    // An erasure that is under way has no sequence yet.
-    if (sequence <= (store.erased?.sequence ?? -1)) return null;
-    // The store's status stays; the next record replaces it, whatever its sequence.
-    return { ...store, record_sequence: -1, erased: { at, sequence, ends } };
-  });
+  const changed = await changeStore(
+    stores,
+    environment,
+    storeId,
+    { session },
+    ({ quota: _quota, ...store }) => {
+      // An erasure that is under way has no sequence yet.
+      if (sequence <= (store.erased?.sequence ?? -1)) return null;
+      // The store's status stays; the next record replaces it, whatever its sequence.
+      return { ...store, record_sequence: -1, erased: { at, sequence, ends } };
+    },
+  );
   if (changed === null) return null;
-  await keys.updateMany({ environment, store_id: storeId, status: 'revoked' }, WITHOUT_RIGHTS, { session });
+  await keys.updateMany({ environment, store_id: storeId, status: 'revoked' }, WITHOUT_RIGHTS, {
+    session,
+  });
   return changed;
 }
 

@@ -1,4 +1,7 @@
-/** The audit: who changed access, and when. Records are only inserted, so a user with the right to insert cannot change them. */
+/**
+ * The audit: who changed access, and when. Records are only inserted, so a user with the right to
+ * insert cannot change them.
+ */
 import type { ClientSession, Collection, Db, IndexDescription, ObjectId } from 'mongodb';
 
 export const AUDIT_ACTIONS = [
@@ -44,7 +47,10 @@ export interface AuditRecord extends AuditSubject {
   /** An operator, or the source of an event. */
   actor: string;
   action: AuditAction;
-  /** A command writes `begun` before it changes anything, then `done` or `failed`; an event `applied`, in its transaction. */
+  /**
+   * A command writes `begun` before it changes anything, then `done` or `failed`; an event
+   * `applied`, in its transaction.
+   */
   phase: 'begun' | 'done' | 'failed' | 'applied';
   /** Of `done` and `failed`: the record with which it began. */
   began?: ObjectId;
@@ -55,7 +61,11 @@ const INDEXES: IndexDescription[] = [
   { name: 'by_time', key: { at: -1 } },
   { name: 'by_store', key: { store_id: 1, at: -1 } },
   { name: 'by_client', key: { client_id: 1, at: -1 } },
-  { name: 'by_beginning', key: { began: 1 }, partialFilterExpression: { began: { $exists: true } } },
+  {
+    name: 'by_beginning',
+    key: { began: 1 },
+    partialFilterExpression: { began: { $exists: true } },
+  },
 ];
 
 export function auditIn(control: Db): Collection<AuditRecord> {
@@ -71,6 +81,11 @@ export async function createAuditIndexes(control: Db): Promise<void> {
   await auditIn(control).createIndexes(INDEXES);
 }
 
-export async function writeAudit(control: Db, session: ClientSession, records: readonly AuditRecord[]): Promise<void> {
-  if (records.length > 0) await control.collection<AuditRecord>('audit').insertMany([...records], { session });
+export async function writeAudit(
+  control: Db,
+  session: ClientSession,
+  records: readonly AuditRecord[],
+): Promise<void> {
+  if (records.length > 0)
+    await control.collection<AuditRecord>('audit').insertMany([...records], { session });
 }

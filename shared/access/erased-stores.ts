@@ -1,4 +1,7 @@
-/** Erased stores. Kafka keeps their events, and everything that applies a log skips those from before the erasure (rule R14.8). */
+/**
+ * Erased stores. Kafka keeps their events, and everything that applies a log skips those from
+ * before the erasure (rule R14.8).
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogMessage } from '../kafka/message.ts';
 import type { Db } from 'mongodb';
@@ -14,9 +17,15 @@ import { identityOf, isSameMessage, type LastMessage } from '../projection/slice
 
 type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
 
-/** The ends of an erasure must be noted within this time after they began to be read; else they are read again. */
+/**
+ * The ends of an erasure must be noted within this time after they began to be read; else they are
+ * read again.
+ */
 export const MAX_CLOSING_MS = 1_000;
-/** How long other processes wait for these ends: longer than the command may take, by the same clock. */
+/**
+ * How long other processes wait for these ends: longer than the command may take, by the same
+ * clock.
+ */
 const MAX_WAIT_FOR_ENDS_MS = 2 * MAX_CLOSING_MS;
 const POLL_MS = 10;
 
@@ -33,9 +42,16 @@ function erasedStores(found: readonly Found[]) {
   const erasures = new Map(found.map(({ store_id, erased }) => [store_id, erased]));
   return {
     /** When each store was erased. */
-    times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<string, Date>,
+    times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<
+      string,
+      Date
+    >,
     /** Whether a message of a store is from before the end of its erasure. */
-    skips(storeId: string, { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>, message: Placed) {
+    skips(
+      storeId: string,
+      { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>,
+      message: Placed,
+    ) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
       const { ends } = erasure;
@@ -47,14 +63,22 @@ function erasedStores(found: readonly Found[]) {
   };
 }
 
-/** Waits while ends are being read. If the command was killed then, the store counts as being erased until the command runs again. */
+/**
+ * Waits while ends are being read. If the command was killed then, the store counts as being erased
+ * until the command runs again.
+ */
 async function findEnded(control: Db, ids: readonly string[]): Promise<Found[]> {
   for (;;) {
     const found = await controlCollections(control)
       .stores.find({ _id: { $in: [...ids] }, erased: { $exists: true } }, { batchSize: 10_000 })
-      .project<Found>({ store_id: 1, erased: 1, closing_for: { $subtract: ['$$NOW', '$erased.closing_at'] } })
+      .project<Found>({
+        store_id: 1,
+        erased: 1,
+        closing_for: { $subtract: ['$$NOW', '$erased.closing_at'] },
+      })
       .toArray();
-    if (!found.some(({ closing_for: ms }) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS)) return found;
+    if (!found.some(({ closing_for: ms }) => ms !== null && ms < MAX_WAIT_FOR_ENDS_MS))
+      return found;
     await sleep(POLL_MS);
   }
 }
@@ -62,11 +86,17 @@ async function findEnded(control: Db, ids: readonly string[]): Promise<Found[]> 
 interface Found {
   store_id: string;
   erased: StoreErasure;
-  /** For how many milliseconds the ends are being read, by the clock of MongoDB; `null` while they are not. */
+  /**
+   * For how many milliseconds the ends are being read, by the clock of MongoDB; `null` while they
+   * are not.
+   */
   closing_for: number | null;
 }
 
-/** How many offsets are read back first to find the last message before an end; each further attempt doubles them. */
+/**
+ * How many offsets are read back first to find the last message before an end; each further attempt
+ * doubles them.
+ */
 const READ_BACK = 16;
 
 /**
@@ -105,7 +135,10 @@ export async function judgeErasures(
   return [...others];
 }
 
-/** Of each end whether the log reaches it, and holds the message that identifies the log (rule R14.8). */
+/**
+ * Of each end whether the log reaches it, and holds the message that identifies the log (rule
+ * R14.8).
+ */
 export async function judgeEnds(
   log: LogReader,
   ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[],
@@ -119,7 +152,11 @@ export async function judgeEnds(
   return judged;
 }
 
-async function messageAt(log: LogReader, partition: number, offset: number): Promise<LogMessage | null> {
+async function messageAt(
+  log: LogReader,
+  partition: number,
+  offset: number,
+): Promise<LogMessage | null> {
   const { start = 0, end = 0 } = (await log.bounds()).get(partition) ?? {};
   if (offset < start || offset >= end) return null;
   let found: LogMessage | null = null;
@@ -129,13 +166,19 @@ async function messageAt(log: LogReader, partition: number, offset: number): Pro
   return found;
 }
 
-export async function lastMessageBefore(log: LogReader, partition: number, end: number): Promise<LastMessage | null> {
+export async function lastMessageBefore(
+  log: LogReader,
+  partition: number,
+  end: number,
+): Promise<LastMessage | null> {
   const { start = 0 } = (await log.bounds()).get(partition) ?? {};
   for (let back = READ_BACK; ; back *= 2) {
     const from = Math.max(start, end - back);
     const found: LogMessage[] = [];
     await log.read({ partition, from, to: end }, (messages) => {
-      found.push(...messages.filter((one) => Number(one.offset) < end && isReadable(one)).slice(-1));
+      found.push(
+        ...messages.filter((one) => Number(one.offset) < end && isReadable(one)).slice(-1),
+      );
     });
     const newest = found.at(-1);
     if (newest !== undefined) return identityOf(newest);

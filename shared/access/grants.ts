@@ -1,12 +1,19 @@
 /**
- * Access in Redis: a key's rights (grant), a store's state, a session for each issued token; and its reconciling with MongoDB. Grants and
- * states are sorted sets of one member, scored by its version: a late write with an older version removes itself.
+ * Access in Redis: a key's rights (grant), a store's state, a session for each issued token; and
+ * its reconciling with MongoDB. Grants and states are sorted sets of one member, scored by its
+ * version: a late write with an older version removes itself.
  */
 import { randomBytes } from 'node:crypto';
 import type { ChainableCommander } from 'ioredis';
 import type { Collection } from 'mongodb';
 import { type KeyStatus, type OwnQuota, type Scope, SCOPES } from '../events/access-event.ts';
-import { type RedisMaster, pipelined, type RedisRouter, execute, PIPELINED } from '../redis-masters.ts';
+import {
+  type RedisMaster,
+  pipelined,
+  type RedisRouter,
+  execute,
+  PIPELINED,
+} from '../redis-masters.ts';
 import {
   type AccessKey,
   type AccessRecord,
@@ -36,13 +43,25 @@ export function decodeGrant(member: string | undefined): Grant | null {
   return { status, scopes: SCOPES.filter((scope) => scopes.includes(scope)) };
 }
 
-/** `GT` protects a member that came back with a newer version. Readers take the highest (decision 0041). */
-export function setVersioned(multi: ChainableCommander, { redisKey, version, member }: Published): ChainableCommander {
+/**
+ * `GT` protects a member that came back with a newer version. Readers take the highest (decision
+ * 0041).
+ */
+export function setVersioned(
+  multi: ChainableCommander,
+  { redisKey, version, member }: Published,
+): ChainableCommander {
   return multi.zadd(redisKey, 'GT', version, member).zremrangebyrank(redisKey, 0, -2);
 }
 
-/** For a member that none of our processes wrote: with two members of one version the wrong one could win. A newer version stays. */
-export function replaceVersioned(multi: ChainableCommander, published: Published): ChainableCommander {
+/**
+ * For a member that none of our processes wrote: with two members of one version the wrong one
+ * could win. A newer version stays.
+ */
+export function replaceVersioned(
+  multi: ChainableCommander,
+  published: Published,
+): ChainableCommander {
   const { redisKey, version } = published;
   return setVersioned(multi.zremrangebyscore(redisKey, version, version), published);
 }
@@ -56,7 +75,10 @@ interface Published {
 /** Above every version: no later write can give a revoked key its rights back. */
 const FINAL_VERSION = Number.MAX_SAFE_INTEGER;
 
-export type GrantedKey = Pick<AccessKey, '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'>;
+export type GrantedKey = Pick<
+  AccessKey,
+  '_id' | 'environment' | 'store_id' | 'status' | 'scopes' | 'version'
+>;
 
 export function publishedKey(prefix: string, key: GrantedKey): Published {
   const version = key.status === 'revoked' ? FINAL_VERSION : key.version;
@@ -69,7 +91,10 @@ function publishedRecord(prefix: string, record: AccessRecord): Published {
   return publishedState(prefix, record.environment, record.store_id, record);
 }
 
-/** A store's state. Without a record it is active, with version 0, which every real version replaces. */
+/**
+ * A store's state. Without a record it is active, with version 0, which every real version
+ * replaces.
+ */
 export function publishedState(
   prefix: string,
   environment: string,
@@ -96,7 +121,10 @@ export async function publishAccess(
 ): Promise<void> {
   await publishAll(redis, [publishedRecord(prefix, record)]);
   const { _id, version } = record;
-  await collectionOf(collections, record).updateOne({ _id, version }, { $unset: { publish_pending: '' } });
+  await collectionOf(collections, record).updateOne(
+    { _id, version },
+    { $unset: { publish_pending: '' } },
+  );
 }
 
 export function redisKeys(prefix: string, environment: string, storeId: string) {
@@ -106,7 +134,9 @@ export function redisKeys(prefix: string, environment: string, storeId: string) 
     /** The sessions of a key that are live, scored by when they end, in milliseconds since 1970. */
     tokens: (clientId: string) => `${tag}:tokens:${clientId}`,
     grant: (clientId: string) => `${tag}:grant:${clientId}`,
-    /** The keys of the store, scored by when each last obtained a token, in milliseconds since 1970. */
+    /**
+     * The keys of the store, scored by when each last obtained a token, in milliseconds since 1970.
+     */
     lastTokens: `${tag}:last-tokens`,
     storeAccess: `${tag}:store-access`,
     /** The count of a window, by its length; with `''` the beginning of such names. */
@@ -130,7 +160,9 @@ export function storeStateOf(store: StoreAccess | null): StoreState {
 
 export function encodeStoreState({ blocked, quota }: StoreState): string {
   const { requests, window_seconds } = quota ?? {};
-  return [blocked ? 'blocked' : 'active', requests, window_seconds].filter((word) => word !== undefined).join(' ');
+  return [blocked ? 'blocked' : 'active', requests, window_seconds]
+    .filter((word) => word !== undefined)
+    .join(' ');
 }
 
 const MEMBER = /^(?<status>active|blocked)(?: (?<requests>\d{1,15})(?: (?<window>\d{1,15}))?)?$/;
@@ -150,7 +182,10 @@ export function newSessionId(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** Once noted, the revocation reaches Redis even if this process is killed. @returns whether it was noted before. */
+/**
+ * Once noted, the revocation reaches Redis even if this process is killed.
+ * @returns whether it was noted before.
+ */
 export async function noteRevocation(
   revoked: Collection<RevokedSession>,
   { _id, ...owner }: RevokedSessionId,
@@ -167,22 +202,40 @@ function sessionKey(prefix: string, { _id, environment, store_id }: RevokedSessi
   return redisKeys(prefix, environment, store_id).session(_id);
 }
 
-/** Ends sessions in Redis, which frees their places among the key's tokens. @returns how many were live. */
-async function endSessions(redis: RedisRouter, prefix: string, sessions: readonly RevokedSessionId[]): Promise<number> {
+/**
+ * Ends sessions in Redis, which frees their places among the key's tokens.
+ * @returns how many were live.
+ */
+async function endSessions(
+  redis: RedisRouter,
+  prefix: string,
+  sessions: readonly RevokedSessionId[],
+): Promise<number> {
   const sessionOf = (session: RevokedSessionId) => sessionKey(prefix, session);
   const tokensOf = ({ environment, store_id, client_id }: RevokedSessionId) =>
     redisKeys(prefix, environment, store_id).tokens(client_id);
-  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) => commands.del(sessionOf(session)));
-  await pipelined(redis, sessions, tokensOf, (commands, session) => commands.zrem(tokensOf(session), session._id));
+  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) =>
+    commands.del(sessionOf(session)),
+  );
+  await pipelined(redis, sessions, tokensOf, (commands, session) =>
+    commands.zrem(tokensOf(session), session._id),
+  );
   return removed.filter((count) => count === 1).length;
 }
 
-function endOwnSessions(master: RedisMaster, prefix: string, sessions: readonly RevokedSessionId[]): Promise<number> {
+function endOwnSessions(
+  master: RedisMaster,
+  prefix: string,
+  sessions: readonly RevokedSessionId[],
+): Promise<number> {
   const own = sessions.filter((session) => master.owns(sessionKey(prefix, session)));
   return endSessions(master, prefix, own);
 }
 
-/** Ends a session in Redis after its revocation was noted, for every instance. @returns whether it was live. */
+/**
+ * Ends a session in Redis after its revocation was noted, for every instance.
+ * @returns whether it was live.
+ */
 export async function endRevokedSession(
   redis: RedisRouter,
   revoked: Collection<RevokedSession>,
@@ -241,7 +294,11 @@ export async function reconcileAccess(
   return found;
 }
 
-async function compareAll(options: ReconcileOptions, collection: Collection<AccessRecord>, found: Reconciliation) {
+async function compareAll(
+  options: ReconcileOptions,
+  collection: Collection<AccessRecord>,
+  found: Reconciliation,
+) {
   const readAfter = (id: string) => readBatch(options, collection, id);
   let reading = readAfter('');
   for (;;) {
@@ -257,9 +314,15 @@ async function compareAll(options: ReconcileOptions, collection: Collection<Acce
 }
 
 /** By `_id` and not with a cursor, so that each batch has a time limit of its own. */
-function readBatch({ environments, bounded }: ReconcileOptions, collection: Collection<AccessRecord>, after: string) {
+function readBatch(
+  { environments, bounded }: ReconcileOptions,
+  collection: Collection<AccessRecord>,
+  after: string,
+) {
   const filter = { _id: { $gt: after }, environment: { $in: [...environments] } };
-  return bounded((signal) => collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray());
+  return bounded((signal) =>
+    collection.find(filter, { signal }).sort({ _id: 1 }).limit(PIPELINED).toArray(),
+  );
 }
 
 async function compareBatch(
@@ -271,7 +334,8 @@ async function compareBatch(
     .map((record) => ({ record, published: publishedRecord(prefix, record) }))
     .filter(({ published }) => owns(published.redisKey));
   const reads = redis.pipeline();
-  for (const { published } of wanted) reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
+  for (const { published } of wanted)
+    reads.zrange(published.redisKey, '0', '0', 'REV', 'WITHSCORES');
   const answers = (await execute(reads)).map(heldOf);
   const writes = redis.pipeline();
   const replaced: Published[] = [];
@@ -309,14 +373,20 @@ interface PendingRow {
   session?: RevokedSession;
 }
 
-/** Finds marked records, with one command by nearly empty indexes, since every process polls each second. */
+/**
+ * Finds marked records, with one command by nearly empty indexes, since every process polls each
+ * second.
+ */
 export async function findPending(
   { keys, stores, revokedSessions }: ControlCollections,
   environments: readonly string[],
   signal?: AbortSignal,
 ) {
   const marked = { publish_pending: true, environment: { $in: [...environments] } } as const;
-  const as = (kind: keyof PendingRow) => [{ $match: marked }, { $project: { _id: 0, [kind]: '$$ROOT' } }];
+  const as = (kind: keyof PendingRow) => [
+    { $match: marked },
+    { $project: { _id: 0, [kind]: '$$ROOT' } },
+  ];
   const rows = await keys
     .aggregate<PendingRow>(
       [
@@ -334,8 +404,15 @@ export async function findPending(
   };
 }
 
-/** Publishes the records of one server without removing their marks: the query service does not write to MongoDB. */
-export async function publishPending(master: RedisMaster, prefix: string, { keys, stores, sessions }: PendingAccess) {
+/**
+ * Publishes the records of one server without removing their marks: the query service does not
+ * write to MongoDB.
+ */
+export async function publishPending(
+  master: RedisMaster,
+  prefix: string,
+  { keys, stores, sessions }: PendingAccess,
+) {
   const records = [...keys, ...stores].map((record) => publishedRecord(prefix, record));
   await publishAll(
     master,

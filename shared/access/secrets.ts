@@ -19,7 +19,10 @@ export function newClientSecret(): string {
   return clientSecretOf(randomText(43));
 }
 
-/** A client secret: a prefix, 43 letters and digits, and their checksum; secret scanners recognise it. */
+/**
+ * A client secret: a prefix, 43 letters and digits, and their checksum; secret scanners recognise
+ * it.
+ */
 export function clientSecretOf(random: string): string {
   return `${SECRET_PREFIX}${random}${checksumOf(random)}`;
 }
@@ -27,13 +30,20 @@ export function clientSecretOf(random: string): string {
 /** CRC-32 in base 62, its digits in the order of the alphabet. */
 function checksumOf(text: string): string {
   let digits = '';
-  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / ALPHABET.length)) {
+  for (
+    let rest = crc32(text);
+    digits.length < CHECKSUM_LENGTH;
+    rest = Math.floor(rest / ALPHABET.length)
+  ) {
     digits = ALPHABET.charAt(rest % ALPHABET.length) + digits;
   }
   return digits;
 }
 
-/** SHA-256 of a secret in lower-case hex. Enough for random secrets; a slow hash would be a lever for floods. */
+/**
+ * SHA-256 of a secret in lower-case hex. Enough for random secrets; a slow hash would be a lever
+ * for floods.
+ */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

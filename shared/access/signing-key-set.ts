@@ -1,4 +1,7 @@
-/** The keys that sign tokens: an ordered JWK set. All verify; the first whose `nbf` has passed signs. */
+/**
+ * The keys that sign tokens: an ordered JWK set. All verify; the first whose `nbf` has passed
+ * signs.
+ */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { StoreDataError } from '../errors.ts';
 
@@ -19,7 +22,8 @@ export async function newSigningKey(): Promise<SigningJwk> {
     const jwk = await exportJWK(privateKey);
     const kid = await calculateJwkThumbprint(jwk);
     // One in 64 begins with a hyphen, which a command would read as an option.
-    if (!kid.startsWith('-')) return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
+    if (!kid.startsWith('-'))
+      return { ...jwk, d: jwk.d ?? '', kid, alg: SIGNING_ALGORITHM, use: 'sig' };
   }
 }
 
@@ -27,11 +31,15 @@ export function printKeySet(keys: readonly SigningJwk[]): string {
   return `${JSON.stringify({ keys })}\n`;
 }
 
-/** @param origin names the text in messages, none of which quotes a key. @throws {StoreDataError} `config_invalid`. */
+/**
+ * @param origin names the text in messages, none of which quotes a key.
+ * @throws {StoreDataError} `config_invalid`.
+ */
 export async function parseKeySet(text: string, origin: string): Promise<SigningJwk[]> {
   const wrong = (what: string) => new StoreDataError('config_invalid', `${origin} ${what}`);
   const jwks = keysIn(text);
-  if (jwks === null || jwks.length === 0) throw wrong('is no JWK set {"keys":[…]} with at least one key');
+  if (jwks === null || jwks.length === 0)
+    throw wrong('is no JWK set {"keys":[…]} with at least one key');
   const set: SigningJwk[] = [];
   for (const [index, jwk] of jwks.entries()) {
     const { d, nbf } = jwk;
@@ -51,7 +59,10 @@ export async function parseKeySet(text: string, origin: string): Promise<Signing
   return set;
 }
 
-/** The index of the key that signs: the first whose `nbf` has passed, else the one with the earliest `nbf`. */
+/**
+ * The index of the key that signs: the first whose `nbf` has passed, else the one with the earliest
+ * `nbf`.
+ */
 export function signingIndex(keys: readonly Pick<SigningJwk, 'nbf'>[], now: number): number {
   const times = keys.map(({ nbf = 0 }) => nbf * 1_000);
   const first = times.findIndex((time) => time <= now);
@@ -64,7 +75,9 @@ function keysIn(text: string): (JWK & { nbf?: unknown })[] | null {
     if (typeof parsed !== 'object' || parsed === null || !('keys' in parsed)) return null;
     const { keys } = parsed;
     if (!Array.isArray(keys)) return null;
-    return keys.every((key) => typeof key === 'object' && key !== null) ? (keys as (JWK & { nbf?: unknown })[]) : null;
+    return keys.every((key) => typeof key === 'object' && key !== null)
+      ? (keys as (JWK & { nbf?: unknown })[])
+      : null;
   } catch {
     // The cause would quote the text.
     return null;

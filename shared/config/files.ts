@@ -1,4 +1,6 @@
-/** Files that settings name: certificates, keys and passwords. They are read when a client is made. */
+/**
+ * Files that settings name: certificates, keys and passwords. They are read when a client is made.
+ */
 import { readFileSync } from 'node:fs';
 import { StoreDataError } from '../errors.ts';
 
@@ -16,7 +18,10 @@ export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles) {
   };
 }
 
-export function readPassword(settings: { password: string | null; passwordFile: string | null }): string | null {
+export function readPassword(settings: {
+  password: string | null;
+  passwordFile: string | null;
+}): string | null {
   if (settings.passwordFile === null) return settings.password;
   return readSettingFile(settings.passwordFile).replace(/\r?\n$/, '');
 }
@@ -26,8 +31,12 @@ function readSettingFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    throw new StoreDataError('config_invalid', `${path}, which a setting names, cannot be read: ${reason}`, {
-      cause: error,
-    });
+    throw new StoreDataError(
+      'config_invalid',
+      `${path}, which a setting names, cannot be read: ${reason}`,
+      {
+        cause: error,
+      },
+    );
   }
 }

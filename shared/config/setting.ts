@@ -1,4 +1,7 @@
-/** A setting: a TypeBox schema that also names its variable. One tree of them is the configuration's type, reader and table. */
+/**
+ * A setting: a TypeBox schema that also names its variable. One tree of them is the configuration's
+ * type, reader and table.
+ */
 import { isIP } from 'node:net';
 import { type Static, Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
@@ -16,7 +19,10 @@ interface Annotated {
   setting: Setting;
 }
 
-/** A setting that always has a value. `fallback` is read like a given text; `null` makes the setting required. */
+/**
+ * A setting that always has a value. `fallback` is read like a given text; `null` makes the setting
+ * required.
+ */
 export function setting<T extends TSchema>(
   name: string,
   schema: T,
@@ -27,7 +33,11 @@ export function setting<T extends TSchema>(
 }
 
 /** A setting that may be absent: then it is `null`. */
-export function optional<T extends TSchema>(name: string, schema: T, { meaning }: Pick<Setting, 'meaning'>) {
+export function optional<T extends TSchema>(
+  name: string,
+  schema: T,
+  { meaning }: Pick<Setting, 'meaning'>,
+) {
   return Type.Union([schema, Type.Null()], {
     ...wordsOf(schema),
     setting: { name, default: '', meaning },
@@ -35,7 +45,11 @@ export function optional<T extends TSchema>(name: string, schema: T, { meaning }
 }
 
 export function wholeNumber(minimum: number, maximum: number) {
-  return Type.Integer({ minimum, maximum, words: `must be a whole number from ${minimum} to ${maximum}` });
+  return Type.Integer({
+    minimum,
+    maximum,
+    words: `must be a whole number from ${minimum} to ${maximum}`,
+  });
 }
 
 export function oneOf<const T extends string>(...allowed: T[]) {
@@ -83,9 +97,15 @@ export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 
 }
 
 Format.Set('network', isNetwork);
-export const network = Type.String({ format: 'network', words: 'must be an address or a network such as 10.0.0.0/8' });
+export const network = Type.String({
+  format: 'network',
+  words: 'must be an address or a network such as 10.0.0.0/8',
+});
 
-/** An address or a network. A network of all addresses is refused: every caller could forge its address. */
+/**
+ * An address or a network. A network of all addresses is refused: every caller could forge its
+ * address.
+ */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const longest = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
@@ -102,11 +122,22 @@ export function settingsOf(tree: TSchema): Setting[] {
   return Object.values(membersOf(tree)).flatMap(settingsOf);
 }
 
-/** Reads a tree of settings from the environment, and adds a line to `mistakes` for each wrong setting. */
-export function readSettings<T extends TSchema>(tree: T, env: NodeJS.ProcessEnv, mistakes: string[]): Static<T> {
-  if (isSetting(tree)) return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
+/**
+ * Reads a tree of settings from the environment, and adds a line to `mistakes` for each wrong
+ * setting.
+ */
+export function readSettings<T extends TSchema>(
+  tree: T,
+  env: NodeJS.ProcessEnv,
+  mistakes: string[],
+): Static<T> {
+  if (isSetting(tree))
+    return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
   return Object.fromEntries(
-    Object.entries(membersOf(tree)).map(([name, member]) => [name, readSettings(member, env, mistakes)]),
+    Object.entries(membersOf(tree)).map(([name, member]) => [
+      name,
+      readSettings(member, env, mistakes),
+    ]),
   ) as Static<T>;
 }
 

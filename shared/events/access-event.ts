@@ -1,4 +1,6 @@
-/** Events of the access topic: keys, and what operators decided about stores (rules R14.1 to R14.9). */
+/**
+ * Events of the access topic: keys, and what operators decided about stores (rules R14.1 to R14.9).
+ */
 import { Type } from 'typebox';
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { Instant, optional, Quantity, Whole } from './fields.ts';
@@ -14,7 +16,9 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 const HASH = /^[0-9a-fA-F]{64}$/;
 const SecretHash = Type.String({ title: 'SHA-256 in hex', pattern: HASH.source });
 const Secrets = Type.Union([SecretHash, Type.Array(SecretHash, { maxItems: 2 })]);
-const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), { title: 'date-times by hash' });
+const SecretExpiry = Type.Record(SecretHash, Type.Union([Instant, Type.Null()]), {
+  title: 'date-times by hash',
+});
 
 export const ACCESS_SCHEMAS = {
   access_key: Type.Object({
@@ -61,7 +65,10 @@ interface About {
 export interface AccessKeyChange extends About {
   kind: 'access_key';
   clientId: string;
-  /** SHA-256 of the valid secrets, lower-case hex; `null` in a revocation: the key keeps what it has. */
+  /**
+   * SHA-256 of the valid secrets, lower-case hex; `null` in a revocation: the key keeps what it
+   * has.
+   */
   secretHashes: string[] | null;
   /** When secrets end, by hash, in ISO 8601. A secret that is not named keeps its end. */
   secretExpiry: Readonly<Record<string, string>>;
@@ -89,12 +96,18 @@ export interface StoreErasureChange extends About {
   ends: Type.Static<typeof ACCESS_SCHEMAS.store_erasure>['ends'];
 }
 
-export type AccessChange = AccessKeyChange | StoreAccessChange | StoreQuotaChange | StoreErasureChange;
+export type AccessChange =
+  AccessKeyChange | StoreAccessChange | StoreQuotaChange | StoreErasureChange;
 
 export function readAccessChange(message: EventMessage): AccessChange {
   const event = readCloudEvent(message);
   const { action, entity, data, subject } = event;
-  const about = { storeId: event.storeId, sequence: event.sequence, source: event.source, eventId: event.id };
+  const about = {
+    storeId: event.storeId,
+    sequence: event.sequence,
+    source: event.source,
+    eventId: event.id,
+  };
   if (action === 'changed' && entity === 'access_key') {
     if (!CLIENT_ID_PATTERN.test(subject)) {
       throw invalidAttribute('subject is not 1 to 128 printable ASCII characters without ":"');
@@ -130,10 +143,20 @@ function checkSubject({ entity, subject, storeId }: CloudEvent): void {
 
 /** A revocation must never fail on other fields: only its status is read. */
 function readKeyData(given: unknown): Omit<AccessKeyChange, 'kind' | 'clientId' | keyof About> {
-  if (typeof given === 'object' && given !== null && 'status' in given && given.status === 'revoked') {
+  if (
+    typeof given === 'object' &&
+    given !== null &&
+    'status' in given &&
+    given.status === 'revoked'
+  ) {
     return { secretHashes: null, secretExpiry: {}, scopes: null, status: 'revoked' };
   }
-  const { secret_sha256: hashes, secret_expires_at: expiry, scopes, status } = checks.access_key(given);
+  const {
+    secret_sha256: hashes,
+    secret_expires_at: expiry,
+    scopes,
+    status,
+  } = checks.access_key(given);
   return {
     secretHashes: [...new Set([hashes].flat().map((hash) => hash.toLowerCase()))],
     secretExpiry: normalized(expiry ?? {}),
@@ -142,7 +165,10 @@ function readKeyData(given: unknown): Omit<AccessKeyChange, 'kind' | 'clientId' 
   };
 }
 
-/** One spelling, so that equal deadlines are equal texts. The schema leaves other names than hashes unchecked: they are ignored. */
+/**
+ * One spelling, so that equal deadlines are equal texts. The schema leaves other names than hashes
+ * unchecked: they are ignored.
+ */
 function normalized(expiry: Record<string, string | null>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(expiry).flatMap(([hash, instant]) =>

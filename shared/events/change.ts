@@ -1,4 +1,7 @@
-/** A change of one entity, checked. Data of an older schema becomes data of the newest first (docs/evolve-an-event.md). */
+/**
+ * A change of one entity, checked. Data of an older schema becomes data of the newest first
+ * (docs/evolve-an-event.md).
+ */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities.ts';
 import { isId } from './fields.ts';
@@ -22,10 +25,22 @@ export type ChangeTo<E extends EntityName> = Extract<Change, { entity: E }>;
 
 const checks = schemaChecks(entitySchemas);
 
-/** @param steps how schemas evolved; a test may act as another release. @throws {EventRejected} for poison. */
+/**
+ * @param steps how schemas evolved; a test may act as another release.
+ * @throws {EventRejected} for poison.
+ */
 export function readChange(message: EventMessage, steps = STEPS): Change {
   const event = readCloudEvent(message);
-  const { entity, action, subject: id, storeId, sequence, time, id: eventId, schemaVersion } = event;
+  const {
+    entity,
+    action,
+    subject: id,
+    storeId,
+    sequence,
+    time,
+    id: eventId,
+    schemaVersion,
+  } = event;
   if (!isEntityName(entity)) {
     throw new EventRejected(
       'unknown_type',
@@ -44,8 +59,15 @@ export function readChange(message: EventMessage, steps = STEPS): Change {
   return { entity, storeId, id, sequence, time, eventId, state, ...newer } as Change;
 }
 
-/** The checked state. If a newer version changed a required field, the event is poison until a release knows that version. */
-function readState(entity: EntityName, { data, schemaVersion }: CloudEvent, steps: Steps): EntityStates[EntityName] {
+/**
+ * The checked state. If a newer version changed a required field, the event is poison until a
+ * release knows that version.
+ */
+function readState(
+  entity: EntityName,
+  { data, schemaVersion }: CloudEvent,
+  steps: Steps,
+): EntityStates[EntityName] {
   const newest = newestVersion(entity, steps);
   try {
     return checks[entity](upcast(entity, data, schemaVersion, steps));
@@ -65,7 +87,10 @@ function isEntityName(name: string): name is EntityName {
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** From one version to the next. Pure, and it never throws: wrong data stays wrong, and the schema rejects it. */
+/**
+ * From one version to the next. Pure, and it never throws: wrong data stays wrong, and the schema
+ * rejects it.
+ */
 type Step = (data: Data) => Data;
 
 /** Steps from version 1 to 2, from 2 to 3 and so on. An entity without any has version 1 alone. */
@@ -78,7 +103,9 @@ function newestVersion(entity: EntityName, steps: Steps): number {
   return 1 + (steps[entity]?.length ?? 0);
 }
 
-/** Data of any version as data of the newest; a version that is newer still is read as the newest. */
+/**
+ * Data of any version as data of the newest; a version that is newer still is read as the newest.
+ */
 function upcast(entity: EntityName, data: unknown, version: number, steps: Steps): unknown {
   const ahead = steps[entity]?.slice(version - 1) ?? [];
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;

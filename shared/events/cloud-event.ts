@@ -1,4 +1,7 @@
-/** Reads a CloudEvent from a Kafka message: both content modes, every attribute checked (rules R11.2 to R11.9). */
+/**
+ * Reads a CloudEvent from a Kafka message: both content modes, every attribute checked (rules R11.2
+ * to R11.9).
+ */
 import { isUtf8 } from 'node:buffer';
 import {
   type LogMessage,
@@ -18,9 +21,8 @@ export const LAST_SEQUENCE = Number.MAX_SAFE_INTEGER;
 export const MAX_MESSAGE_BYTES = 1_048_576;
 
 /** The attributes without the data, which holds personal data: commands show these. */
-export const ATTRIBUTES = 'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(
-  ' ',
-);
+export const ATTRIBUTES =
+  'specversion id source type subject time storeid sequence dataschema datacontenttype'.split(' ');
 
 const TYPE_PREFIX = 'store-data.';
 
@@ -96,7 +98,10 @@ function readHeaders(headers: EventMessage['headers']): Map<string, string> {
   const read = new Map<string, string>();
   for (const [name, value] of eventHeaders(headers)) {
     if (typeof value !== 'string' && !isUtf8(value)) {
-      throw new EventRejected('not_a_cloud_event', 'the header content-type or a ce_ header is not UTF-8');
+      throw new EventRejected(
+        'not_a_cloud_event',
+        'the header content-type or a ce_ header is not UTF-8',
+      );
     }
     read.set(name, value.toString());
   }
@@ -107,7 +112,9 @@ function readHeaders(headers: EventMessage['headers']): Map<string, string> {
 export function isStructured(headers: ReadonlyMap<string, Buffer | string>): boolean {
   const contentType = mediaType(headers.get(CONTENT_TYPE));
   if (contentType === 'application/cloudevents+json') return true;
-  return (contentType === undefined || isJsonMediaType(contentType)) && !hasCloudEventHeader(headers);
+  return (
+    (contentType === undefined || isJsonMediaType(contentType)) && !hasCloudEventHeader(headers)
+  );
 }
 
 function hasCloudEventHeader(headers: ReadonlyMap<string, unknown>): boolean {
@@ -153,7 +160,10 @@ function withDecodedData(attributes: Attributes, base64: unknown): Attributes {
 
 function readBinary(headers: Map<string, string>, value: Buffer | null): Attributes {
   if (!hasCloudEventHeader(headers)) {
-    throw new EventRejected('not_a_cloud_event', 'the content type is not JSON and there are no ce_ headers');
+    throw new EventRejected(
+      'not_a_cloud_event',
+      'the content type is not JSON and there are no ce_ headers',
+    );
   }
   const attributes: Attributes = {};
   for (const [name, text] of headers) if (name.startsWith('ce_')) attributes[name.slice(3)] = text;
@@ -169,7 +179,8 @@ function readBinary(headers: Map<string, string>, value: Buffer | null): Attribu
 }
 
 function parseJson(value: Buffer | null, what = 'the message'): unknown {
-  if (value === null || value.length === 0) throw new EventRejected('malformed', `${what} is empty`);
+  if (value === null || value.length === 0)
+    throw new EventRejected('malformed', `${what} is empty`);
   if (!isUtf8(value)) throw new EventRejected('malformed', `${what} is not UTF-8`);
   try {
     return JSON.parse(value.toString('utf8'));
@@ -224,10 +235,15 @@ function readType(type: string): { entity: string; action: 'changed' | 'deleted'
     const action = type.slice(dot + 1);
     if (entity !== '' && (action === 'changed' || action === 'deleted')) return { entity, action };
   }
-  throw new EventRejected('unknown_type', 'type is not store-data.<entity>.changed or store-data.<entity>.deleted');
+  throw new EventRejected(
+    'unknown_type',
+    'type is not store-data.<entity>.changed or store-data.<entity>.deleted',
+  );
 }
 
-/** The entity that a type names, however wrong the rest of its event is; `null` for another text. */
+/**
+ * The entity that a type names, however wrong the rest of its event is; `null` for another text.
+ */
 export function entityInType(type: unknown): string | null {
   return /^store-data\.(\w+)\.(?:changed|deleted)$/.exec(String(type))?.[1] ?? null;
 }
@@ -244,10 +260,16 @@ function readSequence(value: unknown): number {
 
 function readSchemaVersion(dataschema: unknown): number {
   if (dataschema === undefined || dataschema === null) return 1;
-  const segment = typeof dataschema === 'string' ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1) : undefined;
+  const segment =
+    typeof dataschema === 'string'
+      ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1)
+      : undefined;
   const version = segment === undefined ? null : /^v?([1-9][0-9]{0,8})$/.exec(segment);
   if (version === null) {
-    throw new EventRejected('unknown_schema_version', 'the last path segment of dataschema is no version such as v1');
+    throw new EventRejected(
+      'unknown_schema_version',
+      'the last path segment of dataschema is no version such as v1',
+    );
   }
   return Number(version[1]);
 }

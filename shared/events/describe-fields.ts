@@ -1,4 +1,7 @@
-/** Events for documents (`docs/events.md`, `store-data events`): what a schema says of each field, and an example of each entity. */
+/**
+ * Events for documents (`docs/events.md`, `store-data events`): what a schema says of each field,
+ * and an example of each entity.
+ */
 import { Type, type TSchema } from 'typebox';
 import { ACCESS_SCHEMAS } from './access-event.ts';
 import { entitySchemas } from './entities.ts';
@@ -18,7 +21,10 @@ export interface FieldDescription {
   whenAbsent: string | null;
 }
 
-/** The fields of an object's schema, those inside of other objects behind them. Objects with a title are described apart. */
+/**
+ * The fields of an object's schema, those inside of other objects behind them. Objects with a title
+ * are described apart.
+ */
 export function describeFields(schema: TSchema, path = ''): FieldDescription[] {
   if (!Type.IsObject(schema)) throw new TypeError('only an object has fields');
   return Object.entries(schema.properties).flatMap(([field, fieldSchema]) => {
@@ -57,7 +63,8 @@ function typeInWords(schema: TSchema): string {
   if ('const' in schema) return quoted([schema.const]);
   if (Type.IsArray(schema)) {
     const entries = presentOf(schema.items);
-    const kind = Type.IsObject(entries) && titleOf(entries) === undefined ? 'objects' : typeInWords(entries);
+    const kind =
+      Type.IsObject(entries) && titleOf(entries) === undefined ? 'objects' : typeInWords(entries);
     const list = kind.startsWith('one of') ? `list, each ${kind}` : `list of ${kind}`;
     return 'maxItems' in schema ? `${list}, at most ${limitOf(schema, 'maxItems')} entries` : list;
   }

@@ -1,4 +1,7 @@
-/** The state of each entity, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13, R12.3). */
+/**
+ * The state of each entity, as `store-data.<entity>.changed` carries it (rules R9.3 to R9.13,
+ * R12.3).
+ */
 import { Type } from 'typebox';
 import { RECORDS } from '../records/records.ts';
 import { knownFields } from './fields.ts';
@@ -20,12 +23,15 @@ export const entitySchemas = {
   /** Its bound is one of all its texts together: products and the menu repeat their groups. */
   option_group: Type.Refine(
     OptionGroupState,
-    (group) => Buffer.byteLength(JSON.stringify(knownFields(OptionGroupState, group))) <= OPTION_GROUP_BYTES,
+    (group) =>
+      Buffer.byteLength(JSON.stringify(knownFields(OptionGroupState, group))) <= OPTION_GROUP_BYTES,
     () => `must not have more than ${OPTION_GROUP_BYTES} bytes (64 KiB) of known fields in JSON`,
   ),
 } as const;
 
-export type EntityStates = { [E in keyof typeof entitySchemas]: Type.Static<(typeof entitySchemas)[E]> };
+export type EntityStates = {
+  [E in keyof typeof entitySchemas]: Type.Static<(typeof entitySchemas)[E]>;
+};
 
 export type EntityName = keyof EntityStates;
 

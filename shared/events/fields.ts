@@ -1,4 +1,7 @@
-/** The field types of event data (rules R12.1 and R12.2). Titles and defaults are for documents only: they fill in nothing. */
+/**
+ * The field types of event data (rules R12.1 and R12.2). Titles and defaults are for documents
+ * only: they fill in nothing.
+ */
 import { Type, type TSchema } from 'typebox';
 import { Format } from 'typebox/format';
 import { isCalendarDate, parseInstant } from './instant.ts';
@@ -7,7 +10,10 @@ import { isCalendarDate, parseInstant } from './instant.ts';
 export const TEXT_BOUNDS = {
   /** `name`, `legal_name` and `customer_name`, wherever they stand. */
   name: 200,
-  /** `description`, `message`, `audience`, `comment`, `reply`, `notes`, `reason` and `reference`, wherever they stand. */
+  /**
+   * `description`, `message`, `audience`, `comment`, `reply`, `notes`, `reason` and `reference`,
+   * wherever they stand.
+   */
   prose: 5_000,
   image_url: 2_000,
   other: 255,
@@ -35,25 +41,43 @@ export const Text = textOf(TEXT_BOUNDS.other);
 export const Id = Type.String({ title: 'id', pattern: ID_PATTERN.source });
 export const Money = Type.String({ title: 'money', pattern: '^[0-9]{1,12}\\.[0-9]{2}$' });
 /** RFC 3339 with a zone. A fraction may have any number of digits within the bound of texts. */
-export const Instant = Type.String({ title: 'date-time', format: 'instant', maxLength: TEXT_BOUNDS.other });
+export const Instant = Type.String({
+  title: 'date-time',
+  format: 'instant',
+  maxLength: TEXT_BOUNDS.other,
+});
 export const CalendarDate = Type.String({ title: 'date', format: 'calendar-date' });
 export const Whole = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 export const Quantity = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 export const Flag = Type.Boolean();
-export const TimezoneOffset = Type.String({ title: 'offset', pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$' });
+export const TimezoneOffset = Type.String({
+  title: 'offset',
+  pattern: '^[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]$',
+});
 /** `HH:MM`; a store may close at `24:00`. */
-export const ClockTime = Type.String({ title: 'time of day', pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$' });
+export const ClockTime = Type.String({
+  title: 'time of day',
+  pattern: '^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00)$',
+});
 
 export function listOf<T extends TSchema>(entry: T, maxItems: number) {
   return Type.Array(entry, { maxItems });
 }
 
-/** An optional field; `null` equals absent. @param shown the value in answers then, unless that is `null`. */
+/**
+ * An optional field; `null` equals absent.
+ * @param shown the value in answers then, unless that is `null`.
+ */
 export function optional<T extends TSchema>(schema: T, shown?: string | number | boolean) {
-  return Type.Optional(Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }));
+  return Type.Optional(
+    Type.Union([schema, Type.Null()], shown === undefined ? {} : { default: shown }),
+  );
 }
 
-/** The value without fields that its schema does not name, at any depth. A value of another shape stays as it is. */
+/**
+ * The value without fields that its schema does not name, at any depth. A value of another shape
+ * stays as it is.
+ */
 export function knownFields(schema: TSchema, value: unknown): unknown {
   if (Type.IsUnion(schema)) {
     // The unions of event data are "this or null".
@@ -67,7 +91,8 @@ export function knownFields(schema: TSchema, value: unknown): unknown {
   if (!Type.IsObject(schema)) return value;
   const known: Record<string, unknown> = {};
   for (const [field, fieldSchema] of Object.entries(schema.properties)) {
-    if (Object.hasOwn(value, field)) known[field] = knownFields(fieldSchema, (value as typeof known)[field]);
+    if (Object.hasOwn(value, field))
+      known[field] = knownFields(fieldSchema, (value as typeof known)[field]);
   }
   return known;
 }
@@ -79,13 +104,18 @@ interface UnknownField {
 }
 
 /** The fields of a value that its schema does not name, at any depth. */
-export function* unknownFields(schema: TSchema, value: unknown, path: string): Generator<UnknownField> {
+export function* unknownFields(
+  schema: TSchema,
+  value: unknown,
+  path: string,
+): Generator<UnknownField> {
   if (typeof value !== 'object' || value === null) return;
   if (Type.IsUnion(schema)) {
     const [first] = schema.anyOf;
     if (first !== undefined) yield* unknownFields(first, value, path);
   } else if (Type.IsArray(schema) && Array.isArray(value)) {
-    for (const [at, entry] of value.entries()) yield* unknownFields(schema.items, entry, `${path}[${at}]`);
+    for (const [at, entry] of value.entries())
+      yield* unknownFields(schema.items, entry, `${path}[${at}]`);
   } else if (Type.IsObject(schema)) {
     const known = new Map(Object.entries(schema.properties));
     for (const [name, field] of Object.entries(value)) {

@@ -1,4 +1,7 @@
-/** Why a message is poison: the reasons, the error with one, and the check of data, which quotes no values. */
+/**
+ * Why a message is poison: the reasons, the error with one, and the check of data, which quotes no
+ * values.
+ */
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
@@ -10,7 +13,8 @@ export const REJECTION_MEANINGS = {
   invalid_attribute: 'an attribute of the event is missing or has the wrong shape',
   unknown_type: 'the type is not one of ours',
   key_mismatch: 'the message key is not the store’s id',
-  unknown_schema_version: 'dataschema names no version, or a newer one that cannot be read as the newest known',
+  unknown_schema_version:
+    'dataschema names no version, or a newer one that cannot be read as the newest known',
   invalid_data: 'the data is not what the entity requires',
   bound_elsewhere: 'the access key is bound to another store or environment',
   unreadable: 'its record batch cannot be read',
@@ -50,7 +54,9 @@ const FORMATS: Record<string, string> = {
 };
 
 export function schemaChecks<S extends Record<string, TSchema>>(schemas: S) {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, schemaCheck(schema)])) as {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, schemaCheck(schema)]),
+  ) as {
     [N in keyof S]: (value: unknown) => Static<S[N]>;
   };
 }
@@ -60,7 +66,10 @@ function schemaCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T
   return (value) => {
     if (validator.Check(value)) return value;
     const [mistake] = withoutNullAlternatives(firstMistakes(schema, value, ''));
-    throw new EventRejected('invalid_data', mistake === undefined ? 'data has the wrong shape' : sentence(mistake));
+    throw new EventRejected(
+      'invalid_data',
+      mistake === undefined ? 'data has the wrong shape' : sentence(mistake),
+    );
   };
 }
 
@@ -80,8 +89,9 @@ function isValid(schema: TSchema, value: unknown): boolean {
 }
 
 /**
- * The mistakes of the first part of a value that is wrong, whose other parts are right; empty for a right value. Compiled checks find the
- * part: to list the mistakes of a large value takes a hundred times as long as to check it. Missing fields come before all others.
+ * The mistakes of the first part of a value that is wrong, whose other parts are right; empty for a
+ * right value. Compiled checks find the part: to list the mistakes of a large value takes a hundred
+ * times as long as to check it. Missing fields come before all others.
  */
 function firstMistakes(schema: TSchema, value: unknown, instancePath: string): SchemaError[] {
   if (Type.IsUnion(schema)) {
@@ -91,11 +101,17 @@ function firstMistakes(schema: TSchema, value: unknown, instancePath: string): S
   }
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
-    if (value.length > limit) return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
+    if (value.length > limit)
+      return [{ keyword: 'maxItems', instancePath, message: '', params: { limit } }];
     const at = value.findIndex((entry) => !isValid(schema.items, entry));
     if (at !== -1) return firstMistakes(schema.items, value[at], `${instancePath}/${at}`);
   }
-  if (Type.IsObject(schema) && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+  if (
+    Type.IsObject(schema) &&
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value)
+  ) {
     const fields = value as Record<string, unknown>;
     const missing = (schema.required ?? []).filter((field) => !Object.hasOwn(fields, field));
     if (missing.length > 0) {
@@ -107,12 +123,17 @@ function firstMistakes(schema: TSchema, value: unknown, instancePath: string): S
       return firstMistakes(ofField, fields[field], `${instancePath}/${field}`);
     }
   }
-  return Errors(schema, value).map((error) => ({ ...error, instancePath: instancePath + error.instancePath }));
+  return Errors(schema, value).map((error) => ({
+    ...error,
+    instancePath: instancePath + error.instancePath,
+  }));
 }
 
 /** Without "must be null", which every optional field may be. */
 function withoutNullAlternatives(errors: readonly SchemaError[]): SchemaError[] {
-  return errors.filter(({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'));
+  return errors.filter(
+    ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
+  );
 }
 
 function sentence(error: SchemaError): string {
@@ -134,8 +155,10 @@ function words({ keyword, params, message }: SchemaError): string {
   if (keyword === 'format' && 'format' in params && typeof params.format === 'string') {
     return FORMATS[params.format] ?? message;
   }
-  if (keyword === 'maxLength' && 'limit' in params) return `must not have more than ${String(params.limit)} characters`;
-  if (keyword === 'maxItems' && 'limit' in params) return `must not have more than ${String(params.limit)} entries`;
+  if (keyword === 'maxLength' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} characters`;
+  if (keyword === 'maxItems' && 'limit' in params)
+    return `must not have more than ${String(params.limit)} entries`;
   if (keyword === '~refine' && 'message' in params) return String(params.message);
   return message;
 }

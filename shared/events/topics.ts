@@ -1,4 +1,7 @@
-/** Names of the topics, and CloudEvents in structured mode for them, for the command line, the simulator and tests. */
+/**
+ * Names of the topics, and CloudEvents in structured mode for them, for the command line, the
+ * simulator and tests.
+ */
 import { randomUUID } from 'node:crypto';
 
 export function changesTopic(environment: string): string {

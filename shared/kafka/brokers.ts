@@ -1,4 +1,7 @@
-/** The brokers of a topic, as the reader asks them: connections for each, and answers to Fetch of which each batch is checked. */
+/**
+ * The brokers of a topic, as the reader asks them: connections for each, and answers to Fetch of
+ * which each batch is checked.
+ */
 import { createRequire } from 'node:module';
 import {
   type Broker,
@@ -18,16 +21,24 @@ import { DecodingBudget, Unpacking } from './unpacking.ts';
 
 const require = createRequire(import.meta.url);
 
-/** Unpacked messages of a partition may have this many times the requested bytes; two messages are always read. */
+/**
+ * Unpacked messages of a partition may have this many times the requested bytes; two messages are
+ * always read.
+ */
 const UNPACKED_TIMES = 4;
 /** Messages and their headers of one partition in a fetch: many times those of real events. */
 const MAX_PARTS = 10_000;
 /** The same for all partitions of one answer. */
 const MAX_PARTS_IN_ALL = 100_000;
-/** For all partitions: more than they bring. A broker serves them in order, so a tighter bound would starve the last ones. */
+/**
+ * For all partitions: more than they bring. A broker serves them in order, so a tighter bound would
+ * starve the last ones.
+ */
 const MAX_BYTES = 256 * 1_048_576;
 
-/** Codes of the protocol: what is wanted lies outside of the log; the broker finds a batch corrupt. */
+/**
+ * Codes of the protocol: what is wanted lies outside of the log; the broker finds a batch corrupt.
+ */
 const OUTSIDE = 1;
 const CORRUPT_MESSAGE = 2;
 
@@ -51,8 +62,15 @@ interface RawPartition {
   set: Buffer;
 }
 
-/** An answer to Fetch in version 11, whose record sets are not decoded (https://kafka.apache.org/protocol.html). */
-function decodeFetch(raw: Buffer): { throttleMs: number; errorCode: number; partitions: RawPartition[] } {
+/**
+ * An answer to Fetch in version 11, whose record sets are not decoded
+ * (https://kafka.apache.org/protocol.html).
+ */
+function decodeFetch(raw: Buffer): {
+  throttleMs: number;
+  errorCode: number;
+  partitions: RawPartition[];
+} {
   const decoder = new DecoderOf(raw);
   const throttleMs = decoder.readInt32();
   const errorCode = decoder.readInt16();
@@ -89,7 +107,10 @@ export interface ConnectedBrokers extends Brokers {
 export async function connectBrokers(cluster: Cluster, topic: string): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
   const unpacking = new Unpacking();
-  /** By broker and pair, the connections of all lanes but the first, which has the one that kafkajs keeps for Fetch. */
+  /**
+   * By broker and pair, the connections of all lanes but the first, which has the one that kafkajs
+   * keeps for Fetch.
+   */
   const pools = new Map<string, { address: string; pool: Promise<ConnectionPool> }>();
 
   const connectionOf = async (nodeId: number, lane: number) => {
@@ -106,7 +127,10 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
     return (await known.pool).getConnection(lane % 2);
   };
 
-  const fetch = async (nodeId: number, { lane, maxWaitMs, partitions }: FetchRequest): Promise<Fetched> => {
+  const fetch = async (
+    nodeId: number,
+    { lane, maxWaitMs, partitions }: FetchRequest,
+  ): Promise<Fetched> => {
     const connection = await connectionOf(nodeId, lane);
     const asked = partitions.map(({ partition, from, bytes }) => ({
       partition,
@@ -128,14 +152,28 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
     if (answer.errorCode !== 0) throw protocolError(answer.errorCode);
     const decoding = { unpacking, budget: new DecodingBudget() };
     let parts = 0;
-    const decode = async (raw: RawPartition): Promise<{ messages: readonly LogMessage[]; next: number }> => {
-      const { from, bytes } = partitions.find(({ partition }) => partition === raw.partition) ?? { from: 0, bytes: 0 };
+    const decode = async (
+      raw: RawPartition,
+    ): Promise<{ messages: readonly LogMessage[]; next: number }> => {
+      const { from, bytes } = partitions.find(({ partition }) => partition === raw.partition) ?? {
+        from: 0,
+        bytes: 0,
+      };
       if (raw.errorCode === CORRUPT_MESSAGE) {
-        return { messages: [damagedFrom('the broker finds it corrupt', raw.set, from)], next: from + 1 };
+        return {
+          messages: [damagedFrom('the broker finds it corrupt', raw.set, from)],
+          next: from + 1,
+        };
       }
-      if (parts > 0 && (parts >= MAX_PARTS_IN_ALL || decoding.budget.isSpent)) return { messages: [], next: from };
+      if (parts > 0 && (parts >= MAX_PARTS_IN_ALL || decoding.budget.isSpent))
+        return { messages: [], next: from };
       const { abortedTransactions } = raw;
-      const wanted = { fetchOffset: from, abortedTransactions, most: MAX_PARTS, mostBytes: bytes * UNPACKED_TIMES };
+      const wanted = {
+        fetchOffset: from,
+        abortedTransactions,
+        most: MAX_PARTS,
+        mostBytes: bytes * UNPACKED_TIMES,
+      };
       const read = await decodeRecordSet(raw.set, wanted, decoding);
       parts += read.parts;
       return read;
@@ -152,7 +190,10 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
     };
     return {
       throttleMs: answer.throttleMs,
-      partitions: answer.partitions.map((raw) => ({ partition: raw.partition, read: () => read(raw) })),
+      partitions: answer.partitions.map((raw) => ({
+        partition: raw.partition,
+        read: () => read(raw),
+      })),
     };
   };
 

@@ -1,4 +1,7 @@
-/** Creates every Kafka client, and topics that keep every event. Other folders do not import kafkajs. */
+/**
+ * Creates every Kafka client, and topics that keep every event. Other folders do not import
+ * kafkajs.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs';
 import { isUnavailable, refusalOf, StoreDataError } from '../errors.ts';
@@ -16,7 +19,11 @@ export type * from 'kafkajs';
 const AT_ONCE_MS = 5_000;
 
 /** Makes a client. kafkajs's lines are logged one level lower, since it retries by itself. */
-export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, logger: Logger): Kafka {
+export function createKafka(
+  config: Pick<Config, 'kafka'>,
+  clientId: string,
+  logger: Logger,
+): Kafka {
   const security = kafkaSecurity(config.kafka);
   return new KafkaClient({
     clientId,
@@ -48,12 +55,22 @@ export function createKafka(config: Pick<Config, 'kafka'>, clientId: string, log
 }
 
 /** Makes a client that logs nothing, for tools beside the services. */
-export function createQuietKafka(clientId: string, brokers: string[], options: Partial<KafkaConfig> = {}): Kafka {
+export function createQuietKafka(
+  clientId: string,
+  brokers: string[],
+  options: Partial<KafkaConfig> = {},
+): Kafka {
   return new KafkaClient({ clientId, brokers, logLevel: logLevel.NOTHING, ...options });
 }
 
-/** Uses a new connection: an idle one may have died unnoticed, and a request on it would wait for its full limit. */
-export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Promise<T>): Promise<T> {
+/**
+ * Uses a new connection: an idle one may have died unnoticed, and a request on it would wait for
+ * its full limit.
+ */
+export async function askKafka<T>(
+  kafka: Kafka,
+  question: (admin: Admin) => Promise<T>,
+): Promise<T> {
   const admin = kafka.admin();
   try {
     await admin.connect();
@@ -64,14 +81,19 @@ export async function askKafka<T>(kafka: Kafka, question: (admin: Admin) => Prom
 }
 
 /** How long members of a group may take to rejoin it. */
-export function rebalanceMs({ sessionTimeoutMs }: Pick<Config['kafka'], 'sessionTimeoutMs'>): number {
+export function rebalanceMs({
+  sessionTimeoutMs,
+}: Pick<Config['kafka'], 'sessionTimeoutMs'>): number {
   return Math.max(sessionTimeoutMs, 10_000);
 }
 
 /** Attempts to send, with 13 s of pauses in all: brokers give up a dead one after 9 s. */
 const SEND_ATTEMPTS = 10;
 
-/** On its second attempt kafkajs omits messages and reports them as sent: it gets one, and all messages are sent again here. */
+/**
+ * On its second attempt kafkajs omits messages and reports them as sent: it gets one, and all
+ * messages are sent again here.
+ */
 export function createProducer(kafka: Kafka): Producer {
   const producer = kafka.producer({
     allowAutoTopicCreation: false,
@@ -101,7 +123,11 @@ async function persistently<T>(send: () => Promise<T>): Promise<T> {
 const TOPICS_MADE_MS = 20_000;
 
 /** Settings of a topic that keeps everything; compaction by store id would destroy events. */
-export const TOPIC_CONFIG = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' } as const;
+export const TOPIC_CONFIG = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+} as const;
 
 const KEEPING_ALL = Object.entries(TOPIC_CONFIG)
   .map(([name, value]) => `${name}=${value}`)
@@ -120,7 +146,9 @@ export async function createTopics(
     topics: missing.map((topic) => ({
       topic,
       numPartitions: options.partitions,
-      configEntries: Object.entries({ ...TOPIC_CONFIG, ...options.config }).map(([name, value]) => ({ name, value })),
+      configEntries: Object.entries({ ...TOPIC_CONFIG, ...options.config }).map(
+        ([name, value]) => ({ name, value }),
+      ),
     })),
   });
   await waitForTopics(admin, missing);
@@ -164,23 +192,32 @@ async function waitForTopics(admin: Admin, topics: string[]): Promise<void> {
  * @param unseen is called with a topic whose settings our user may not read.
  * @throws {StoreDataError} `topic_unsuitable` (rule R11.4), with each topic, its mistake and the correction.
  */
-export async function checkTopics(admin: Admin, topics: string[], unseen: (remark: string) => void): Promise<void> {
+export async function checkTopics(
+  admin: Admin,
+  topics: string[],
+  unseen: (remark: string) => void,
+): Promise<void> {
   const existing = await findTopics(admin, topics);
   const mistakes = topics
     .filter((topic) => !existing.has(topic))
     .map(
-      (topic) => `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
+      (topic) =>
+        `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
     );
   for (const topic of topics.filter((name) => existing.has(name))) {
     const settings = await settingsOf(admin, topic);
     if (settings === null) {
-      unseen(`whether topic ${topic} keeps every event is not known: our user may not see it (DescribeConfigs)`);
+      unseen(
+        `whether topic ${topic} keeps every event is not known: our user may not see it (DescribeConfigs)`,
+      );
       continue;
     }
     for (const [name, wanted] of Object.entries(TOPIC_CONFIG)) {
       const value = settings.get(name);
       if (value === undefined || value === wanted) continue;
-      mistakes.push(`topic ${topic} has ${name}=${value}; set it to ${wanted}, or events will be lost`);
+      mistakes.push(
+        `topic ${topic} has ${name}=${value}; set it to ${wanted}, or events will be lost`,
+      );
     }
   }
   if (mistakes.length > 0) throw new StoreDataError('topic_unsuitable', mistakes.join('\n'));

@@ -1,4 +1,7 @@
-/** The internal client of kafkajs, by which we read logs and join groups: brokers, their connections and the messages of the protocol. */
+/**
+ * The internal client of kafkajs, by which we read logs and join groups: brokers, their connections
+ * and the messages of the protocol.
+ */
 import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
 import { isUnavailable, unavailable } from '../errors.ts';
@@ -16,7 +19,9 @@ export interface Cluster {
   findTopicPartitionMetadata: (topic: string) => { partitionId: number; leader: number }[];
   findBroker: (options: { nodeId: number }) => Promise<Broker>;
   findGroupCoordinator: (options: { groupId: string }) => Promise<Broker>;
-  connectionPoolBuilder: { build: (address: { host: string; port: number; rack: string }) => Promise<ConnectionPool> };
+  connectionPoolBuilder: {
+    build: (address: { host: string; port: number; rack: string }) => Promise<ConnectionPool>;
+  };
 }
 
 interface Connection {
@@ -53,7 +58,9 @@ export interface Broker {
   syncGroup: (request: object) => Promise<{ memberAssignment: Buffer }>;
   heartbeat: (request: Member & { groupGenerationId: number }) => Promise<void>;
   leaveGroup: (request: Member) => Promise<void>;
-  offsetCommit: (request: Member & { groupGenerationId: number; topics: object[] }) => Promise<void>;
+  offsetCommit: (
+    request: Member & { groupGenerationId: number; topics: object[] },
+  ) => Promise<void>;
 }
 
 /** A request of the protocol, with what reads its answer. */
@@ -72,7 +79,10 @@ export function createCluster(kafka: Kafka): Cluster {
 }
 
 /** Connects one for a question. */
-export async function withCluster<T>(kafka: Kafka, ask: (cluster: Cluster) => Promise<T>): Promise<T> {
+export async function withCluster<T>(
+  kafka: Kafka,
+  ask: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
   const cluster = createCluster(kafka);
   try {
     await cluster.connect();
@@ -93,12 +103,22 @@ const { createErrorFromCode } = require('kafkajs/src/protocol/error') as {
 
 export { createErrorFromCode as protocolError };
 
-/** The leaders of a topic's partitions as of now; `null` for a partition without one. @throws if there is no such topic. */
-export async function readLeaders(cluster: Cluster, topic: string): Promise<Map<number, number | null>> {
+/**
+ * The leaders of a topic's partitions as of now; `null` for a partition without one.
+ * @throws if there is no such topic.
+ */
+export async function readLeaders(
+  cluster: Cluster,
+  topic: string,
+): Promise<Map<number, number | null>> {
   await cluster.addTargetTopic(topic);
   await cluster.refreshMetadata();
-  const partitions = cluster.findTopicPartitionMetadata(topic).toSorted((a, b) => a.partitionId - b.partitionId);
-  return new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader === -1 ? null : leader]));
+  const partitions = cluster
+    .findTopicPartitionMetadata(topic)
+    .toSorted((a, b) => a.partitionId - b.partitionId);
+  return new Map(
+    partitions.map(({ partitionId, leader }) => [partitionId, leader === -1 ? null : leader]),
+  );
 }
 
 interface ListOffsetsAnswer {
@@ -106,16 +126,21 @@ interface ListOffsetsAnswer {
 }
 
 const encodeListOffsets = encoderOf('listOffsets/v2');
-const { decode: decodeListOffsets } = require('kafkajs/src/protocol/requests/listOffsets/v2/response') as {
-  decode: (raw: Buffer) => Promise<ListOffsetsAnswer>;
-};
+const { decode: decodeListOffsets } =
+  require('kafkajs/src/protocol/requests/listOffsets/v2/response') as {
+    decode: (raw: Buffer) => Promise<ListOffsetsAnswer>;
+  };
 
-/** The questions about each partition: where it begins, where readers of committed messages end, and where it ends. */
-const QUESTIONS: readonly { bound: keyof FullBounds; timestamp: string; isolationLevel: number }[] = [
-  { bound: 'start', timestamp: '-2', isolationLevel: 1 },
-  { bound: 'end', timestamp: '-1', isolationLevel: 1 },
-  { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
-];
+/**
+ * The questions about each partition: where it begins, where readers of committed messages end, and
+ * where it ends.
+ */
+const QUESTIONS: readonly { bound: keyof FullBounds; timestamp: string; isolationLevel: number }[] =
+  [
+    { bound: 'start', timestamp: '-2', isolationLevel: 1 },
+    { bound: 'end', timestamp: '-1', isolationLevel: 1 },
+    { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
+  ];
 
 /** With the end for all readers. */
 export type FullBounds = PartitionBounds & { highWatermark: number };
@@ -137,8 +162,15 @@ export async function readBounds(cluster: Cluster, topic: string): Promise<Known
     const { connectionPool } = await cluster.findBroker({ nodeId });
     for (const { bound, timestamp, isolationLevel } of QUESTIONS) {
       const partitions = led.map(([partition]) => ({ partition, timestamp }));
-      const request = encodeListOffsets({ replicaId: -1, isolationLevel, topics: [{ topic, partitions }] });
-      const response = { decode: decodeListOffsets, parse: async (answer: ListOffsetsAnswer) => answer };
+      const request = encodeListOffsets({
+        replicaId: -1,
+        isolationLevel,
+        topics: [{ topic, partitions }],
+      });
+      const response = {
+        decode: decodeListOffsets,
+        parse: async (answer: ListOffsetsAnswer) => answer,
+      };
       const { responses } = await connectionPool.send({ request, response });
       for (const { partition, errorCode, offset } of responses.flatMap((one) => one.partitions)) {
         const error = errorCode === 0 ? null : createErrorFromCode(errorCode);
@@ -157,13 +189,23 @@ export async function readBounds(cluster: Cluster, topic: string): Promise<Known
     });
   });
   await Promise.all(asked);
-  const bounds = new Map([...found].filter(([partition]) => !failed.has(partition)).toSorted(([a], [b]) => a - b));
-  return { leaders, bounds, unknown: [...leaders.keys()].filter((partition) => !bounds.has(partition)) };
+  const bounds = new Map(
+    [...found].filter(([partition]) => !failed.has(partition)).toSorted(([a], [b]) => a - b),
+  );
+  return {
+    leaders,
+    bounds,
+    unknown: [...leaders.keys()].filter((partition) => !bounds.has(partition)),
+  };
 }
 
-/** As `readBounds`, for who needs all. @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
+/**
+ * As `readBounds`, for who needs all.
+ * @throws {StoreDataError} `environment_unavailable` naming partitions without a leader.
+ */
 export async function readLogBounds(cluster: Cluster, topic: string): Promise<LogBounds> {
   const { bounds, unknown } = await readBounds(cluster, topic);
-  if (unknown.length > 0) throw unavailable(`${topic}/${unknown.join(', ')}: no leader, or it does not answer`);
+  if (unknown.length > 0)
+    throw unavailable(`${topic}/${unknown.join(', ')}: no leader, or it does not answer`);
   return bounds;
 }

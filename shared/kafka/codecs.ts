@@ -1,4 +1,7 @@
-/** Unpacks all compression codecs of Kafka, each with a bound that is checked before more memory is taken. */
+/**
+ * Unpacks all compression codecs of Kafka, each with a bound that is checked before more memory is
+ * taken.
+ */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { decompressFrame, decompressFrameSync } from 'lz4-napi';
@@ -52,10 +55,13 @@ function bounded(
       }
     },
     unpackInThread: (packed, most) =>
-      // One chunk, of which only the filled part takes memory: joining chunks blocks the event loop.
-      unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }).catch((error: unknown) => {
-        throw failure(error, most);
-      }),
+      // One chunk, of which only the filled part takes memory: joining chunks blocks the event
+      // loop.
+      unpackInThread(packed, { maxOutputLength: most, chunkSize: most + 1 }).catch(
+        (error: unknown) => {
+          throw failure(error, most);
+        },
+      ),
   };
 }
 
@@ -178,7 +184,8 @@ function blocksOf(packed: Buffer): Buffer[] {
   for (let at = SNAPPY_HEADER_BYTES; at < packed.length;) {
     const length = packed.readInt32BE(at);
     at += 4;
-    if (length < 0 || at + length > packed.length) throw new RangeError('a snappy block that is cut');
+    if (length < 0 || at + length > packed.length)
+      throw new RangeError('a snappy block that is cut');
     blocks.push(packed.subarray(at, at + length));
     if (blocks.length > MAX_SNAPPY_BLOCKS) throw new RangeError('too many snappy blocks');
     at += length;

@@ -16,7 +16,9 @@ const require = createRequire(import.meta.url);
 const openSocket = (require('kafkajs/src/network/socketFactory') as () => SocketFactory)();
 
 /** Without TLS kafkajs gives no options for it, whatever its types say. */
-type SocketFactory = (socket: Omit<ISocketFactoryArgs, 'ssl'> & { ssl: KafkaConfig['ssl'] }) => Socket;
+type SocketFactory = (
+  socket: Omit<ISocketFactoryArgs, 'ssl'> & { ssl: KafkaConfig['ssl'] },
+) => Socket;
 
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
@@ -24,7 +26,10 @@ const LENGTH_BYTES = 4;
 /** Correlation id of an answer: a shorter frame is none. */
 const MIN_FRAME_BYTES = 4;
 
-/** Answered from a broker's own state: Fetch (with our short waits), ListOffsets, Metadata, FindCoordinator, Heartbeat, ApiVersions. */
+/**
+ * Answered from a broker's own state: Fetch (with our short waits), ListOffsets, Metadata,
+ * FindCoordinator, Heartbeat, ApiVersions.
+ */
 const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 
 /** JoinGroup and SyncGroup. */
@@ -70,7 +75,8 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
       connection.heardAt = performance.now();
       const answers = count(chunk);
       // kafkajs, which reads after us, would throw or read for ever.
-      if (answers === null) socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
+      if (answers === null)
+        socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
       pending.splice(0, answers ?? 0);
       // The broker begins the next request only now.
       if (pending[0] !== undefined) pending[0].at = connection.heardAt;
@@ -136,11 +142,20 @@ function countFrames(): (chunk: Buffer) => number | null {
 
 const ANSWER_MS = 3_000;
 
-/** ApiVersions in version 0, which every broker answers before authentication (https://kafka.apache.org/protocol.html). */
+/**
+ * ApiVersions in version 0, which every broker answers before authentication
+ * (https://kafka.apache.org/protocol.html).
+ */
 const API_VERSIONS = Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-/** The first broker that answers, or all. kafkajs tries them in turn, and waits seconds for a frozen one, which accepts connections. */
-export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string[]> {
+/**
+ * The first broker that answers, or all. kafkajs tries them in turn, and waits seconds for a frozen
+ * one, which accepts connections.
+ */
+export async function seedBrokers(
+  brokers: readonly string[],
+  ssl: KafkaConfig['ssl'],
+): Promise<string[]> {
   if (brokers.length === 1) return [...brokers];
   try {
     return [await firstToAnswer(brokers, ssl)];
@@ -150,7 +165,10 @@ export async function seedBrokers(brokers: readonly string[], ssl: KafkaConfig['
 }
 
 /** The first broker that answers. @throws the failure of the first in the list if none does. */
-export async function firstToAnswer(brokers: readonly string[], ssl: KafkaConfig['ssl']): Promise<string> {
+export async function firstToAnswer(
+  brokers: readonly string[],
+  ssl: KafkaConfig['ssl'],
+): Promise<string> {
   const asked = brokers.map((broker) => ask(broker, ssl));
   try {
     return await Promise.any(asked.map(({ answered }) => answered));
@@ -161,7 +179,10 @@ export async function firstToAnswer(brokers: readonly string[], ssl: KafkaConfig
   }
 }
 
-function ask(broker: string, ssl: KafkaConfig['ssl']): { socket: Socket; answered: Promise<string> } {
+function ask(
+  broker: string,
+  ssl: KafkaConfig['ssl'],
+): { socket: Socket; answered: Promise<string> } {
   const colon = broker.lastIndexOf(':');
   const host = broker.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   const port = Number(broker.slice(colon + 1));
@@ -195,13 +216,24 @@ function saslOf(mechanism: NonNullable<Sasl['mechanism']>, sasl: Sasl): SASLOpti
   return { mechanism, oauthBearerProvider: () => fetchToken(sasl, credentials) };
 }
 
-/** A token by the client credentials grant (RFC 6749 section 4.4); kafkajs asks for one with each connection. */
-async function fetchToken({ tokenUrl, scope }: Sasl, { username, password }: { username: string; password: string }) {
-  const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope === null ? {} : { scope }) });
+/**
+ * A token by the client credentials grant (RFC 6749 section 4.4); kafkajs asks for one with each
+ * connection.
+ */
+async function fetchToken(
+  { tokenUrl, scope }: Sasl,
+  { username, password }: { username: string; password: string },
+) {
+  const form = new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(scope === null ? {} : { scope }),
+  });
   const failed = (why: string, cause?: unknown) => unavailable(`no token for Kafka: ${why}`, cause);
   const response = await fetch(tokenUrl ?? '', {
     method: 'POST',
-    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
+    headers: {
+      authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+    },
     body: form,
     signal: AbortSignal.timeout(TOKEN_TIMEOUT_MS),
   }).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 /**
- * Reads the partitions of a topic for the loops that ask. Each request names exactly the partitions that are wanted now, from the offsets
- * that their loops want. An error, a missing leader or a silent broker delays its own partitions alone.
+ * Reads the partitions of a topic for the loops that ask. Each request names exactly the partitions
+ * that are wanted now, from the offsets that their loops want. An error, a missing leader or a
+ * silent broker delays its own partitions alone.
  */
 import { describeError, isRefusal, isUnavailable } from '../errors.ts';
 import type { Clock } from '../waiting.ts';
@@ -35,7 +36,10 @@ export interface FetchRequest {
 /** What a broker answers about one partition. */
 export interface FetchedPartition {
   partition: number;
-  /** `moved`: another broker leads it, or none does; `outside`: the log does not have the offset. @throws what waiting does not mend */
+  /**
+   * `moved`: another broker leads it, or none does; `outside`: the log does not have the offset.
+   * @throws what waiting does not mend
+   */
   read: () => Promise<'moved' | Answer>;
 }
 
@@ -55,9 +59,10 @@ export interface Brokers {
 }
 
 /**
- * The requests to one broker that may be under way together, each on its own connection, since a broker answers in order; and how long it
- * waits if it has nothing. The second is for partitions that ask while the first brings another's backlog; the last for those that reach
- * their end while the one before waits, which takes them when it is answered.
+ * The requests to one broker that may be under way together, each on its own connection, since a
+ * broker answers in order; and how long it waits if it has nothing. The second is for partitions
+ * that ask while the first brings another's backlog; the last for those that reach their end while
+ * the one before waits, which takes them when it is answered.
  */
 const LANES = [
   { atEnd: false, maxWaitMs: 50 },
@@ -168,7 +173,11 @@ export class Fetcher {
     this.#wake();
   }
 
-  async #fetch(broker: number, to: Omit<FetchRequest, 'partitions'>, wants: readonly Want[]): Promise<void> {
+  async #fetch(
+    broker: number,
+    to: Omit<FetchRequest, 'partitions'>,
+    wants: readonly Want[],
+  ): Promise<void> {
     const { brokers, clock } = this.#options;
     const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
     const open = new Set(wants);
@@ -188,9 +197,13 @@ export class Fetcher {
     }
   }
 
-  /** A right that is withdrawn while the log is read may be given back: its partition waits, as in an outage. */
+  /**
+   * A right that is withdrawn while the log is read may be given back: its partition waits, as in
+   * an outage.
+   */
   #failed(want: Want, error: unknown): void {
-    if (isUnavailable(error) || (this.#hasRead && isRefusal(error))) this.#hold([want], describeError(error));
+    if (isUnavailable(error) || (this.#hasRead && isRefusal(error)))
+      this.#hold([want], describeError(error));
     else want.fail(error);
   }
 

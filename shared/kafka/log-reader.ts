@@ -41,7 +41,10 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
   ): Promise<void> => {
     if (from >= to) return;
     const lost = (holds: string) =>
-      new StoreDataError('history_lost', `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`);
+      new StoreDataError(
+        'history_lost',
+        `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`,
+      );
     const log = (await bounds()).get(partition);
     if (log === undefined) throw lost('nothing');
     if (from < log.start || to > log.end) throw lost(`${log.start} to ${log.end}`);
@@ -49,7 +52,9 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
       const wanted = { from: next, bytes: MAX_BYTES, atEnd: false };
       const answer = await fetcher.read(partition, wanted, AbortSignal.timeout(SILENCE_MS));
       if (answer === null) {
-        throw unavailable(`no message of ${topic}/${partition} from offset ${next} within ${SILENCE_MS / 1_000} s`);
+        throw unavailable(
+          `no message of ${topic}/${partition} from offset ${next} within ${SILENCE_MS / 1_000} s`,
+        );
       }
       if (answer.isOutside) throw lost(`another part now, up to ${answer.end}`);
       const messages = answer.messages.filter((message) => isWithin(message, next, to));

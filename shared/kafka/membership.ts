@@ -1,6 +1,7 @@
 /**
- * Membership of a consumer group: it says which partitions are ours, and reads nothing. Heartbeats go by a timer of their own, whatever a
- * fetch or an event does. While the coordinator is away the assignment stays: no other member can get one meanwhile.
+ * Membership of a consumer group: it says which partitions are ours, and reads nothing. Heartbeats
+ * go by a timer of their own, whatever a fetch or an event does. While the coordinator is away the
+ * assignment stays: no other member can get one meanwhile.
  */
 import { describeError, isRefusal, isUnavailable } from '../errors.ts';
 import { FailureTracker, type Logger } from '../logging.ts';
@@ -35,11 +36,16 @@ export interface MembershipOptions {
 export interface Membership {
   /** Rejects after an error that no waiting helps against. */
   failed: Promise<never>;
-  /** Resolves when a heartbeat sent after the call has confirmed the present assignment, or once the signal is aborted. */
+  /**
+   * Resolves when a heartbeat sent after the call has confirmed the present assignment, or once the
+   * signal is aborted.
+   */
   confirmed: (signal: AbortSignal) => Promise<void>;
   /** Joins again, so that new partitions are assigned. */
   rejoin: () => void;
-  /** Commits positions, for tools that show lag. Failures are only logged: nothing depends on it. */
+  /**
+   * Commits positions, for tools that show lag. Failures are only logged: nothing depends on it.
+   */
   commit: (positions: Positions) => Promise<void>;
   /** Leaves the group. */
   stop: () => Promise<void>;
@@ -89,7 +95,10 @@ export function joinGroup(options: MembershipOptions): Membership {
     });
     noteAnswer();
     const ours = assignedIn(topic, memberAssignment);
-    logger.info({ topic, partitions: ours, joinMs: Math.round(performance.now() - began) }, 'partitions are assigned');
+    logger.info(
+      { topic, partitions: ours, joinMs: Math.round(performance.now() - began) },
+      'partitions are assigned',
+    );
     if (!stopped.signal.aborted) assigned(ours);
     return { groupId, memberId, groupGenerationId: generationId };
   }
@@ -143,13 +152,16 @@ export function joinGroup(options: MembershipOptions): Membership {
           memberId = '';
           assigned([]);
         }
-        if (change !== null) logger.info({ topic, error: describeError(error) }, 'joins the group again');
+        if (change !== null)
+          logger.info({ topic, error: describeError(error) }, 'joins the group again');
         // A right that is withdrawn from a member may be given back.
-        else if (isUnavailable(error) || (member !== null && isRefusal(error))) await waitAfter(error);
+        else if (isUnavailable(error) || (member !== null && isRefusal(error)))
+          await waitAfter(error);
         else if (!stopped.signal.aborted) return failure.reject(error);
       }
     }
-    if (memberId !== '') await coordinator?.leaveGroup({ groupId, memberId }).catch(() => undefined);
+    if (memberId !== '')
+      await coordinator?.leaveGroup({ groupId, memberId }).catch(() => undefined);
   }
 
   const running = run();
@@ -164,7 +176,10 @@ export function joinGroup(options: MembershipOptions): Membership {
     rejoin: () => rejoining.abort(),
     commit: async (positions) => {
       if (coordinator === null || member === null || positions.size === 0) return;
-      const committed = [...positions].map(([partition, offset]) => ({ partition, offset: String(offset) }));
+      const committed = [...positions].map(([partition, offset]) => ({
+        partition,
+        offset: String(offset),
+      }));
       try {
         await coordinator.offsetCommit({ ...member, topics: [{ topic, partitions: committed }] });
       } catch (error) {
@@ -180,7 +195,10 @@ export function joinGroup(options: MembershipOptions): Membership {
   };
 }
 
-/** What an error says about the membership: the group no longer knows us, or only deals out anew; `null` for other errors. */
+/**
+ * What an error says about the membership: the group no longer knows us, or only deals out anew;
+ * `null` for other errors.
+ */
 function changeOf(error: unknown): 'lost' | 'rebalance' | null {
   const type = error instanceof Error && 'type' in error ? error.type : null;
   if (type === 'UNKNOWN_MEMBER_ID') return 'lost';

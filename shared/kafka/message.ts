@@ -27,7 +27,10 @@ export function valuesOf(header: MessageHeaders[string]): (Buffer | string)[] {
   return [header].flat().filter((value) => value !== null && value !== undefined);
 }
 
-export function valueBytesOf({ value, valueBytes }: Pick<LogMessage, 'value' | 'valueBytes'>): number {
+export function valueBytesOf({
+  value,
+  valueBytes,
+}: Pick<LogMessage, 'value' | 'valueBytes'>): number {
   return valueBytes ?? value?.length ?? 0;
 }
 
@@ -36,7 +39,9 @@ export const HEADER_BYTES = 61;
 /** A message with more headers is poison; at most one more is read. */
 export const MAX_HEADERS = 10_000;
 
-/** Batches that differ from what was written: their messages are unknown, so the partition stops. */
+/**
+ * Batches that differ from what was written: their messages are unknown, so the partition stops.
+ */
 export type DamageReason =
   /** Its checksum is wrong, it is cut, or its offsets are impossible. */
   | 'corrupt'
@@ -72,7 +77,9 @@ export function isDamaged({ reason }: UnreadableBatch): boolean {
 }
 
 /** The damaged batch of a placeholder; `undefined` for any other message. */
-export function damagedBatch({ unreadable }: Pick<LogMessage, 'unreadable'>): UnreadableBatch | undefined {
+export function damagedBatch({
+  unreadable,
+}: Pick<LogMessage, 'unreadable'>): UnreadableBatch | undefined {
   return unreadable !== undefined && isDamaged(unreadable) ? unreadable : undefined;
 }
 

@@ -12,7 +12,10 @@ interface RequestQueue {
   scheduleCheckPendingRequests: () => void;
 }
 
-/** #1704: without pending requests the delay is negative, so that each connection wakes the process 1,000 times a second. */
+/**
+ * #1704: without pending requests the delay is negative, so that each connection wakes the process
+ * 1,000 times a second.
+ */
 function quietRequestQueues(): void {
   const { prototype } = require('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   const { scheduleCheckPendingRequests: schedule } = prototype;
@@ -25,7 +28,10 @@ interface Metadata {
   topicMetadata: { partitionMetadata: { partitionErrorCode: number }[] }[];
 }
 
-/** #1460: one partition without a leader, of any topic, fails the whole answer. It is a partition whose leader is -1. */
+/**
+ * #1460: one partition without a leader, of any topic, fails the whole answer. It is a partition
+ * whose leader is -1.
+ */
 function acceptLeaderlessPartitions(): void {
   const response = require('kafkajs/src/protocol/requests/metadata/v0/response') as {
     parse: (answer: Metadata) => Promise<Metadata>;
@@ -43,7 +49,10 @@ interface Connection {
   processData: (bytes: Buffer) => void;
 }
 
-/** #715: what a frame too short for its header throws in the listener of a socket ends the process. Here it ends the connection. */
+/**
+ * #715: what a frame too short for its header throws in the listener of a socket ends the process.
+ * Here it ends the connection.
+ */
 function endBrokenConnections(): void {
   const { prototype } = require('kafkajs/src/network/connection') as { prototype: Connection };
   const { processData } = prototype;

@@ -1,6 +1,9 @@
 /** Compares the offsets of a topic's log with the positions of checkpoints. */
 
-/** The bounds of a partition's log for readers of committed messages: open transactions hide what lies behind its end. */
+/**
+ * The bounds of a partition's log for readers of committed messages: open transactions hide what
+ * lies behind its end.
+ */
 export interface PartitionBounds {
   start: number;
   end: number;
@@ -27,14 +30,23 @@ export function missingBetween(positions: Positions, others: Positions): number 
   );
 }
 
-/** Positions, at most the end of the log: those of a generation that was made from another log may be higher. */
+/**
+ * Positions, at most the end of the log: those of a generation that was made from another log may
+ * be higher.
+ */
 export function reachable(positions: Positions, bounds: LogBounds): Positions {
   return new Map(
-    [...positions].map(([partition, position]) => [partition, Math.min(position, bounds.get(partition)?.end ?? 0)]),
+    [...positions].map(([partition, position]) => [
+      partition,
+      Math.min(position, bounds.get(partition)?.end ?? 0),
+    ]),
   );
 }
 
-export function countApplied(positions: Positions, bounds: LogBounds): { applied: number; total: number } {
+export function countApplied(
+  positions: Positions,
+  bounds: LogBounds,
+): { applied: number; total: number } {
   let applied = 0;
   let total = 0;
   for (const [partition, { start, end }] of bounds) {
@@ -44,7 +56,10 @@ export function countApplied(positions: Positions, bounds: LogBounds): { applied
   return { applied, total };
 }
 
-/** The messages of a partition that are not applied; `null` where the position belongs to another log. */
+/**
+ * The messages of a partition that are not applied; `null` where the position belongs to another
+ * log.
+ */
 export function lagOf(position: number | null, { start, end }: PartitionBounds): number | null {
   const next = position ?? start;
   return next <= end ? end - next : null;

@@ -1,4 +1,7 @@
-/** Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its checksum, its codec, its records. */
+/**
+ * Reads one record batch (format 2, https://kafka.apache.org/documentation/#recordbatch): its
+ * checksum, its codec, its records.
+ */
 import { crc32c } from '@node-rs/crc32';
 import { CODECS, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import type { DecodingBudget, Unpacked, Unpacking } from './unpacking.ts';
@@ -25,7 +28,10 @@ const MAX_TIMESTAMP = 8.64e15;
 
 /** The event loop is yielded after this many records. */
 const TURN_RECORDS = 64;
-/** Key and value of a message in a large batch are cut to this: one byte more than an event may have. */
+/**
+ * Key and value of a message in a large batch are cut to this: one byte more than an event may
+ * have.
+ */
 const MAX_KEPT_BYTES = 1_048_576 + 1;
 /** No header that is read has a longer name. */
 const MAX_NAME_BYTES = 1_024;
@@ -100,7 +106,10 @@ export function timestampText(milliseconds: number): string {
   return String(Math.max(-MAX_TIMESTAMP, Math.min(milliseconds, MAX_TIMESTAMP)));
 }
 
-/** Which records of a batch are read. A megabyte may unpack to millions, each of which takes hundreds of bytes as a message. */
+/**
+ * Which records of a batch are read. A megabyte may unpack to millions, each of which takes
+ * hundreds of bytes as a message.
+ */
 export interface Wanted {
   fetchOffset: number;
   /** How many, headers included; two are always read. The next fetch brings the others. */
@@ -122,7 +131,10 @@ export interface Decoding {
   budget: DecodingBudget;
 }
 
-/** Checks all records, so that every reader gets the same result. @throws {BatchRejected} if the batch is poison. */
+/**
+ * Checks all records, so that every reader gets the same result.
+ * @throws {BatchRejected} if the batch is poison.
+ */
 export async function decodeBatch(
   batch: Buffer,
   header: BatchHeader,
@@ -135,7 +147,8 @@ export async function decodeBatch(
     try {
       return await decodeRecords(batch, header, unpacked, wanted, budget);
     } catch (error) {
-      if (error instanceof RangeError) throw new BatchRejected('malformed', `its records: ${error.message}`);
+      if (error instanceof RangeError)
+        throw new BatchRejected('malformed', `its records: ${error.message}`);
       throw error;
     }
   };
@@ -179,7 +192,9 @@ async function decodeRecords(
   // Copied, so that a few messages do not keep the buffer of a large batch.
   const keep = (bytes: Buffer | null) =>
     isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
-  const headerBytes = isLarge ? Buffer.from(batch.subarray(0, HEADER_BYTES)) : batch.subarray(0, HEADER_BYTES);
+  const headerBytes = isLarge
+    ? Buffer.from(batch.subarray(0, HEADER_BYTES))
+    : batch.subarray(0, HEADER_BYTES);
   const result: DecodedBatch = { messages: [], parts: 0, bytes: 0, isWhole: true };
   let before = -1;
   for (let index = 0; index < count; index += 1) {
@@ -187,7 +202,8 @@ async function decodeRecords(
     const { end, attributes, timestampDelta, offsetDelta } = reader.beginRecord();
     // In a batch without gaps the index is the offset delta; the record's own is ignored.
     const delta = hasGaps ? offsetDelta : index;
-    if (delta <= before || delta > lastOffsetDelta) throw new RangeError('their offsets do not rise');
+    if (delta <= before || delta > lastOffsetDelta)
+      throw new RangeError('their offsets do not rise');
     before = delta;
     const isWanted = baseOffset + delta >= fetchOffset;
     const hasRoom = (result.parts < most && result.bytes < mostBytes) || result.messages.length < 2;
@@ -207,7 +223,9 @@ async function decodeRecords(
         value: keep(value),
         headers,
         offset: String(baseOffset + delta),
-        timestamp: timestampText(header.isAppendTime ? header.timestamp : header.firstTimestamp + timestampDelta),
+        timestamp: timestampText(
+          header.isAppendTime ? header.timestamp : header.firstTimestamp + timestampDelta,
+        ),
         attributes,
         batch: headerBytes,
         ...(isCut ? { valueBytes: value?.length ?? 0 } : {}),
@@ -215,7 +233,8 @@ async function decodeRecords(
     }
     if (reader.at !== end) throw new RangeError(`record ${index} is not as long as it says`);
   }
-  if (reader.at !== records.length) throw new RangeError(`${records.length - reader.at} bytes are left over`);
+  if (reader.at !== records.length)
+    throw new RangeError(`${records.length - reader.at} bytes are left over`);
   unpacked.isChecked = true;
   return result;
 }
@@ -309,8 +328,15 @@ class RecordReader {
     this.at = end;
   }
 
-  /** At most one header more than a message may have. @param end where the record ends. @param keep copies a value if needed. */
-  headers(end: number, keep: (value: Buffer | null) => Buffer | null): { headers: Headers; count: number } {
+  /**
+   * At most one header more than a message may have.
+   * @param end where the record ends.
+   * @param keep copies a value if needed.
+   */
+  headers(
+    end: number,
+    keep: (value: Buffer | null) => Buffer | null,
+  ): { headers: Headers; count: number } {
     const headers: Headers = {};
     const given = this.#headerCount();
     const count = Math.min(given, MAX_HEADERS + 1);
@@ -325,9 +351,15 @@ class RecordReader {
         continue;
       }
       const kept = before === undefined ? value : [before, value];
-      // An assignment to `__proto__` would set the prototype. For other names it takes a quarter of the time.
+      // An assignment to `__proto__` would set the prototype. For other names it takes a quarter of
+      // the time.
       if (name === '__proto__') {
-        Object.defineProperty(headers, name, { value: kept, enumerable: true, configurable: true, writable: true });
+        Object.defineProperty(headers, name, {
+          value: kept,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
       } else headers[name] = kept;
     }
     if (given > count) this.#moveTo(end);

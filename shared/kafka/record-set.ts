@@ -11,7 +11,13 @@ import {
   timestampText,
   type Wanted,
 } from './record-batch.ts';
-import { type DamageReason, digestOf, HEADER_BYTES, type LogMessage, type UnreadableBatch } from './message.ts';
+import {
+  type DamageReason,
+  digestOf,
+  HEADER_BYTES,
+  type LogMessage,
+  type UnreadableBatch,
+} from './message.ts';
 
 export interface Fetched extends Wanted {
   abortedTransactions: readonly AbortedTransaction[];
@@ -28,7 +34,8 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   let parts = 0;
   let bytes = 0;
   // The first may be the last message of the previous fetch, which proves continuity.
-  const isEnough = () => messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
+  const isEnough = () =>
+    messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
   for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
     const isCut = header === null || header.bytes > set.length - at;
@@ -54,7 +61,11 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     at += header.bytes;
   }
   const last = messages.at(-1);
-  return { messages, parts, next: behind ?? (last === undefined ? fetchOffset : Number(last.offset) + 1) };
+  return {
+    messages,
+    parts,
+    next: behind ?? (last === undefined ? fetchOffset : Number(last.offset) + 1),
+  };
 }
 
 async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, decoding: Decoding) {
@@ -63,8 +74,17 @@ async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, dec
   } catch (error) {
     if (!(error instanceof BatchRejected)) throw error;
     const { baseOffset: from, lastOffset: to, timestamp } = header;
-    const unreadable = { reason: error.reason, detail: error.message, from, to, digest: digestOf(batch) };
-    const message = { ...placeholder(unreadable, wanted.fetchOffset), timestamp: timestampText(timestamp) };
+    const unreadable = {
+      reason: error.reason,
+      detail: error.message,
+      from,
+      to,
+      digest: digestOf(batch),
+    };
+    const message = {
+      ...placeholder(unreadable, wanted.fetchOffset),
+      timestamp: timestampText(timestamp),
+    };
     return { messages: [message], parts: 1, bytes: 0, isWhole: true };
   }
 }
@@ -72,7 +92,10 @@ async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, dec
 /** The placeholder of a batch that the broker did not send. */
 export function damagedFrom(detail: string, set: Buffer, fetchOffset: number): LogMessage {
   const digest = digestOf(set);
-  return placeholder({ reason: 'corrupt', detail, from: fetchOffset, to: null, digest }, fetchOffset);
+  return placeholder(
+    { reason: 'corrupt', detail, from: fetchOffset, to: null, digest },
+    fetchOffset,
+  );
 }
 
 /** How a batch differs from what was written; `null` for an intact one. */
@@ -82,7 +105,8 @@ function damageOf(
   header: BatchHeader | null,
   read: { behind: number | null; fetchOffset: number },
 ): UnreadableBatch | null {
-  const next = header === null || header.bytes < HEADER_BYTES ? null : batchHeader(set, at + header.bytes);
+  const next =
+    header === null || header.bytes < HEADER_BYTES ? null : batchHeader(set, at + header.bytes);
   const hasPlace = header !== null && isCredible(header, read, next);
   const damage = findDamage(set, at, header, hasPlace);
   if (damage === null) return null;
@@ -106,7 +130,9 @@ function findDamage(
   }
   if (!isIntact(set.subarray(at, at + bytes))) return corrupt('its checksum is wrong');
   if (!hasPlace) {
-    return corrupt(`it says that it has the offsets ${baseOffset} to ${header.lastOffset}, which cannot be`);
+    return corrupt(
+      `it says that it has the offsets ${baseOffset} to ${header.lastOffset}, which cannot be`,
+    );
   }
   return null;
 }
@@ -118,7 +144,8 @@ function isCredible(
   next: BatchHeader | null,
 ): boolean {
   if (baseOffset < (behind ?? 0)) return false;
-  const follows = behind === null ? baseOffset <= fetchOffset && fetchOffset <= last : baseOffset === behind;
+  const follows =
+    behind === null ? baseOffset <= fetchOffset && fetchOffset <= last : baseOffset === behind;
   return follows || next === null || next.baseOffset > last;
 }
 
@@ -156,7 +183,10 @@ export interface AbortedTransaction {
   firstOffset: string;
 }
 
-/** Follows the batches of one partition in the order of the log, as the Java client does (`CompletedFetch`). */
+/**
+ * Follows the batches of one partition in the order of the log, as the Java client does
+ * (`CompletedFetch`).
+ */
 class AbortedTransactions {
   /** In the order of their beginnings, unlike in the answer. */
   readonly #transactions: readonly AbortedTransaction[];
@@ -165,7 +195,9 @@ class AbortedTransactions {
   readonly #producers = new Set<string>();
 
   constructor(transactions: readonly AbortedTransaction[]) {
-    this.#transactions = transactions.toSorted((a, b) => Number(a.firstOffset) - Number(b.firstOffset));
+    this.#transactions = transactions.toSorted(
+      (a, b) => Number(a.firstOffset) - Number(b.firstOffset),
+    );
   }
 
   /** Whether the next batch, which is intact, holds messages that were aborted. */

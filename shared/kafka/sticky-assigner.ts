@@ -1,4 +1,6 @@
-/** The group protocol of our members: a sticky assignor, so that a new member moves few partitions. */
+/**
+ * The group protocol of our members: a sticky assignor, so that a new member moves few partitions.
+ */
 import kafkajs from 'kafkajs';
 
 const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol;
@@ -9,7 +11,10 @@ export type Owned = ReadonlyMap<number, number>;
 /** What a member says of itself when it joins. */
 export function groupProtocol(topic: string, owned: Owned) {
   const userData = Buffer.from(JSON.stringify([...owned]));
-  return { name: 'StoreDataSticky', metadata: MemberMetadata.encode({ version: 0, topics: [topic], userData }) };
+  return {
+    name: 'StoreDataSticky',
+    metadata: MemberMetadata.encode({ version: 0, topics: [topic], userData }),
+  };
 }
 
 /** The leader's answer: the partitions of each member. */
@@ -18,7 +23,9 @@ export function groupAssignment(
   partitions: readonly number[],
   members: readonly { memberId: string; memberMetadata: Buffer }[],
 ) {
-  const had = new Map(members.map(({ memberId, memberMetadata }) => [memberId, ownedIn(memberMetadata)]));
+  const had = new Map(
+    members.map(({ memberId, memberMetadata }) => [memberId, ownedIn(memberMetadata)]),
+  );
   return [...dealOut(partitions, had)].map(([memberId, dealt]) => ({
     memberId,
     memberAssignment: MemberAssignment.encode({
@@ -35,11 +42,19 @@ export function assignedIn(topic: string, assignment: Buffer): number[] {
 
 function ownedIn(metadata: Buffer): Owned {
   const { userData } = MemberMetadata.decode(metadata) ?? {};
-  return new Map(userData === undefined ? [] : (JSON.parse(userData.toString()) as [number, number][]));
+  return new Map(
+    userData === undefined ? [] : (JSON.parse(userData.toString()) as [number, number][]),
+  );
 }
 
-/** Members differ by at most one partition. If two claim one, it stays with the member that applied more of it. */
-export function dealOut(partitions: readonly number[], had: ReadonlyMap<string, Owned>): Map<string, number[]> {
+/**
+ * Members differ by at most one partition. If two claim one, it stays with the member that applied
+ * more of it.
+ */
+export function dealOut(
+  partitions: readonly number[],
+  had: ReadonlyMap<string, Owned>,
+): Map<string, number[]> {
   const dealt = new Map(had.keys().map((member): [string, number[]] => [member, []]));
   const least = Math.floor(partitions.length / dealt.size);
   /** How many members have one more than the least. */
@@ -49,7 +64,8 @@ export function dealOut(partitions: readonly number[], had: ReadonlyMap<string, 
       .filter(([, owned]) => owned.has(partition))
       .toSorted(([, a], [, b]) => (b.get(partition) ?? 0) - (a.get(partition) ?? 0));
     const kept = dealt.get(owner?.[0] ?? '');
-    if (kept === undefined || kept.length > least || (kept.length === least && extras === 0)) return true;
+    if (kept === undefined || kept.length > least || (kept.length === least && extras === 0))
+      return true;
     if (kept.length === least) extras -= 1;
     kept.push(partition);
     return false;

@@ -1,4 +1,7 @@
-/** Unpacks small batches at once, large ones in a thread, one at a time. The last one is cached, since fetches read it in pieces. */
+/**
+ * Unpacks small batches at once, large ones in a thread, one at a time. The last one is cached,
+ * since fetches read it in pieces.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
 import { Semaphore } from '../waiting.ts';
@@ -30,7 +33,9 @@ export class Unpacking {
     if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
     const leave = await this.#reading.acquire();
     try {
-      return await read(await this.#outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)));
+      return await read(
+        await this.#outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)),
+      );
     } finally {
       leave();
     }
@@ -48,7 +53,11 @@ export class Unpacking {
     if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
     // Releases the former batch before this one takes memory.
     this.#last = null;
-    const outcome = unpack().then((records): Unpacked => ({ records, isLarge: true, isChecked: false }));
+    const outcome = unpack().then((records): Unpacked => ({
+      records,
+      isLarge: true,
+      isChecked: false,
+    }));
     // A copy, so that the cache does not hold the whole answer in memory.
     this.#last = { batch: Buffer.from(batch), outcome };
     return outcome;
@@ -70,7 +79,9 @@ const MAX_TURN_MS = 10;
 /** The bounds of one answer. Two messages of one partition are always read. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
-/** Bounds the decoding of one answer, in unpacked bytes and in time. The next fetch brings the rest. */
+/**
+ * Bounds the decoding of one answer, in unpacked bytes and in time. The next fetch brings the rest.
+ */
 export class DecodingBudget {
   readonly #limits: typeof LIMITS;
   readonly #began = performance.now();

@@ -1,6 +1,7 @@
 /**
- * The read models: what a document of each collection holds, and its indexes. Every `_id` begins with the store's id, and every filter
- * names the store or a range of such `_id`s, so that no query can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
+ * The read models: what a document of each collection holds, and its indexes. Every `_id` begins
+ * with the store's id, and every filter names the store or a range of such `_id`s, so that no query
+ * can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
 import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
 import { hasCode } from '../errors.ts';
@@ -114,7 +115,9 @@ export interface Documents {
   option_group: OptionGroupDocument;
 }
 
-/** How many products name a category, whether or not it exists. Without any there is no document. */
+/**
+ * How many products name a category, whether or not it exists. Without any there is no document.
+ */
 export interface CategoryProducts {
   /** That of the category; `<store id>/` counts the products without a category. */
   _id: string;
@@ -122,7 +125,10 @@ export interface CategoryProducts {
   products: number;
 }
 
-/** A deleted entity: its version, so that an older event does not bring it back, and its place in the change feed. */
+/**
+ * A deleted entity: its version, so that an older event does not bring it back, and its place in
+ * the change feed.
+ */
 export interface Tombstone {
   /** `<entity>/<store id>/<entity id>` */
   _id: string;
@@ -132,7 +138,10 @@ export interface Tombstone {
   feed_position: number;
 }
 
-/** One for each store: how many events of each entity were applied. It moves with every applied event, so ETags are made from it. */
+/**
+ * One for each store: how many events of each entity were applied. It moves with every applied
+ * event, so ETags are made from it.
+ */
 export type Stamp = {
   _id: string;
   store_id: string;
@@ -145,16 +154,24 @@ export type Stamp = {
   ranks?: { [T in TreeName]?: Root };
   /** Whether customers of the store are being erased (`erasures.ts`). */
   erasing?: true;
-  /** The last position that was given: every change of a record takes one, in the order in which changes are applied. */
+  /**
+   * The last position that was given: every change of a record takes one, in the order in which
+   * changes are applied.
+   */
   position?: number;
   /** The last position that a record of each entity took. */
   positions?: { [E in EntityName]?: number };
   /** Which epoch gave which positions (`feed-epochs.ts`). */
   epochs?: string;
-  /** The partition and end of the slice that wrote it last, by which the watch for changes finds it. */
+  /**
+   * The partition and end of the slice that wrote it last, by which the watch for changes finds it.
+   */
   slice_partition?: number;
   slice_end?: number;
-  /** The version of the product list's layout, never the same twice: cached layouts are valid while it is the same. */
+  /**
+   * The version of the product list's layout, never the same twice: cached layouts are valid while
+   * it is the same.
+   */
   layout?: string;
   erased_at?: Date;
 } & { [E in EntityName]?: number };
@@ -178,7 +195,10 @@ export interface DeadLetter {
   kept_bytes: number;
   /** Whether a part of the message is not kept: Kafka has it at this offset. */
   cut?: true;
-  /** Customers whose data the message may hold: `<store id>/<customer id>`, `<store id>/` for anybody. Absent once one of them is deleted. */
+  /**
+   * Customers whose data the message may hold: `<store id>/<customer id>`, `<store id>/` for
+   * anybody. Absent once one of them is deleted.
+   */
   customers?: string[];
   /** The last positions of these customers' stores when the letter was written, by store id. */
   positions?: Record<string, number>;
@@ -235,13 +255,19 @@ export function oneOf(values: readonly string[]): string | { $in: string[] } {
   return values.length === 1 && value !== undefined ? value : { $in: [...values] };
 }
 
-/** The index of `_id`s: a hint for filters that also name the store, so that MongoDB compares no plans. */
+/**
+ * The index of `_id`s: a hint for filters that also name the store, so that MongoDB compares no
+ * plans.
+ */
 export const BY_ID = '_id_';
 
 /** Large enough that the documents of a slice come in one round trip. */
 export const ONE_BATCH = 100_000;
 
-/** The filter of some documents by their ids. It names their stores, by which they are found on a sharded cluster. */
+/**
+ * The filter of some documents by their ids. It names their stores, by which they are found on a
+ * sharded cluster.
+ */
 export const documentsWith = (ids: readonly string[]) => ofStores(ids, 0);
 export const tombstonesWith = (ids: readonly string[]) => ofStores(ids, 1);
 
@@ -280,9 +306,15 @@ const BY_CUSTOMER_FACET: Index = {
   name: 'by_customer_facet',
   key: { store_id: 1, customer_id: 1, facet: 1, rank_key: 1 },
 };
-const BY_CUSTOMER: Index = { name: 'by_customer', key: { store_id: 1, customer_id: 1, rank_key: 1 } };
+const BY_CUSTOMER: Index = {
+  name: 'by_customer',
+  key: { store_id: 1, customer_id: 1, rank_key: 1 },
+};
 const BY_CREATED: Index = { name: 'by_created', key: { store_id: 1, created_at: -1, _id: 1 } };
-/** Behind the time, what the list is filtered and sorted by: a window is counted and sorted without its records. */
+/**
+ * Behind the time, what the list is filtered and sorted by: a window is counted and sorted without
+ * its records.
+ */
 const updatedBefore = (...fields: string[]): Index => ({
   name: 'by_updated',
   key: { store_id: 1, updated_at: 1, ...Object.fromEntries(fields.map((field) => [field, 1])) },
@@ -308,15 +340,22 @@ export const INDEXES = {
   [COLLECTIONS.coupon]: [BY_CREATED, BY_FEED],
   [COLLECTIONS.review]: [BY_RANK, BY_FACET, BY_CUSTOMER, BY_FEED],
   [COLLECTIONS.campaign]: [BY_CREATED, BY_FEED],
-  [COLLECTIONS.category]: [{ name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } }, BY_FEED],
+  [COLLECTIONS.category]: [
+    { name: 'by_position', key: { store_id: 1, position: 1, name: 1, _id: 1 } },
+    BY_FEED,
+  ],
   [COLLECTIONS.product]: [
     { name: 'by_category', key: { store_id: 1, category_id: 1, position: 1, name: 1, _id: 1 } },
     updatedBefore('category_id'),
     BY_FEED,
   ],
-  [COLLECTIONS.option_group]: [{ name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } }, BY_FEED],
+  [COLLECTIONS.option_group]: [
+    { name: 'by_name', key: { store_id: 1, name_key: 1, _id: 1 } },
+    BY_FEED,
+  ],
   [CATEGORY_PRODUCTS]: [],
-  // The one index that does not begin with the store: the watch for changes reads all stores by slice.
+  // The one index that does not begin with the store: the watch for changes reads all stores by
+  // slice.
   [STAMPS]: [{ name: 'by_slice', key: { slice_partition: 1, slice_end: 1 } }],
   [STORE_RECORDS_PENDING]: [],
   [RANK_NODES]: [],
@@ -338,7 +377,9 @@ export type CollectionName = keyof typeof INDEXES;
 const NAMESPACE_EXISTS = 48;
 
 export async function createReadModels(db: Db): Promise<void> {
-  const existing = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
+  const existing = new Set(
+    (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name),
+  );
   await Promise.all(
     Object.entries(INDEXES).map(async ([name, indexes]) => {
       if (indexes.length > 0) await db.collection(name).createIndexes(indexes);

@@ -1,4 +1,7 @@
-/** Erasures of customers whom many records name. Readers mask such a customer in records up to the erasure's position. */
+/**
+ * Erasures of customers whom many records name. Readers mask such a customer in records up to the
+ * erasure's position.
+ */
 import type { ClientSession, Collection, Db } from 'mongodb';
 import type { EntityName } from '../events/entities.ts';
 import {
@@ -36,7 +39,10 @@ export type NamingDocument = OrderDocument | ReviewDocument;
 
 /** The JSON of an order or a review, summary or details, with only the id of its customer. */
 export function withoutCustomer(json: string): string {
-  const record = JSON.parse(json) as { customer?: { id: string } | null; customer_name?: string | null };
+  const record = JSON.parse(json) as {
+    customer?: { id: string } | null;
+    customer_name?: string | null;
+  };
   if ('customer_name' in record) record.customer_name = null;
   if (record.customer !== undefined && record.customer !== null) {
     const { id, ...said } = record.customer;
@@ -54,7 +60,9 @@ export function erasedJson({
   return erased.summary === summary && erased.whole === whole ? null : erased;
 }
 
-/** Documents of one collection as they may be shown, read in the session's snapshot or transaction. */
+/**
+ * Documents of one collection as they may be shown, read in the session's snapshot or transaction.
+ */
 export async function withoutErased<D extends { _id: string }>(
   db: Db,
   session: ClientSession,
@@ -66,7 +74,9 @@ export async function withoutErased<D extends { _id: string }>(
   const positions = await erasurePositions(
     db,
     session,
-    naming.flatMap(({ store_id, customer_id }) => (customer_id === null ? [] : [documentId(store_id, customer_id)])),
+    naming.flatMap(({ store_id, customer_id }) =>
+      customer_id === null ? [] : [documentId(store_id, customer_id)],
+    ),
   );
   if (positions.size === 0) return documents;
   return naming.map((document) => {
@@ -76,7 +86,10 @@ export async function withoutErased<D extends { _id: string }>(
   });
 }
 
-/** The positions of current erasures of some customers (`<store id>/<customer id>`); of anybody (`<store id>/`, `/`) the highest one. */
+/**
+ * The positions of current erasures of some customers (`<store id>/<customer id>`); of anybody
+ * (`<store id>/`, `/`) the highest one.
+ */
 export async function erasurePositions(
   db: Db,
   session: ClientSession,
@@ -95,7 +108,13 @@ export async function erasurePositions(
     if (newest !== null) ofAnybody.push([anybody, newest.position]);
   }
   const found = await erasuresIn(db)
-    .find({ _id: { $in: [...new Set(customers)] } }, { session, projection: { position: 1 }, batchSize: 10_000 })
+    .find(
+      { _id: { $in: [...new Set(customers)] } },
+      { session, projection: { position: 1 }, batchSize: 10_000 },
+    )
     .toArray();
-  return new Map([...ofAnybody, ...found.map(({ _id, position }): [string, number] => [_id, position])]);
+  return new Map([
+    ...ofAnybody,
+    ...found.map(({ _id, position }): [string, number] => [_id, position]),
+  ]);
 }

@@ -1,7 +1,9 @@
 /**
- * Epochs: which process gave which of a store's positions. A position alone proves nothing: a restored backup gives it again. So a
- * process gives positions under a random epoch, which it continues only from the position that it gave last. The stamp lists epochs with
- * their first positions, and a cursor names its epoch: up to the end of that epoch in the list, the cursor has seen these very changes.
+ * Epochs: which process gave which of a store's positions. A position alone proves nothing: a
+ * restored backup gives it again. So a process gives positions under a random epoch, which it
+ * continues only from the position that it gave last. The stamp lists epochs with their first
+ * positions, and a cursor names its epoch: up to the end of that epoch in the list, the cursor has
+ * seen these very changes.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -19,7 +21,10 @@ export function newEpoch(): string {
   return randomBytes(EPOCH_BYTES).toString('base64url');
 }
 
-/** The epochs of a stamp, in order. They are one text, since every request reads the stamp and few need epochs. */
+/**
+ * The epochs of a stamp, in order. They are one text, since every request reads the stamp and few
+ * need epochs.
+ */
 export function epochsIn(text: string | undefined): Epoch[] {
   if (text === undefined) return [];
   return text.split(',').map((item) => {

@@ -1,7 +1,7 @@
 /**
- * Generations: one complete set of an environment's read models, in a database of its own, with a marker that a dropped database lacks.
- * A pointer in the control database says which is live. It is one document, so that a flip is one write; every change is a
- * compare-and-set of its revision.
+ * Generations: one complete set of an environment's read models, in a database of its own, with a
+ * marker that a dropped database lacks. A pointer in the control database says which is live. It is
+ * one document, so that a flip is one write; every change is a compare-and-set of its revision.
  */
 import { randomUUID } from 'node:crypto';
 import type { Db, MongoClient, Collection } from 'mongodb';
@@ -9,7 +9,10 @@ import { commandInvalid, notFound, StoreDataError } from '../errors.ts';
 import { STAMPS } from './collections.ts';
 import project from '../../package.json' with { type: 'json' };
 
-/** Knows which MongoDB holds which database: the common one, or an environment's own for its generations. */
+/**
+ * Knows which MongoDB holds which database: the common one, or an environment's own for its
+ * generations.
+ */
 export class Databases {
   readonly control: Db;
   readonly client: MongoClient;
@@ -30,7 +33,10 @@ export function controlDatabase(client: MongoClient, prefix: string): Db {
   return client.db(`${prefix}_control`);
 }
 
-/** Raise it with every change of a response, a read model or an index; this release leaves generations of other versions alone. */
+/**
+ * Raise it with every change of a response, a read model or an index; this release leaves
+ * generations of other versions alone.
+ */
 export const PROJECTION_VERSION = 7;
 
 /** Says that another release made a generation; `null` if this one did. */
@@ -53,10 +59,19 @@ export interface GenerationMarker {
   created_at: Date;
 }
 
-/** The labels of a generation in the metrics of both services, so that an alert can compare them. */
-export const GENERATION_LABELS = ['environment', 'generation', 'projection_version', 'marker'] as const;
+/**
+ * The labels of a generation in the metrics of both services, so that an alert can compare them.
+ */
+export const GENERATION_LABELS = [
+  'environment',
+  'generation',
+  'projection_version',
+  'marker',
+] as const;
 
-export function generationLabels(marker: GenerationMarker): Record<(typeof GENERATION_LABELS)[number], string> {
+export function generationLabels(
+  marker: GenerationMarker,
+): Record<(typeof GENERATION_LABELS)[number], string> {
   return {
     environment: marker.environment,
     generation: generationLabel(marker),
@@ -74,7 +89,10 @@ export interface Generation {
   db: Db;
 }
 
-/** The percentage of a projector's time that filling a generation takes, unless the command set another. */
+/**
+ * The percentage of a projector's time that filling a generation takes, unless the command set
+ * another.
+ */
 export const DEFAULT_SHARE = 25;
 
 export interface KnownGeneration {
@@ -91,8 +109,8 @@ export function generationGroup(prefix: string, environment: string, number: num
 }
 
 /**
- * Whether its database still is the generation: a dropped one reads as an empty one. A marker's id is unique, so that all that was read
- * before was read from the generation too.
+ * Whether its database still is the generation: a dropped one reads as an empty one. A marker's id
+ * is unique, so that all that was read before was read from the generation too.
  */
 export async function hasMarker({ db, marker }: Generation): Promise<boolean> {
   const markers = db.collection<GenerationMarker>('generation');
@@ -101,8 +119,8 @@ export async function hasMarker({ db, marker }: Generation): Promise<boolean> {
 }
 
 /**
- * Drops the database of a generation. MongoDB drops its collections one after the other: the marker and the stamps are removed first, so
- * that no read takes what is left for the whole.
+ * Drops the database of a generation. MongoDB drops its collections one after the other: the marker
+ * and the stamps are removed first, so that no read takes what is left for the whole.
  */
 export async function dropDatabaseOf({ db }: Pick<Generation, 'db'>): Promise<void> {
   for (const name of ['generation', STAMPS]) await db.collection(name).deleteMany({});
@@ -110,7 +128,10 @@ export async function dropDatabaseOf({ db }: Pick<Generation, 'db'>): Promise<vo
 }
 
 /** All generations of an environment, by number. */
-export async function findGenerations(databases: Databases, environment: string): Promise<KnownGeneration[]> {
+export async function findGenerations(
+  databases: Databases,
+  environment: string,
+): Promise<KnownGeneration[]> {
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   if (pointer === null) return [];
   const known = [{ number: pointer.live, state: 'live' as const }, ...(pointer.others ?? [])];
@@ -119,19 +140,30 @@ export async function findGenerations(databases: Databases, environment: string)
       .toSorted((a, b) => a.number - b.number)
       .map(async ({ number, state, ...rest }): Promise<KnownGeneration> => {
         const db = databases.generation(environment, number);
-        const marker = await db.collection<GenerationMarker>('generation').findOne({ _id: 'marker' });
+        const marker = await db
+          .collection<GenerationMarker>('generation')
+          .findOne({ _id: 'marker' });
         return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
       }),
   );
 }
 
-/** @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its marker. */
-export async function findLiveGeneration(databases: Databases, environment: string): Promise<Generation | null> {
+/**
+ * @throws {StoreDataError} `generation_unsuitable` when the pointer leads to a database without its
+ * marker.
+ */
+export async function findLiveGeneration(
+  databases: Databases,
+  environment: string,
+): Promise<Generation | null> {
   return liveOf(environment, await findGenerations(databases, environment));
 }
 
 /** The live one among an environment's generations; returns and throws as `findLiveGeneration`. */
-export function liveOf(environment: string, generations: readonly KnownGeneration[]): Generation | null {
+export function liveOf(
+  environment: string,
+  generations: readonly KnownGeneration[],
+): Generation | null {
   const live = generations.find(({ state }) => state === 'live');
   if (live === undefined) return null;
   const { number, db, marker } = live;
@@ -144,7 +176,10 @@ export function liveOf(environment: string, generations: readonly KnownGeneratio
   return { marker, db };
 }
 
-/** The live generation, or the newest kept one of this release: it still answers after a flip to a new release's. */
+/**
+ * The live generation, or the newest kept one of this release: it still answers after a flip to a
+ * new release's.
+ */
 export function answeringGeneration(
   environment: string,
   generations: readonly KnownGeneration[],
@@ -158,15 +193,24 @@ export function answeringGeneration(
   return kept === undefined || kept.marker === null ? null : { marker: kept.marker, db: kept.db };
 }
 
-/** Makes an environment's first generation if it has none; safe to call from several processes at once. */
-export async function createFirstGeneration(databases: Databases, environment: string, projectionVersion: number) {
+/**
+ * Makes an environment's first generation if it has none; safe to call from several processes at
+ * once.
+ */
+export async function createFirstGeneration(
+  databases: Databases,
+  environment: string,
+  projectionVersion: number,
+) {
   const pointers = pointersIn(databases.control);
   if ((await pointers.findOne({ _id: environment })) !== null) return;
   await createMarker(databases, environment, 1, projectionVersion);
   await pointers.updateOne({ _id: environment }, { $setOnInsert: { live: 1 } }, { upsert: true });
 }
 
-/** Creates a generation's marker unless it has one. From then on projectors of its version fill it. */
+/**
+ * Creates a generation's marker unless it has one. From then on projectors of its version fill it.
+ */
 export async function createMarker(
   databases: Databases,
   environment: string,
@@ -187,8 +231,9 @@ export async function createMarker(
 }
 
 /**
- * `building`: filled beside the live one, never answered yet · `kept`: was live, still projected, so that a rollback loses nothing ·
- * `dropping`: no process may use it, and its database is removed.
+ * `building`: filled beside the live one, never answered yet · `kept`: was live, still projected,
+ * so that a rollback loses nothing · `dropping`: no process may use it, and its database is
+ * removed.
  */
 type OtherState = 'building' | 'kept' | 'dropping';
 
@@ -215,7 +260,10 @@ export function pointersIn(control: Db): Collection<GenerationPointer> {
   return control.collection('generations');
 }
 
-/** @throws {StoreDataError} `not_found` when the environment has no generation; and what `change` throws. */
+/**
+ * @throws {StoreDataError} `not_found` when the environment has no generation; and what `change`
+ * throws.
+ */
 export async function changePointer(
   control: Db,
   environment: string,
@@ -235,14 +283,25 @@ export async function changePointer(
 
 export function withNew(pointer: GenerationPointer, share: number): GenerationPointer {
   const number = Math.max(pointer.last ?? 0, pointer.live) + 1;
-  return { ...pointer, last: number, others: [...others(pointer), { number, state: 'building', share }] };
+  return {
+    ...pointer,
+    last: number,
+    others: [...others(pointer), { number, state: 'building', share }],
+  };
 }
 
-export function withShare(pointer: GenerationPointer, number: number, share: number): GenerationPointer {
+export function withShare(
+  pointer: GenerationPointer,
+  number: number,
+  share: number,
+): GenerationPointer {
   return withOther(pointer, number, (other) => ({ ...other, share }));
 }
 
-/** The former live one is kept. @throws {StoreDataError} `command_invalid` unless it exists and is not being dropped. */
+/**
+ * The former live one is kept.
+ * @throws {StoreDataError} `command_invalid` unless it exists and is not being dropped.
+ */
 export function withLive(pointer: GenerationPointer, number: number): GenerationPointer {
   const found = others(pointer).find((other) => other.number === number);
   if (found === undefined || found.state === 'dropping') {
@@ -250,10 +309,18 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
   }
   const { live: previous } = pointer;
   const kept = { number: previous, state: 'kept' } as const;
-  return { ...pointer, live: number, previous, others: [...others(without(pointer, number)), kept] };
+  return {
+    ...pointer,
+    live: number,
+    previous,
+    others: [...others(without(pointer, number)), kept],
+  };
 }
 
-/** @throws {StoreDataError} `command_invalid` for the live one, `not_found` where no generation has this number. */
+/**
+ * @throws {StoreDataError} `command_invalid` for the live one, `not_found` where no generation has
+ * this number.
+ */
 export function withDropping(pointer: GenerationPointer, number: number): GenerationPointer {
   if (pointer.live === number) {
     throw commandInvalid(`generation ${number} of ${pointer._id} is live and cannot be dropped`);
@@ -274,7 +341,10 @@ function withOther(
   number: number,
   change: (other: OtherGeneration) => OtherGeneration | [],
 ): GenerationPointer {
-  return { ...pointer, others: others(pointer).flatMap((one) => (one.number === number ? change(one) : one)) };
+  return {
+    ...pointer,
+    others: others(pointer).flatMap((one) => (one.number === number ? change(one) : one)),
+  };
 }
 
 function others(pointer: GenerationPointer): OtherGeneration[] {

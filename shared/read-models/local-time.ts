@@ -1,9 +1,15 @@
-/** Local store time. Stored JSON has date-times in the store's offset at that time; readers shift them if it has moved since. */
+/**
+ * Local store time. Stored JSON has date-times in the store's offset at that time; readers shift
+ * them if it has moved since.
+ */
 
 /** The offset of a store whose own record has not arrived yet (rule R7.7). */
 export const DEFAULT_OFFSET = '-03:00';
 
-/** Stands for UTC with years of any length, for instants that local time cannot show. Such JSON is always shifted. */
+/**
+ * Stands for UTC with years of any length, for instants that local time cannot show. Such JSON is
+ * always shifted.
+ */
 export const EXACT = 'exact';
 
 const MINUTE = 60_000;
@@ -17,7 +23,10 @@ export function offsetMilliseconds(offset: string): number {
   return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))) * MINUTE;
 }
 
-/** The fraction is cut, then the offset added. Beyond the years 0 to 9999 it is the nearest edge, except for `EXACT`. */
+/**
+ * The fraction is cut, then the offset added. Beyond the years 0 to 9999 it is the nearest edge,
+ * except for `EXACT`.
+ */
 export function toLocalDateTime(instant: number, offset: string): string {
   const shifted = Math.floor(instant / 1_000) * 1_000 + offsetMilliseconds(offset);
   const kept = offset === EXACT ? shifted : Math.min(Math.max(shifted, YEAR_0), YEAR_9999_END);
@@ -31,7 +40,10 @@ export function toLocalDateTime(instant: number, offset: string): string {
   return `${lastDate}${TWO_DIGITS[Math.floor(minute / 60)]}:${TWO_DIGITS[minute % 60]}:${TWO_DIGITS[second % 60]}`;
 }
 
-/** The last date is cached, since date-times of one record are mostly of one day: `toISOString` takes four times as long. */
+/**
+ * The last date is cached, since date-times of one record are mostly of one day: `toISOString`
+ * takes four times as long.
+ */
 let lastDay = Number.NaN;
 let lastDate = '';
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));

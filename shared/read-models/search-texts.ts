@@ -1,8 +1,14 @@
-/** Folded forms in which names, documents and phones are compared, sorted and searched, and the texts of leaves that a search reads. */
+/**
+ * Folded forms in which names, documents and phones are compared, sorted and searched, and the
+ * texts of leaves that a search reads.
+ */
 export interface SearchTexts {
   /** `\0` folded name `\0`; nothing for an empty name, which no search finds. */
   names: string;
-  /** `\0d` the document's digits `p` the phone's `\0`; before the last, of a document with letters, `k` and its letters and digits. */
+  /**
+   * `\0d` the document's digits `p` the phone's `\0`; before the last, of a document with letters,
+   * `k` and its letters and digits.
+   */
   numbers: string;
 }
 

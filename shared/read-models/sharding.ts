@@ -1,4 +1,7 @@
-/** The shard key of each collection on a sharded cluster (`docs/sharding.md`), and the documents of one store in it. */
+/**
+ * The shard key of each collection on a sharded cluster (`docs/sharding.md`), and the documents of
+ * one store in it.
+ */
 import type { Filter } from 'mongodb';
 import {
   CATEGORY_PRODUCTS,
@@ -66,6 +69,9 @@ export interface OfStore {
 export function ofStore(name: CollectionName, storeId: string): Filter<OfStore> {
   if ('store_id' in SHARDING[name]) return { store_id: storeId };
   if (name === STAMPS) return { _id: storeId };
-  const parts = name === RANK_NODES ? Object.values(RANK_TREES).map((tree) => `${tree.name}/${storeId}`) : [storeId];
+  const parts =
+    name === RANK_NODES
+      ? Object.values(RANK_TREES).map((tree) => `${tree.name}/${storeId}`)
+      : [storeId];
   return { $or: parts.map((part) => ({ _id: idsBelow(part) })) };
 }

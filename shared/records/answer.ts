@@ -1,6 +1,6 @@
 /**
- * The field types of answers (rules R7.5, R7.6, R9.2), as JSON Schemas. A component of the OpenAPI document is a reference that brings
- * along what it stands for.
+ * The field types of answers (rules R7.5, R7.6, R9.2), as JSON Schemas. A component of the OpenAPI
+ * document is a reference that brings along what it stands for.
  */
 import type { TSchema } from 'typebox';
 import {
@@ -28,18 +28,26 @@ export interface Component {
 /** A schema that is written once, and referred to by its name. */
 export type Reference = Schema & { readonly [COMPONENT]: Component };
 
-export function component(name: string, schema: Component['schema'], example?: Component['example']): Reference {
+export function component(
+  name: string,
+  schema: Component['schema'],
+  example?: Component['example'],
+): Reference {
   return { $ref: `#/components/schemas/${name}`, [COMPONENT]: { name, schema, example } };
 }
 
 export const Text: Schema = { type: 'string' };
 export const Flag: Schema = { type: 'boolean' };
-/** A whole number from 0. Sums may be larger than what events can carry. Generated clients read 32 bits unless told otherwise. */
+/**
+ * A whole number from 0. Sums may be larger than what events can carry. Generated clients read 32
+ * bits unless told otherwise.
+ */
 export const Whole: Schema = { type: 'integer', format: 'int64', minimum: 0 };
 
 export const Id = component('Id', {
   type: 'string',
-  description: 'An identifier: opaque, unique among the records of its kind in one store and environment.',
+  description:
+    'An identifier: opaque, unique among the records of its kind in one store and environment.',
   pattern: ID_PATTERN.source,
 });
 
@@ -50,7 +58,8 @@ export const Money = component('Money', {
     'a decimal, not as a floating-point number.',
 });
 
-// `YYYY-MM-DDTHH:MM:SS` on the calendar: JSON Schema has no format for a date-time without a zone that validators check.
+// `YYYY-MM-DDTHH:MM:SS` on the calendar: JSON Schema has no format for a date-time without a zone
+// that validators check.
 const LONG_MONTHS = '(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])';
 const SHORT_MONTHS = '(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)';
 const FEBRUARY = '02-(?:0[1-9]|1[0-9]|2[0-8])';
@@ -59,7 +68,10 @@ const DATE = `(?:[0-9]{4}-(?:${LONG_MONTHS}|${SHORT_MONTHS}|${FEBRUARY})|${LEAP_
 
 const LOCAL_DATE_TIME = `^${DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$`;
 
-/** A bound in a request. Without a format: generated clients would send their own type of it, with other digits than ours. */
+/**
+ * A bound in a request. Without a format: generated clients would send their own type of it, with
+ * other digits than ours.
+ */
 export const LocalDateTimeBound: Schema = { type: 'string', pattern: LOCAL_DATE_TIME };
 
 export const LocalDateTime = component('LocalDateTime', {
@@ -93,7 +105,9 @@ export function described(type: Schema, description: string): Schema {
 /** A field that is `null` where it is absent; answers never leave one out. */
 export function nullable(type: Schema, description?: string): Schema {
   const either =
-    typeof type['type'] === 'string' ? { ...type, type: [type['type'], 'null'] } : { anyOf: [type, { type: 'null' }] };
+    typeof type['type'] === 'string'
+      ? { ...type, type: [type['type'], 'null'] }
+      : { anyOf: [type, { type: 'null' }] };
   return description === undefined ? either : { ...either, description };
 }
 
@@ -104,8 +118,8 @@ export function arrayOf(items: Schema, description?: string): Schema {
 export type Fields = Readonly<Record<string, Schema>>;
 
 /**
- * An object with these fields, and in later releases with others: generated clients have to accept them. Some close an object that says
- * nothing about it. Tests compare answers with a closed copy.
+ * An object with these fields, and in later releases with others: generated clients have to accept
+ * them. Some close an object that says nothing about it. Tests compare answers with a closed copy.
  */
 export function part(name: string, description: string, fields: Fields): Reference {
   return component(name, { ...objectOf(fields), description, additionalProperties: true });
@@ -116,7 +130,10 @@ export function objectOf(properties: Fields): Schema {
   return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
 }
 
-/** The same with an example, which may have more fields: one serves a record's summary and the whole of it. */
+/**
+ * The same with an example, which may have more fields: one serves a record's summary and the whole
+ * of it.
+ */
 export function record(
   name: string,
   description: string,

@@ -4,8 +4,18 @@ import { id, instant, name, oneOf, prose, updatedAt, whole } from './field.ts';
 import { describeRecord } from './record.ts';
 
 export const CAMPAIGN_CHANNELS = ['whatsapp', 'sms', 'email', 'push'] as const;
-export const CAMPAIGN_STATUSES = ['draft', 'scheduled', 'running', 'finished', 'cancelled'] as const;
-export const campaignStatus = oneOf('CampaignStatus', CAMPAIGN_STATUSES, 'The state of a campaign.');
+export const CAMPAIGN_STATUSES = [
+  'draft',
+  'scheduled',
+  'running',
+  'finished',
+  'cancelled',
+] as const;
+export const campaignStatus = oneOf(
+  'CampaignStatus',
+  CAMPAIGN_STATUSES,
+  'The state of a campaign.',
+);
 
 export const campaign = describeRecord(
   {
@@ -27,4 +37,9 @@ export const campaign = describeRecord(
   },
 );
 
-export const [CampaignSummary, Campaign] = summaryAndWhole('Campaign', 'A campaign', campaign, 'campaign');
+export const [CampaignSummary, Campaign] = summaryAndWhole(
+  'Campaign',
+  'A campaign',
+  campaign,
+  'campaign',
+);

@@ -1,5 +1,17 @@
-/** The catalogue: categories (rule R9.11), products (R9.12), their option groups (R9.13), and the menu that is composed of them (R9.14). */
-import { arrayOf, COMPONENT, described, Id, LocalDateTime, nullable, record, Whole } from './answer.ts';
+/**
+ * The catalogue: categories (rule R9.11), products (R9.12), their option groups (R9.13), and the
+ * menu that is composed of them (R9.14).
+ */
+import {
+  arrayOf,
+  COMPONENT,
+  described,
+  Id,
+  LocalDateTime,
+  nullable,
+  record,
+  Whole,
+} from './answer.ts';
 import { exampleOf, recordComponent } from './components.ts';
 import {
   answersOf,
@@ -45,7 +57,10 @@ export const Category = record(
   {
     ...categoryFields,
     ...answersOf(category.more),
-    product_count: described(Whole, 'How many products name it, those that are not active included.'),
+    product_count: described(
+      Whole,
+      'How many products name it, those that are not active included.',
+    ),
   },
   exampleOfCategory,
 );
@@ -129,7 +144,12 @@ const exampleOfProduct = {
 };
 const groupsOf = (words: string) => ({ option_groups: arrayOf(OptionGroup, words) });
 
-export const ProductSummary = record('ProductSummary', 'A product, as lists show it.', productFields, exampleOfProduct);
+export const ProductSummary = record(
+  'ProductSummary',
+  'A product, as lists show it.',
+  productFields,
+  exampleOfProduct,
+);
 export const Product = record(
   'Product',
   'A product, whole.',
@@ -142,7 +162,10 @@ export const Product = record(
   exampleOfProduct,
 );
 
-/** What change feeds show whole: the product's own fields, with the ids of its groups in place of the groups. */
+/**
+ * What change feeds show whole: the product's own fields, with the ids of its groups in place of
+ * the groups.
+ */
 export const ProductRecord = recordComponent(
   'ProductRecord',
   'A product with all that belongs to itself.',
@@ -153,7 +176,10 @@ export const ProductRecord = recordComponent(
 const MenuProduct = record(
   'MenuProduct',
   'An active product of the menu.',
-  { ...productFields, ...groupsOf('In the order in which customers choose, with their active options alone.') },
+  {
+    ...productFields,
+    ...groupsOf('In the order in which customers choose, with their active options alone.'),
+  },
   exampleOfProduct,
 );
 
@@ -175,5 +201,9 @@ export const Menu = record(
     ),
     categories: arrayOf(MenuCategory, 'In order of position.'),
   },
-  { store_id: 's1', updated_at: '2026-10-30T12:00:00', categories: [MenuCategory[COMPONENT].example] },
+  {
+    store_id: 's1',
+    updated_at: '2026-10-30T12:00:00',
+    categories: [MenuCategory[COMPONENT].example],
+  },
 );

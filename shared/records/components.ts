@@ -10,15 +10,29 @@ type Entity = keyof typeof examples;
 /** The example of an event, as answers show it. */
 function toldBy(entity: Entity) {
   const { subject: id, data: state } = examples[entity];
-  return { id, state, time: Date.parse('2026-11-20T21:52:40Z'), offset: '-03:00', customerErased: false };
+  return {
+    id,
+    state,
+    time: Date.parse('2026-11-20T21:52:40Z'),
+    offset: '-03:00',
+    customerErased: false,
+  };
 }
 
-export function exampleOf(entity: Entity, { all }: RecordDescription): Readonly<Record<string, unknown>> {
+export function exampleOf(
+  entity: Entity,
+  { all }: RecordDescription,
+): Readonly<Record<string, unknown>> {
   return all(toldBy(entity));
 }
 
 /** A record that is shown whole everywhere. */
-export function recordComponent(name: string, description: string, one: RecordDescription, entity: Entity): Reference {
+export function recordComponent(
+  name: string,
+  description: string,
+  one: RecordDescription,
+  entity: Entity,
+): Reference {
   const fields = { id: Id, ...answersOf({ ...one.fields, ...one.more }) };
   return record(name, description, fields, exampleOf(entity, one));
 }

@@ -1,6 +1,7 @@
 /**
- * Descriptions of records. A field says once how events carry it, how answers show it, and what it means there. `record` makes of them the
- * schema of the event's data, the schemas of the answers, and what the projection shows.
+ * Descriptions of records. A field says once how events carry it, how answers show it, and what it
+ * means there. `record` makes of them the schema of the event's data, the schemas of the answers,
+ * and what the projection shows.
  */
 import { Type, type TSchema } from 'typebox';
 import { checkedInstant } from '../events/instant.ts';
@@ -32,7 +33,9 @@ export interface Told {
   time: number;
   /** Of local store time. */
   offset: string;
-  /** Whether the customer that the record names was deleted: then their personal data is left out. */
+  /**
+   * Whether the customer that the record names was deleted: then their personal data is left out.
+   */
   customerErased: boolean;
 }
 
@@ -58,7 +61,11 @@ export type Fields = Readonly<Record<string, Field | Shown>>;
 /** The properties of the event's data. Fields that only answers have are not among them. */
 export type EventProperties<F extends Fields> = {
   [
-    N in keyof F as F[N] extends Field ? (F[N] extends { carriedAs: infer C extends string } ? C : N) : never
+    N in keyof F as F[N] extends Field
+      ? F[N] extends { carriedAs: infer C extends string }
+        ? C
+        : N
+      : never
   ]: F[N] extends Field<infer E> ? E : never;
 };
 
@@ -75,8 +82,13 @@ export interface Kind<E extends TSchema> extends Field<E> {
 
 const asIs: Show = (value) => value;
 
-export function kind<E extends TSchema>(event: E, answer: answers.Schema, show: Show = asIs): Kind<E> {
-  const meant = (meaning: string | undefined) => (meaning === undefined ? answer : answers.described(answer, meaning));
+export function kind<E extends TSchema>(
+  event: E,
+  answer: answers.Schema,
+  show: Show = asIs,
+): Kind<E> {
+  const meant = (meaning: string | undefined) =>
+    meaning === undefined ? answer : answers.described(answer, meaning);
   const unless = (absent: unknown): Show =>
     show === asIs
       ? (value) => value ?? absent
@@ -86,8 +98,16 @@ export function kind<E extends TSchema>(event: E, answer: answers.Schema, show: 
     answer,
     show,
     required: (meaning) => ({ event, answer: meant(meaning), show }),
-    optional: (meaning) => ({ event: optional(event), answer: answers.nullable(answer, meaning), show: unless(null) }),
-    or: (value, meaning) => ({ event: optional(event, value), answer: meant(meaning), show: unless(value) }),
+    optional: (meaning) => ({
+      event: optional(event),
+      answer: answers.nullable(answer, meaning),
+      show: unless(null),
+    }),
+    or: (value, meaning) => ({
+      event: optional(event, value),
+      answer: meant(meaning),
+      show: unless(value),
+    }),
   };
 }
 
@@ -104,10 +124,16 @@ export const coordinate = kind(Type.Number(), { type: 'number' });
 export const day = kind(CalendarDate, { type: 'string', format: 'date' });
 export const timeOfDay = kind(ClockTimeInEvents, answers.ClockTime);
 export const offset = kind(OffsetInEvents, answers.TimezoneOffset);
-export const instant = kind(Instant, answers.LocalDateTime, (value, told) => local(value as string, told.offset));
+export const instant = kind(Instant, answers.LocalDateTime, (value, told) =>
+  local(value as string, told.offset),
+);
 
 /** One of a closed list of words. @param component its name in the OpenAPI document. */
-export function oneOf<const W extends readonly string[]>(component: string, words: W, description: string) {
+export function oneOf<const W extends readonly string[]>(
+  component: string,
+  words: W,
+  description: string,
+) {
   return kind(Type.Enum<W[number][]>([...words]), answers.enumOf(component, words, description));
 }
 
@@ -119,7 +145,11 @@ export function listOf<E extends TSchema>(entry: Field<E>, maxItems: number) {
       ? (value) => value ?? []
       : (value, told) => ((value ?? []) as unknown[]).map((one) => entry.show(one, told));
   return {
-    required: (meaning?: string) => ({ event, answer: answers.arrayOf(entry.answer, meaning), show }),
+    required: (meaning?: string) => ({
+      event,
+      answer: answers.arrayOf(entry.answer, meaning),
+      show,
+    }),
     optional: (meaning?: string) => ({
       event: optional(event),
       answer: answers.arrayOf(entry.answer, meaning),
@@ -129,7 +159,12 @@ export function listOf<E extends TSchema>(entry: Field<E>, maxItems: number) {
 }
 
 /** An object within a record. @param title under which documents describe it apart. */
-export function partOf<F extends Fields>(component: string, description: string, fields: F, title?: string) {
+export function partOf<F extends Fields>(
+  component: string,
+  description: string,
+  fields: F,
+  title?: string,
+) {
   const options = title === undefined ? {} : { title };
   const event = Type.Object(eventProperties(fields), options);
   const show = shower(fields);
@@ -140,7 +175,10 @@ export function partOf<F extends Fields>(component: string, description: string,
 
 /** `null` once the customer that the record names was deleted. */
 export function personal<E extends TSchema>(field: Field<E>): Field<E> {
-  return { ...field, show: (value, told) => (told.customerErased ? null : field.show(value, told)) };
+  return {
+    ...field,
+    show: (value, told) => (told.customerErased ? null : field.show(value, told)),
+  };
 }
 
 /** A field that events carry under another name than answers show it. */
@@ -177,19 +215,26 @@ const carriedName = (field: string, one: Shown) => one.carriedAs ?? field;
 
 export function answersOf(fields: Fields, isShort = false): answers.Fields {
   return Object.fromEntries(
-    Object.entries(fields).map(([field, one]) => [field, ((isShort ? one.short : undefined) ?? one).answer]),
+    Object.entries(fields).map(([field, one]) => [
+      field,
+      ((isShort ? one.short : undefined) ?? one).answer,
+    ]),
   );
 }
 
 /** Makes what shows fields of an event's state, or of a part of it. */
-export function shower(fields: Fields, isShort = false): (state: object, told: Told) => Record<string, unknown> {
+export function shower(
+  fields: Fields,
+  isShort = false,
+): (state: object, told: Told) => Record<string, unknown> {
   const all = Object.entries(fields).map(([field, one]) => {
     const { show } = (isShort ? one.short : undefined) ?? one;
     return { field, carried: carriedName(field, one), show };
   });
   return (state, told) => {
     const shown: Record<string, unknown> = {};
-    for (const { field, carried, show } of all) shown[field] = show((state as Record<string, unknown>)[carried], told);
+    for (const { field, carried, show } of all)
+      shown[field] = show((state as Record<string, unknown>)[carried], told);
     return shown;
   };
 }

@@ -55,9 +55,14 @@ const showInLists = shower(customerInLists);
 const customerField = {
   ...customer,
   short: {
-    answer: nullable(part('OrderCustomerSummary', 'Who ordered.', answersOf(customerInLists)), CUSTOMER),
+    answer: nullable(
+      part('OrderCustomerSummary', 'Who ordered.', answersOf(customerInLists)),
+      CUSTOMER,
+    ),
     show: ((value, told) =>
-      value === null || value === undefined ? null : showInLists(value, told)) as typeof customer.show,
+      value === null || value === undefined
+        ? null
+        : showInLists(value, told)) as typeof customer.show,
   },
 };
 
@@ -93,7 +98,11 @@ const PAYMENT_TYPES = ['prepaid', 'on_delivery'] as const;
 
 const payment = partOf('OrderPayment', 'One payment of an order.', {
   method: oneOf('PaymentMethod', PAYMENT_METHODS, 'How it is paid.').optional(),
-  type: oneOf('PaymentType', PAYMENT_TYPES, 'Whether it was paid when ordering or is paid on delivery.').optional(),
+  type: oneOf(
+    'PaymentType',
+    PAYMENT_TYPES,
+    'Whether it was paid when ordering or is paid on delivery.',
+  ).optional(),
   amount: money.optional(),
   change_for: money.optional('The cash that the customer has ready.'),
 });
@@ -129,8 +138,13 @@ export const order = describeRecord(
     items: listOf(item, 500).optional(),
     delivery: delivery.optional('`null` where nothing is delivered.'),
     payments: listOf(payment, 50).optional(),
-    coupon: partOf('OrderCoupon', 'The coupon that was used.', { id: id.optional(), code: text.optional() }).optional(),
-    status_history: listOf(statusChange, 200).optional('The way so far, oldest first as the store sends it.'),
+    coupon: partOf('OrderCoupon', 'The coupon that was used.', {
+      id: id.optional(),
+      code: text.optional(),
+    }).optional(),
+    status_history: listOf(statusChange, 200).optional(
+      'The way so far, oldest first as the store sends it.',
+    ),
     cancellation: partOf('OrderCancellation', 'Why and when an order was cancelled.', {
       reason: prose.optional(),
       at: instant.optional(),

@@ -20,13 +20,19 @@ const DATES = new Set(['created_at', 'updated_at']);
 export function describeRecord<F extends Fields, M extends Fields>(fields: F, more: M) {
   const carried: [string, TSchema][] = Object.entries(eventProperties({ ...fields, ...more }));
   const isDate = ([field]: [string, unknown]) => DATES.has(field);
-  const properties = Object.fromEntries([...carried.filter((one) => !isDate(one)), ...carried.filter(isDate)]);
+  const properties = Object.fromEntries([
+    ...carried.filter((one) => !isDate(one)),
+    ...carried.filter(isDate),
+  ]);
   const [showFields, showShort, showRest] = [shower(fields), shower(fields, true), shower(more)];
   return {
     fields,
     more,
     event: Type.Object(properties) as unknown as Type.TObject<EventProperties<F & M>>,
-    summary: (told: Told): Record<string, unknown> => ({ id: told.id, ...showShort(told.state, told) }),
+    summary: (told: Told): Record<string, unknown> => ({
+      id: told.id,
+      ...showShort(told.state, told),
+    }),
     all: (told: Told): Record<string, unknown> => ({
       id: told.id,
       ...showFields(told.state, told),

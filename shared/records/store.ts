@@ -43,15 +43,31 @@ export const address = partOf(
   'address',
 );
 
-export const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
+export const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const;
 
-const openingHours = partOf('OpeningHours', 'One span of opening hours. A day may have several, or none.', {
-  weekday: oneOf('Weekday', WEEKDAYS, 'A day of the week.').optional(),
-  opens: timeOfDay.optional('Local store time, `HH:MM`.'),
-  closes: timeOfDay.optional('Local store time, `HH:MM`; `24:00` is the end of the day.'),
-});
+const openingHours = partOf(
+  'OpeningHours',
+  'One span of opening hours. A day may have several, or none.',
+  {
+    weekday: oneOf('Weekday', WEEKDAYS, 'A day of the week.').optional(),
+    opens: timeOfDay.optional('Local store time, `HH:MM`.'),
+    closes: timeOfDay.optional('Local store time, `HH:MM`; `24:00` is the end of the day.'),
+  },
+);
 
-const status = oneOf('StoreStatus', ['active', 'blocked'], 'Tokens of a blocked store are refused.');
+const status = oneOf(
+  'StoreStatus',
+  ['active', 'blocked'],
+  'Tokens of a blocked store are refused.',
+);
 const currency = kind(Type.Literal('BRL'), { type: 'string', const: 'BRL' });
 
 export const store = describeRecord(
@@ -62,7 +78,9 @@ export const store = describeRecord(
     phone: text.optional(),
     email: text.optional(),
     status: status.or('active'),
-    timezone_offset: offset.required('Append it to any date-time of this store to get the instant.'),
+    timezone_offset: offset.required(
+      'Append it to any date-time of this store to get the instant.',
+    ),
     currency: currency.or('BRL', 'The currency of every amount.'),
     order_types: listOf(orderType, 10).optional('The ways in which orders can be placed.'),
     minimum_order_value: money.optional('The least that an order must come to.'),
@@ -74,4 +92,9 @@ export const store = describeRecord(
   {},
 );
 
-export const StoreInfo = recordComponent('StoreInfo', 'The store that the key belongs to.', store, 'store');
+export const StoreInfo = recordComponent(
+  'StoreInfo',
+  'The store that the key belongs to.',
+  store,
+  'store',
+);

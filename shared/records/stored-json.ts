@@ -1,15 +1,24 @@
-/** The JSON of records that documents hold. Its date-times are in the store's offset at that time; readers shift them if it has moved since. */
+/**
+ * The JSON of records that documents hold. Its date-times are in the store's offset at that time;
+ * readers shift them if it has moved since.
+ */
 import { EXACT, offsetMilliseconds, toLocalDateTime } from '../read-models/local-time.ts';
 import { COMPONENT, type Fields, LocalDateTime, type Schema } from './answer.ts';
 import { answersOf } from './field.ts';
 import { RECORDS } from './records.ts';
 
-const NAMES = instantFields(Object.values(RECORDS).map(({ fields, more }) => answersOf({ ...fields, ...more }))).join(
-  '|',
-);
+const NAMES = instantFields(
+  Object.values(RECORDS).map(({ fields, more }) => answersOf({ ...fields, ...more })),
+).join('|');
 
-/** By the name of its field. A quote in a text has a backslash before it: quote, colon, quote stand nowhere else. */
-const DATE_TIME = new RegExp(`"\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}"(?<="(?:${NAMES})":.{21})`, 'g');
+/**
+ * By the name of its field. A quote in a text has a backslash before it: quote, colon, quote stand
+ * nowhere else.
+ */
+const DATE_TIME = new RegExp(
+  `"\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}"(?<="(?:${NAMES})":.{21})`,
+  'g',
+);
 
 /** The same where years may have a sign and six digits. */
 const EXACT_DATE_TIME = new RegExp(
@@ -51,7 +60,10 @@ export function instantFields(all: readonly Fields[]): string[] {
   return [...names];
 }
 
-/** The fields that hold finished JSON: a value, or members of an object. A document's `offset` is that of the date-times in all of them. */
+/**
+ * The fields that hold finished JSON: a value, or members of an object. A document's `offset` is
+ * that of the date-times in all of them.
+ */
 const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
 const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
 export const SHIFTED_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];

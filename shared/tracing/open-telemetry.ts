@@ -1,4 +1,7 @@
-/** Makes spans with OpenTelemetry and sends them by OTLP over HTTP from a bounded queue. Loaded only with a collector. */
+/**
+ * Makes spans with OpenTelemetry and sends them by OTLP over HTTP from a bounded queue. Loaded only
+ * with a collector.
+ */
 import { hostname } from 'node:os';
 import {
   type Context,
@@ -13,7 +16,11 @@ import {
   TraceFlags,
   type Tracer,
 } from '@opentelemetry/api';
-import { parseKeyPairsIntoRecord, parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core';
+import {
+  parseKeyPairsIntoRecord,
+  parseTraceParent,
+  setGlobalErrorHandler,
+} from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -87,7 +94,14 @@ export class OpenTelemetry implements Tracing {
     traceCommands();
   }
 
-  begin({ name, kind, attributes, traceparents, isRoot = false, sinceMs = 0 }: Beginning): Span | null {
+  begin({
+    name,
+    kind,
+    attributes,
+    traceparents,
+    isRoot = false,
+    sinceMs = 0,
+  }: Beginning): Span | null {
     const causes = traceparents.flatMap((header) => parseTraceParent(header) ?? []);
     const parent = isRoot ? undefined : (causes.find(isSampled) ?? causes[0]);
     const links = causes
@@ -102,7 +116,9 @@ export class OpenTelemetry implements Tracing {
         links,
         ...(sinceMs > 0 ? { startTime: performance.now() - sinceMs } : {}),
       },
-      parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
+      parent === undefined
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
     );
     return span.isRecording() ? new RecordedSpan(this.#tracer, span) : null;
   }
@@ -181,13 +197,15 @@ function logFailures(logger: Logger): void {
   };
   const log = { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing };
   diag.setLogger(log, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  setGlobalErrorHandler((error) => report(typeof error === 'string' ? error : describeError(error)));
+  setGlobalErrorHandler((error) =>
+    report(typeof error === 'string' ? error : describeError(error)),
+  );
 }
 
 function nothing(): void {}
 
-// A span for each command to MongoDB within another span. The driver's monitoring would decode every reply, traced or not, so its
-// connections are wrapped. Its version is pinned for that.
+// A span for each command to MongoDB within another span. The driver's monitoring would decode
+// every reply, traced or not, so its connections are wrapped. Its version is pinned for that.
 
 type Command = (
   this: unknown,

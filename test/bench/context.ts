@@ -1,4 +1,7 @@
-/** The environment of every benchmark: servers, a new installation, a folder for logs, and the cleanup. */
+/**
+ * The environment of every benchmark: servers, a new installation, a folder for logs, and the
+ * cleanup.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,10 +47,18 @@ export async function prepareBench(
   process.env['REDIS_URL'] = stack.redisUrl;
   const guard = startGuard();
   cleanup.defer(() => guard.close());
-  const installation = await createInstallation({ partitions, settings: { ...SETTINGS, ...settings } });
+  const installation = await createInstallation({
+    partitions,
+    settings: { ...SETTINGS, ...settings },
+  });
   cleanup.defer(() => installation.close());
   const start: BenchContext['start'] = async (program, env = {}) => {
-    const service = await startService({ ...program, env: { ...installation.env, ...env }, folder, guard });
+    const service = await startService({
+      ...program,
+      env: { ...installation.env, ...env },
+      folder,
+      guard,
+    });
     cleanup.defer(service.stop);
     return service;
   };
@@ -58,9 +69,14 @@ export const SMALL_STORE_ORDERS = 1_000;
 const FILL_LIMIT_MS = 120_000;
 
 /** Fills small stores, through a projector that must be running. */
-export async function fillSmallStores(installation: Installation, stores: readonly string[]): Promise<void> {
+export async function fillSmallStores(
+  installation: Installation,
+  stores: readonly string[],
+): Promise<void> {
   for (const storeId of stores) {
-    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) => orderRecord(index, SMALL_STORE_ORDERS));
+    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) =>
+      orderRecord(index, SMALL_STORE_ORDERS),
+    );
     await installation.publish(
       [storeRecord(storeId), ...orders].map(({ entity, id, state }) => {
         return { entity, storeId, subject: id, sequence: 1, data: state };

@@ -1,7 +1,15 @@
-/** `npm run bench -- flood`: one store sends requests at a steady rate, alone and during each of three floods from the same address. */
+/**
+ * `npm run bench -- flood`: one store sends requests at a steady rate, alone and during each of
+ * three floods from the same address.
+ */
 import { randomBytes } from 'node:crypto';
 import { runProcess } from '../services/admin/run-command.ts';
-import { type RequestOrder, httpRequest, percentilesOf, startLoadProcess } from './clients/start.ts';
+import {
+  type RequestOrder,
+  httpRequest,
+  percentilesOf,
+  startLoadProcess,
+} from './clients/start.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
 import { fillSmallStores, type BenchContext } from './context.ts';
 import { median, rounded } from './median.ts';
@@ -56,25 +64,31 @@ async function run(context: BenchContext, options: FloodOptions): Promise<{ rows
   const kinds = Object.entries({ none: [], ...floods(tokens.get(FLOODING) ?? '', clientId) });
   const [calmLoad, floodLoad] = [startLoadProcess(cleanup), startLoadProcess(cleanup)];
   const measure = async (requests: readonly string[]) => {
-    const flooding = requests.length === 0 ? [] : floodLoad.ask({ port, requests, connections, seconds });
+    const flooding =
+      requests.length === 0 ? [] : floodLoad.ask({ port, requests, connections, seconds });
     const outcomes = await calmLoad.ask(calm);
     const good = outcomes.filter(({ status }) => status === 200);
     const flood = (await flooding).length / seconds;
     return { answered: good.length, asked: outcomes.length, flood, ...percentilesOf(good) };
   };
   await measure([]);
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(kinds.map(([name]) => [name, []]));
+  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(
+    kinds.map(([name]) => [name, []]),
+  );
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [name, requests] of kinds) {
       const measured = await measure(requests);
       rounds.get(name)?.push(measured);
-      say(`round ${round}, ${name}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99_ms} ms`);
+      say(
+        `round ${round}, ${name}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99_ms} ms`,
+      );
     }
   }
   const rows = [...rounds].map(([name, measured]) => {
     const middle = (figure: 'p50_ms' | 'p99_ms' | 'flood', digits: number) =>
       rounded(median(measured.map((round) => round[figure])), digits);
-    const sum = (figure: 'answered' | 'asked') => measured.reduce((all, round) => all + round[figure], 0);
+    const sum = (figure: 'answered' | 'asked') =>
+      measured.reduce((all, round) => all + round[figure], 0);
     return {
       name,
       answered_percent: rounded((100 * sum('answered')) / sum('asked'), 1),
@@ -92,7 +106,9 @@ function floods(token: string, clientId: string): Record<string, string[]> {
   const random = () => randomBytes(64).toString('base64url');
   const many = (make: () => string) => Array.from({ length: FORGED }, make);
   return {
-    'forged tokens': many(() => httpRequest(REQUEST, { authorization: `Bearer ${signed}${random()}` })),
+    'forged tokens': many(() =>
+      httpRequest(REQUEST, { authorization: `Bearer ${signed}${random()}` }),
+    ),
     'wrong secrets': many(() => {
       const authorization = `Basic ${Buffer.from(`${clientId}:${random()}`).toString('base64')}`;
       const body = 'grant_type=client_credentials';
@@ -108,7 +124,11 @@ export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
     'A store’s order list, alone and during floods of forged tokens, wrong secrets, and a store beyond its quota.',
   options: [
     numberOption('rate', 'requests a second of the calm store', 50),
-    numberOption('connections', 'connections of the flood; each sends its next request after an answer', 100),
+    numberOption(
+      'connections',
+      'connections of the flood; each sends its next request after an answer',
+      100,
+    ),
     secondsOption(5),
     roundsOption(3),
   ],

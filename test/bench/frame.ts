@@ -1,4 +1,7 @@
-/** The frame of every benchmark: options, servers, cleanup even on a signal, and a result as text, JSON or in docs/benchmarks.md. */
+/**
+ * The frame of every benchmark: options, servers, cleanup even on a signal, and a result as text,
+ * JSON or in docs/benchmarks.md.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +53,10 @@ interface Showing {
   writeDocs?: true;
 }
 
-export function addBench<O extends object, R extends object>(program: Command, bench: Bench<O, R>): void {
+export function addBench<O extends object, R extends object>(
+  program: Command,
+  bench: Bench<O, R>,
+): void {
   const { name, description, options, settings = {}, partitions = 2 } = bench;
   const command = program.command(name).description(description);
   for (const option of options) command.addOption(option);
@@ -86,7 +92,9 @@ function wordsOf(options: object): string[] {
 }
 
 /** Runs the benchmark, and cleans up. On a signal the process exits. */
-async function runToEnd<R extends object>(run: (cleanup: AsyncDisposableStack) => Promise<R>): Promise<R> {
+async function runToEnd<R extends object>(
+  run: (cleanup: AsyncDisposableStack) => Promise<R>,
+): Promise<R> {
   const cleanup = new AsyncDisposableStack();
   const running = run(cleanup);
   let ended: R | StopRequest;
@@ -130,9 +138,11 @@ export function numberOption(name: string, meaning: string, usual: number, least
   return new Option(`--${name} <number>`, meaning).argParser(wholeNumber(least)).default(usual);
 }
 
-export const connectionsOption = (): Option => numberOption('connections', 'concurrent connections', 20);
+export const connectionsOption = (): Option =>
+  numberOption('connections', 'concurrent connections', 20);
 
-export const secondsOption = (usual: number): Option => numberOption('seconds', 'length of one measurement', usual);
+export const secondsOption = (usual: number): Option =>
+  numberOption('seconds', 'length of one measurement', usual);
 
 export const roundsOption = (usual: number): Option =>
   numberOption('rounds', 'measurements of each side, taken in turn', usual);
@@ -149,7 +159,9 @@ export function table(titles: readonly string[], rows: readonly (readonly string
     });
     return `| ${padded.join(' | ')} |`;
   };
-  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  const rule = widths.map((width, column) =>
+    column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
+  );
   return [line(titles), line(rule), ...rows.map(line), ''].join('\n');
 }
 

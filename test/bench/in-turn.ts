@@ -10,7 +10,9 @@ export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
   mongod?: number;
 }
 
-/** The cost of a side. Processor time is reliable on a busy machine, requests per second are not. */
+/**
+ * The cost of a side. Processor time is reliable on a busy machine, requests per second are not.
+ */
 export interface SideResult extends TimedLoad {
   /** Processor time of its process per request, in milliseconds. */
   cpu_ms: number;
@@ -37,7 +39,10 @@ export async function measureInTurn(
   { connections, seconds, rounds, warmUpSeconds }: InTurnOptions,
 ): Promise<Round[]> {
   const run = async ({ pid, mongod, ...order }: Side, length: number): Promise<SideResult> => {
-    const spent = async () => [await cpuSeconds(pid), mongod === undefined ? 0 : await cpuSeconds(mongod)];
+    const spent = async () => [
+      await cpuSeconds(pid),
+      mongod === undefined ? 0 : await cpuSeconds(mongod),
+    ];
     const [before = 0, mongodbBefore = 0] = await spent();
     const result = await load({ ...order, connections, seconds: length });
     const [after = 0, mongodbAfter = 0] = await spent();
@@ -58,7 +63,10 @@ export async function measureInTurn(
 }
 
 /** The medians of both sides, and of the rounds' ratios. */
-export function summarize(measured: readonly Round[], ratioOf: (round: Round) => number = rateRatio) {
+export function summarize(
+  measured: readonly Round[],
+  ratioOf: (round: Round) => number = rateRatio,
+) {
   const ratios = measured.map(ratioOf);
   return {
     ours: medians(measured.map(({ ours }) => ours)),
@@ -74,7 +82,8 @@ export function rateRatio({ ours, other }: Round): number {
 }
 
 function medians(results: readonly SideResult[]): SideResult {
-  const of = (figure: keyof SideResult, digits = 2) => rounded(median(results.map((result) => result[figure])), digits);
+  const of = (figure: keyof SideResult, digits = 2) =>
+    rounded(median(results.map((result) => result[figure])), digits);
   return {
     requests_per_second: of('requests_per_second'),
     p50_ms: of('p50_ms'),

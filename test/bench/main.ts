@@ -18,12 +18,14 @@ process.on('warning', (warning) => {
   if (warning.name !== 'TimeoutNegativeWarning') say(`${warning.name}: ${warning.message}`);
 });
 
-const program = new Command('bench').description('Measures the services on real servers.').addHelpText(
-  'after',
-  `
+const program = new Command('bench')
+  .description('Measures the services on real servers.')
+  .addHelpText(
+    'after',
+    `
 The servers are those that KAFKA_BROKERS, MONGODB_URI and REDIS_URL name; a local stack is
 started for those that are not given. What the figures mean: docs/benchmarks.md.`,
-);
+  );
 addBench(program, queryBench);
 addBench(program, floodBench);
 addBench(program, accessBench);

@@ -1,4 +1,6 @@
-/** `npm run bench -- overload`: the answers during and right after a load far above the capacity. */
+/**
+ * `npm run bench -- overload`: the answers during and right after a load far above the capacity.
+ */
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { httpRequest, percentilesOf, startLoadProcess, type Outcome } from './clients/start.ts';
@@ -30,7 +32,10 @@ const BIN_MS = 100;
 /** The response time of a healthy service. */
 const NORMAL_MS = 100;
 
-async function run({ installation, start, cleanup }: BenchContext, options: OverloadOptions): Promise<OverloadResult> {
+async function run(
+  { installation, start, cleanup }: BenchContext,
+  options: OverloadOptions,
+): Promise<OverloadResult> {
   const keys = await publishKeys(installation, STORES);
   const projector = await start(await serviceProgram('projector'));
   await fillSmallStores(installation, STORES);
@@ -46,7 +51,8 @@ async function run({ installation, start, cleanup }: BenchContext, options: Over
   await load.ask({ ...inTurn, seconds: seconds / 2 });
   const peak = (await load.ask(inTurn)).filter(({ status }) => status === 200).length / seconds;
   say(`peak: ${Math.round(peak)} answers a second`);
-  const spent = async () => Promise.all([cpuSeconds(service.pid), cpuSeconds(load.pid), listenOverflows()]);
+  const spent = async () =>
+    Promise.all([cpuSeconds(service.pid), cpuSeconds(load.pid), listenOverflows()]);
   const before = await spent();
   const outcomes = await load.ask({
     ...order,
@@ -57,7 +63,8 @@ async function run({ installation, start, cleanup }: BenchContext, options: Over
     ],
   });
   const after = await spent();
-  const cores = (index: 0 | 1) => rounded((after[index] - before[index]) / (seconds + AFTER_SECONDS), 2);
+  const cores = (index: 0 | 1) =>
+    rounded((after[index] - before[index]) / (seconds + AFTER_SECONDS), 2);
   const endMs = seconds * 1_000;
   const during = outcomes.filter(({ due }) => due < endMs);
   const good = during.filter(({ status }) => status === 200);
@@ -94,7 +101,8 @@ async function listenOverflows(): Promise<number> {
 
 type PathOf = (index: number) => string;
 
-const detailsOf: PathOf = (index) => `/api/order/details/?order_id=o${(index * 37) % SMALL_STORE_ORDERS}`;
+const detailsOf: PathOf = (index) =>
+  `/api/order/details/?order_id=o${(index * 37) % SMALL_STORE_ORDERS}`;
 /** Half of the requests are cheap, half need an index scan. */
 const MIX: readonly PathOf[] = [
   detailsOf,
@@ -121,7 +129,9 @@ function normalAfter(outcomes: readonly Outcome[], endMs: number): number {
       bin.map(({ milliseconds: ms }) => ms),
       0.9,
     ) > NORMAL_MS;
-  const notNormal = [...bins].filter(([, bin]) => isSlow(bin) || bin.some(({ status }) => status !== 200));
+  const notNormal = [...bins].filter(
+    ([, bin]) => isSlow(bin) || bin.some(({ status }) => status !== 200),
+  );
   return Math.max(0, ...notNormal.map(([index]) => (index + 1) * BIN_MS));
 }
 
@@ -132,7 +142,10 @@ export const overloadBench: Bench<OverloadOptions, OverloadResult> = {
     numberOption('seconds', 'length of a phase', 10),
     numberOption('connections', 'maximum connections during the overload', 3_000),
     numberOption('times', 'the overload as a multiple of the peak', 3),
-    new Option('--cheap', 'only order details, the cheapest answers: then refusals are most of the work'),
+    new Option(
+      '--cheap',
+      'only order details, the cheapest answers: then refusals are most of the work',
+    ),
   ],
   // Empty variables: the defaults of production.
   settings: { MONGODB_READ_TIMEOUT_MS: '', REDIS_COMMAND_TIMEOUT_MS: '', OVERLOAD_LATENCY_MS: '' },

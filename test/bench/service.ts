@@ -1,4 +1,7 @@
-/** Runs a measured service as a process, as in production, with its log in a file, so that reading it costs no time. */
+/**
+ * Runs a measured service as a process, as in production, with its log in a file, so that reading
+ * it costs no time.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +27,8 @@ export async function serviceProgram(name: 'projector' | 'query'): Promise<Progr
   const words = (scripts[`start:${name}`] ?? '').split(' ');
   const node = words.indexOf('node');
   const file = words.at(-1);
-  if (node === -1 || file === undefined) throw new Error(`package.json does not say how ${name} starts`);
+  if (node === -1 || file === undefined)
+    throw new Error(`package.json does not say how ${name} starts`);
   const variables = words.slice(0, node).map((word): [string, string] => {
     const [variable = '', value = ''] = word.split('=');
     return [variable, value];

@@ -1,4 +1,7 @@
-/** Worker processes that answer each order with one message, so that their work takes no time of this process. */
+/**
+ * Worker processes that answer each order with one message, so that their work takes no time of
+ * this process.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -15,11 +18,15 @@ export function startWorker<Order extends object, Reply extends object>(
 ): Worker<Order, Reply> {
   const child = fork(file);
   cleanup.defer(() => void child.kill());
-  const gone = once(child, 'exit').then(() => Promise.reject(new Error(`${file.pathname} is gone`)));
+  const gone = once(child, 'exit').then(() =>
+    Promise.reject(new Error(`${file.pathname} is gone`)),
+  );
   gone.catch(() => undefined);
   const ask = async (order: Order): Promise<Reply> => {
     child.send(order);
-    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [Reply | { failed: string }];
+    const [reply] = (await Promise.race([once(child, 'message'), gone])) as [
+      Reply | { failed: string },
+    ];
     if ('failed' in reply) throw new Error(reply.failed);
     return reply;
   };

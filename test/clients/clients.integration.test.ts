@@ -1,11 +1,22 @@
-/** Popular OAuth clients, unmodified, get tokens and read data, however they encode credentials in Basic. */
+/**
+ * Popular OAuth clients, unmodified, get tokens and read data, however they encode credentials in
+ * Basic.
+ */
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
-import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
+import {
+  prepared,
+  prepareGo,
+  prepareJava,
+  preparePython,
+  type Program,
+  runProgram,
+  settled,
+} from './programs.ts';
 import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
 
 /** A download over a slow connection takes up to this long. */
@@ -53,7 +64,10 @@ async function doTask(program: Program): Promise<Result[]> {
   return (await runProgram(program, task)) as Result[];
 }
 
-/** Asserts one token request per key, a list per key, and the encoding of the imported key's credentials. */
+/**
+ * Asserts one token request per key, a list per key, and the encoding of the imported key's
+ * credentials.
+ */
 function expectAll(results: Result[], imported: string): void {
   expect(results).toEqual(KEYS.map(({ client_id }) => ({ client_id, status: 200, count: 1 })));
   expect(sent).toHaveLength(KEYS.length);

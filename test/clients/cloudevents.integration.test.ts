@@ -1,4 +1,7 @@
-/** The messages that CloudEvents SDKs produce, call by call, compared with the table in docs/events.md. */
+/**
+ * The messages that CloudEvents SDKs produce, call by call, compared with the table in
+ * docs/events.md.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
@@ -6,7 +9,15 @@ import { readChange } from '#shared/events/change.ts';
 import { rejectionOf } from '#test/events.ts';
 import { sentByJavaScript } from './cloudevents/npm.ts';
 import type { Sent } from './cloudevents/sent.ts';
-import { prepared, prepareGo, prepareJava, preparePython, type Program, runProgram, settled } from './programs.ts';
+import {
+  prepared,
+  prepareGo,
+  prepareJava,
+  preparePython,
+  type Program,
+  runProgram,
+  settled,
+} from './programs.ts';
 
 /** Downloading and compiling take up to this long over a slow connection. */
 const FETCH_LIMIT_MS = 240_000;
@@ -52,7 +63,11 @@ function documentedRows(): Row[] {
     .slice(2)
     .map((line) => line.split('|').map((cell) => cell.trim()))
     .flatMap(([, sdk = '', call = '', accepted = '', refused = '']) => [
-      ...variantsOf(accepted).map((variant) => ({ sdk, call: callOf(call, variant), accepted: 'yes' })),
+      ...variantsOf(accepted).map((variant) => ({
+        sdk,
+        call: callOf(call, variant),
+        accepted: 'yes',
+      })),
       ...variantsOf(refused)
         .map((variant) => variant.split(': ') as [string, string])
         .map(([variant, why]) => ({ sdk, call: callOf(call, variant), accepted: `no: ${why}` })),
@@ -60,13 +75,18 @@ function documentedRows(): Row[] {
 }
 
 const variantsOf = (cell: string) => cell.split(' · ').filter((variant) => variant !== '');
-const callOf = (call: string, variant: string) => (variant === 'plain' ? call : `${call}, ${variant}`);
+const callOf = (call: string, variant: string) =>
+  variant === 'plain' ? call : `${call}, ${variant}`;
 
 const rows = documentedRows();
 
 /** Whether the projector accepts a message, in the words of the table. */
 function verdict({ headers, key, value }: Sent): string {
-  const message = { headers, key: Buffer.from(key), value: value === null ? null : Buffer.from(value, 'base64') };
+  const message = {
+    headers,
+    key: Buffer.from(key),
+    value: value === null ? null : Buffer.from(value, 'base64'),
+  };
   const expected = { entity: 'order', storeId: 's1', id: 'o1', sequence: 17 };
   const rejection = rejectionOf(() => expect(readChange(message)).toMatchObject(expected));
   return rejection === null ? 'yes' : `no: ${rejection.detail}`;

@@ -1,6 +1,6 @@
 /**
- * Clients that generators make of the document, with their default options, read every answer: now, and after a release that adds fields
- * (a proxy adds one to every object).
+ * Clients that generators make of the document, with their default options, read every answer: now,
+ * and after a release that adds fields (a proxy adds one to every object).
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -53,7 +53,12 @@ beforeAll(async () => {
       id: 'o1',
       data: { ...order, notes: FACTS.notes, created_at: '2026-03-01T12:00:00Z' },
     },
-    { entity: 'coupon', storeId: 's1', id: 'c1', data: { ...coupon, usage_limit: 2 ** 53 - 1, usage_count: 2 ** 31 } },
+    {
+      entity: 'coupon',
+      storeId: 's1',
+      id: 'c1',
+      data: { ...coupon, usage_limit: 2 ** 53 - 1, usage_count: 2 ** 31 },
+    },
     { entity: 'category', storeId: 's1', id: 'k1', data: category },
     aProduct('p1', { category_id: 'k1', active: true }),
   ]);
@@ -75,8 +80,13 @@ async function startProxy(target: string) {
         headers: headers as Record<string, string>,
         body,
       });
-      const text = (await answer.text()).replaceAll(/\{(?=")/g, '{"of_the_next_release":{"a":[1,"b"]},');
-      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+      const text = (await answer.text()).replaceAll(
+        /\{(?=")/g,
+        '{"of_the_next_release":{"a":[1,"b"]},',
+      );
+      response.writeHead(answer.status, {
+        'content-type': answer.headers.get('content-type') ?? '',
+      });
       response.end(text);
     })();
   });
@@ -97,7 +107,11 @@ async function walk({ file, args, cwd, env }: Program): Promise<void> {
       CREATED_FROM: '2026-03-01T00:00:00',
       CREATED_TO: '2026-03-01T23:59:59',
     };
-    const { stdout } = await run(file, args, { cwd, env: { ...process.env, ...env, ...given }, ...OUTPUT });
+    const { stdout } = await run(file, args, {
+      cwd,
+      env: { ...process.env, ...env, ...given },
+      ...OUTPUT,
+    });
     expect([url === proxy.url, JSON.parse(stdout)]).toEqual([url === proxy.url, FACTS]);
   }
 }
@@ -132,9 +146,16 @@ const jarsOf = (name: string, title: string, downloadBytes: number) =>
 
 async function python(requirements: string, name: string) {
   const file = programOf('python3');
-  const packages = await installPythonPackages({ name, requirements }, cacheFolder(process.env), say);
+  const packages = await installPythonPackages(
+    { name, requirements },
+    cacheFolder(process.env),
+    say,
+  );
   const path = `${join(packages, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`;
-  return { file, env: { ...process.env, PYTHONPATH: packages, PATH: path, PYTHONDONTWRITEBYTECODE: '1' } };
+  return {
+    file,
+    env: { ...process.env, PYTHONPATH: packages, PATH: path, PYTHONDONTWRITEBYTECODE: '1' },
+  };
 }
 
 describe('a client of', () => {
@@ -143,18 +164,32 @@ describe('a client of', () => {
       const javac = programOf('javac');
       programOf('mvn');
       const generator = await jarsOf('openapi-generator', 'openapi-generator 7.25.0', 32_000_000);
-      const { file, args } = await jarsOf('java', 'dependencies of a generated Java client 7.25.0', 7_000_000);
+      const { file, args } = await jarsOf(
+        'java',
+        'dependencies of a generated Java client 7.25.0',
+        7_000_000,
+      );
       return { javac, generator, file, jars: args[1] ?? '' };
     };
     await make(context, fetchTools, async ({ javac, generator, file, jars }, into) => {
       const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', into];
       const main = 'org.openapitools.codegen.OpenAPIGenerator';
-      const { stdout, stderr } = await run(generator.file, [...generator.args, main, ...options], OUTPUT);
+      const { stdout, stderr } = await run(
+        generator.file,
+        [...generator.args, main, ...options],
+        OUTPUT,
+      );
       expect(`${stdout}${stderr}`).not.toMatch(/ ERROR /);
       const sources = await readdir(join(into, 'src/main/java'), { recursive: true });
-      const files = sources.filter((name) => name.endsWith('.java')).map((name) => join(into, 'src/main/java', name));
+      const files = sources
+        .filter((name) => name.endsWith('.java'))
+        .map((name) => join(into, 'src/main/java', name));
       const classes = join(into, 'classes');
-      await run(javac, ['-nowarn', '-d', classes, '-cp', jars, ...files, join(GENERATED, 'java/Walk.java')], OUTPUT);
+      await run(
+        javac,
+        ['-nowarn', '-d', classes, '-cp', jars, ...files, join(GENERATED, 'java/Walk.java')],
+        OUTPUT,
+      );
       return { file, args: ['-cp', `${classes}${delimiter}${jars}`, 'Walk'], cwd: into, env: {} };
     });
   });
@@ -168,7 +203,15 @@ describe('a client of', () => {
     };
     await make(context, fetchTools, async (file, into) => {
       await mkdir(join(into, 'client'), { recursive: true });
-      const generate = ['tool', 'oapi-codegen', '-config', 'config.yaml', '-o', 'client/client.go', DOCUMENT];
+      const generate = [
+        'tool',
+        'oapi-codegen',
+        '-config',
+        'config.yaml',
+        '-o',
+        'client/client.go',
+        DOCUMENT,
+      ];
       await run(file, generate, { cwd: into, ...OUTPUT });
       await run(file, ['build', '-mod=readonly', '-o', 'walk', '.'], { cwd: into, ...OUTPUT });
       return { file: join(into, 'walk'), args: [], cwd: into, env: {} };
@@ -198,23 +241,38 @@ describe('a client of', () => {
         await cp(join(GENERATED, 'python/walk_models.py'), join(into, 'walk.py'));
         const options = ['--input', DOCUMENT, '--input-file-type=openapi', '--output=models.py'];
         const models = ['--output-model-type=pydantic_v2.BaseModel'];
-        await run(file, ['-m', 'datamodel_code_generator', ...options, ...models], { cwd: into, env, ...OUTPUT });
+        await run(file, ['-m', 'datamodel_code_generator', ...options, ...models], {
+          cwd: into,
+          env,
+          ...OUTPUT,
+        });
         return { file, args: ['walk.py'], cwd: into, env };
       },
     );
   });
 
-  it('hey-api (TypeScript), as docs/examples sets it up', { timeout: LIMIT_MS }, async (context) => {
-    const fetchTools = async (into: string) => {
-      const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
-      await cp(join(EXAMPLE, 'typescript'), into, { recursive: true, filter: isSource });
-      await cp(join(GENERATED, 'typescript/walk.ts'), join(into, 'walk.ts'));
-      await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: into, ...OUTPUT });
-    };
-    await make(context, fetchTools, async (_tools, into) => {
-      await run('npm', ['run', 'check'], { cwd: into, env: { ...process.env, DOCUMENT }, ...OUTPUT });
-      const args = ['--disable-warning=ExperimentalWarning', 'walk.ts'];
-      return { file: process.execPath, args, cwd: into, env: {} };
-    });
-  });
+  it(
+    'hey-api (TypeScript), as docs/examples sets it up',
+    { timeout: LIMIT_MS },
+    async (context) => {
+      const fetchTools = async (into: string) => {
+        const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
+        await cp(join(EXAMPLE, 'typescript'), into, { recursive: true, filter: isSource });
+        await cp(join(GENERATED, 'typescript/walk.ts'), join(into, 'walk.ts'));
+        await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+          cwd: into,
+          ...OUTPUT,
+        });
+      };
+      await make(context, fetchTools, async (_tools, into) => {
+        await run('npm', ['run', 'check'], {
+          cwd: into,
+          env: { ...process.env, DOCUMENT },
+          ...OUTPUT,
+        });
+        const args = ['--disable-warning=ExperimentalWarning', 'walk.ts'];
+        return { file: process.execPath, args, cwd: into, env: {} };
+      });
+    },
+  );
 });

@@ -6,7 +6,10 @@ import type { ClientKey, Result, Task } from './task.ts';
 
 type Client = (task: Task, key: ClientKey) => Promise<Response>;
 
-async function oauth4webapi(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {
+async function oauth4webapi(
+  task: Task,
+  { client_id, client_secret }: ClientKey,
+): Promise<Response> {
   const server = { issuer: new URL(task.token_url).origin, token_endpoint: task.token_url };
   const insecure = { [oauth.allowInsecureRequests]: true };
   const authentication = oauth.ClientSecretBasic(client_secret);
@@ -17,13 +20,32 @@ async function oauth4webapi(task: Task, { client_id, client_secret }: ClientKey)
     { scope: 'order' },
     insecure,
   );
-  const { access_token } = await oauth.processClientCredentialsResponse(server, { client_id }, response);
-  return oauth.protectedResourceRequest(access_token, 'GET', new URL(task.data_url), undefined, undefined, insecure);
+  const { access_token } = await oauth.processClientCredentialsResponse(
+    server,
+    { client_id },
+    response,
+  );
+  return oauth.protectedResourceRequest(
+    access_token,
+    'GET',
+    new URL(task.data_url),
+    undefined,
+    undefined,
+    insecure,
+  );
 }
 
-async function openidClient(task: Task, { client_id, client_secret }: ClientKey): Promise<Response> {
+async function openidClient(
+  task: Task,
+  { client_id, client_secret }: ClientKey,
+): Promise<Response> {
   const server = { issuer: new URL(task.token_url).origin, token_endpoint: task.token_url };
-  const config = new openid.Configuration(server, client_id, {}, openid.ClientSecretBasic(client_secret));
+  const config = new openid.Configuration(
+    server,
+    client_id,
+    {},
+    openid.ClientSecretBasic(client_secret),
+  );
   openid.allowInsecureRequests(config);
   const { access_token } = await openid.clientCredentialsGrant(config, { scope: 'order' });
   return openid.fetchProtectedResource(config, access_token, new URL(task.data_url), 'GET');
@@ -39,7 +61,9 @@ function simpleOauth2(credentialsEncodingMode: 'strict' | 'loose'): Client {
       options: { credentialsEncodingMode },
     });
     const { token } = await client.getToken({ scope: 'order' });
-    return fetch(task.data_url, { headers: { authorization: `Bearer ${String(token['access_token'])}` } });
+    return fetch(task.data_url, {
+      headers: { authorization: `Bearer ${String(token['access_token'])}` },
+    });
   };
 }
 

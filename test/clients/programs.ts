@@ -1,4 +1,6 @@
-/** Clients in other languages, run as programs. Their dependencies are downloaded once and cached. */
+/**
+ * Clients in other languages, run as programs. Their dependencies are downloaded once and cached.
+ */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -26,11 +28,21 @@ function requireProgram(name: string): string {
   return file;
 }
 
-/** Prepares a Python script. Rejects with the reason if Python or the pinned packages are unavailable. */
-export async function preparePython(folder: string, name: string): Promise<(...args: string[]) => Program> {
+/**
+ * Prepares a Python script. Rejects with the reason if Python or the pinned packages are
+ * unavailable.
+ */
+export async function preparePython(
+  folder: string,
+  name: string,
+): Promise<(...args: string[]) => Program> {
   const file = requireProgram('python3');
   const requirements = join(folder, 'requirements.txt');
-  const packages = await installPythonPackages({ name, requirements }, cacheFolder(process.env), say);
+  const packages = await installPythonPackages(
+    { name, requirements },
+    cacheFolder(process.env),
+    say,
+  );
   const env = { ...process.env, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
   return (...args) => ({ file, args, cwd: folder, env });
 }
@@ -42,7 +54,10 @@ export async function prepareGo(folder: string): Promise<Program> {
   return { file, args: ['run', '-mod=readonly', '.'], cwd: folder, env: process.env };
 }
 
-/** Prepares a Java program of one file. Rejects with the reason if Java, Maven or a jar is unavailable. */
+/**
+ * Prepares a Java program of one file. Rejects with the reason if Java, Maven or a jar is
+ * unavailable.
+ */
 export async function prepareJava(
   folder: string,
   source: string,
@@ -76,7 +91,10 @@ export async function prepared<T>(
   return skip(reason);
 }
 
-export async function runProgram({ file, args, cwd, env }: Program, input?: unknown): Promise<unknown> {
+export async function runProgram(
+  { file, args, cwd, env }: Program,
+  input?: unknown,
+): Promise<unknown> {
   const running = run(file, args, { cwd, env });
   running.child.stdin?.end(JSON.stringify(input));
   return JSON.parse((await running).stdout) as unknown;

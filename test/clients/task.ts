@@ -22,7 +22,10 @@ export interface Result {
 }
 
 /** An imported key with all allowed characters that clients encode differently. */
-export const IMPORTED: ClientKey = { client_id: 'loja-1_a.b~c+d%e f', client_secret: 'p-_.~+%: q/r=&?' };
+export const IMPORTED: ClientKey = {
+  client_id: 'loja-1_a.b~c+d%e f',
+  client_secret: 'p-_.~+%: q/r=&?',
+};
 
 /** A generated key and imported ones; one of them looks as if it were already encoded. */
 export const KEYS: readonly ClientKey[] = [

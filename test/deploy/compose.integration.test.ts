@@ -1,4 +1,7 @@
-/** The image and the Compose file on a Docker engine, if there is one: from an event to an answer by three query services. */
+/**
+ * The image and the Compose file on a Docker engine, if there is one: from an event to an answer by
+ * three query services.
+ */
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
@@ -7,7 +10,8 @@ import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
 
 const MINUTE = 60_000;
 const reason = await whyNoCompose();
-if (reason !== undefined) process.stderr.write(`skipped, the image and the Compose file: ${reason}\n`);
+if (reason !== undefined)
+  process.stderr.write(`skipped, the image and the Compose file: ${reason}\n`);
 
 interface Credentials {
   client_id: string;
@@ -52,7 +56,9 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
 
   it('answers with events that were published to Kafka', async () => {
     await installed.admin('publish - --environment production', orderMessage('o1').value);
-    await eventually('the order is in the list', async () => (await readOrders()).ids.includes('o1'));
+    await eventually('the order is in the list', async () =>
+      (await readOrders()).ids.includes('o1'),
+    );
   });
 
   it('balances requests over three query services, and loses none when one stops', async () => {
@@ -92,7 +98,9 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
 
   it('limits memory, processor time and processes of every container', async () => {
     for (const id of await installed.containers()) {
-      const [{ Name, HostConfig }] = JSON.parse(await installed.docker(['inspect', id])) as [Inspected];
+      const [{ Name, HostConfig }] = JSON.parse(await installed.docker(['inspect', id])) as [
+        Inspected,
+      ];
       const { Memory, NanoCpus, PidsLimit } = HostConfig;
       const unbounded = [Memory, NanoCpus, PidsLimit].filter((limit) => !(Number(limit) > 0));
       expect([Name, unbounded]).toEqual([Name, []]);
@@ -100,14 +108,21 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
   });
 
   it('runs a labelled image as a user without privileges, with a health check', async () => {
-    const [{ Config }] = JSON.parse(await installed.docker(['image', 'inspect', installed.image])) as [Inspected];
+    const [{ Config }] = JSON.parse(
+      await installed.docker(['image', 'inspect', installed.image]),
+    ) as [Inspected];
     expect(Config.User).toBe('65532:65532');
     expect(Config.Labels).toMatchObject({
       'org.opencontainers.image.title': 'Store Data API',
       'org.opencontainers.image.licenses': 'Apache-2.0',
     });
     const [query] = await installed.containers('query');
-    const health = await installed.docker(['inspect', '--format', '{{.State.Health.Status}}', query ?? '']);
+    const health = await installed.docker([
+      'inspect',
+      '--format',
+      '{{.State.Health.Status}}',
+      query ?? '',
+    ]);
     expect(health.trim()).toBe('healthy');
   });
 });

@@ -35,7 +35,11 @@ export async function whyNoCompose(): Promise<string | undefined> {
     return 'a Docker engine answers, but there is no `docker compose`';
   }
   for (const variable of SERVERS) {
-    const missing = await missingImage(answer.engine, imageOf(variable, process.env), () => undefined);
+    const missing = await missingImage(
+      answer.engine,
+      imageOf(variable, process.env),
+      () => undefined,
+    );
     if (missing !== undefined) return missing;
   }
   return undefined;
@@ -66,14 +70,17 @@ export async function installWithCompose(): Promise<Installed> {
   } catch (error) {
     const logs = await compose(['logs', '--tail', '30']).catch(String);
     await remove();
-    throw new Error(`the Compose file does not come up: ${String(error)}\n${logs}`, { cause: error });
+    throw new Error(`the Compose file does not come up: ${String(error)}\n${logs}`, {
+      cause: error,
+    });
   }
   return {
     url: `http://127.0.0.1:${port}`,
     image: name,
     docker,
     compose,
-    admin: (command, input) => compose(['run', '--rm', '--no-TTY', 'admin', ...command.split(' ')], input),
+    admin: (command, input) =>
+      compose(['run', '--rm', '--no-TTY', 'admin', ...command.split(' ')], input),
     async containers(service) {
       const ids = await compose(['ps', '--quiet', ...(service === undefined ? [] : [service])]);
       return ids.split('\n').filter(Boolean);

@@ -8,7 +8,8 @@ import { parse } from 'yaml';
 import project from '../../package.json' with { type: 'json' };
 
 const text = (path: string, folder = '.') => readFileSync(join(folder, path), 'utf8');
-const json = (path: string, folder?: string) => JSON.parse(text(path, folder)) as { info: { version: string } };
+const json = (path: string, folder?: string) =>
+  JSON.parse(text(path, folder)) as { info: { version: string } };
 
 /** The versions in the files of a folder. */
 function versions(folder?: string): Set<unknown> {
@@ -61,7 +62,9 @@ describe('the scripts of a release', () => {
     expect(run('version.ts')).toMatchObject({ stderr: '', status: 0 });
     expect(versions(folder)).toEqual(new Set(['9.8.7']));
     const today = new Date().toISOString().slice(0, 10);
-    expect(text('CHANGELOG.md', folder)).toContain(`## Unreleased\n\n## 9.8.7 - ${today}\n\n- What is new\n\n## 9.8.6`);
+    expect(text('CHANGELOG.md', folder)).toContain(
+      `## Unreleased\n\n## 9.8.7 - ${today}\n\n- What is new\n\n## 9.8.6`,
+    );
     expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
   });
 
@@ -71,7 +74,9 @@ describe('the scripts of a release', () => {
 
   it('print the changelog section of the version, and refuse another tag', () => {
     expect(run('notes.ts', 'v9.8.7').stdout).toBe('- What is new\n');
-    expect(run('notes.ts', 'v9.8.8').stderr).toContain('the tag is v9.8.8, and package.json has 9.8.7');
+    expect(run('notes.ts', 'v9.8.8').stderr).toContain(
+      'the tag is v9.8.8, and package.json has 9.8.7',
+    );
   });
 });
 
@@ -80,5 +85,7 @@ it('workflows pin every action by its digest', () => {
     [...text(path).matchAll(/uses: (.*)$/gm)].map(([, action = '']) => action),
   );
   expect(used.length).toBeGreaterThan(10);
-  expect(used.filter((action) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+  expect(
+    used.filter((action) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action)),
+  ).toEqual([]);
 });

@@ -13,21 +13,33 @@ const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
 
 const dockerfile = await read('deploy/Dockerfile');
 const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) as {
-  services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
+  services: Record<
+    string,
+    { image: string; command: string[]; environment: Record<string, string> }
+  >;
 };
 
-/** The Node arguments of an npm script, adapted to the image: its files are JavaScript, and it sets some arguments for every command. */
+/**
+ * The Node arguments of an npm script, adapted to the image: its files are JavaScript, and it sets
+ * some arguments for every command.
+ */
 async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
   const { flags = [], file } = await serviceProgram(name);
   const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
   expect(ofImage).not.toBe('');
-  return [...flags.filter((flag) => flag !== ofImage), relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js')];
+  return [
+    ...flags.filter((flag) => flag !== ofImage),
+    relative(fileURLToPath(ROOT), file).replace(/\.ts$/, '.js'),
+  ];
 }
 
 describe('the Node flags', () => {
-  it.each(['query', 'projector'] as const)('of %s are the same in npm and in Compose', async (name) => {
-    expect(services[name]?.command).toEqual(await startedByNpm(name));
-  });
+  it.each(['query', 'projector'] as const)(
+    'of %s are the same in npm and in Compose',
+    async (name) => {
+      expect(services[name]?.command).toEqual(await startedByNpm(name));
+    },
+  );
 
   it('of an image without arguments are those of the query service', async () => {
     const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
@@ -70,14 +82,19 @@ describe('an image of a server', () => {
   it('is named in Compose only by a variable', () => {
     const images = Object.entries(services).map(([name, { image }]) => [name, image]);
     expect(images).toEqual(
-      images.map(([name]) => [name, expect.stringMatching(/^\$\{[A-Z_]+_IMAGE:(\?|-store-data)\}$/)]),
+      images.map(([name]) => [
+        name,
+        expect.stringMatching(/^\$\{[A-Z_]+_IMAGE:(\?|-store-data)\}$/),
+      ]),
     );
   });
 });
 
 describe('Prometheus of the Compose file', () => {
   it('reads the alerts, and uses their job names', async () => {
-    const { rule_files: files, scrape_configs: jobs } = parse(await read('deploy/prometheus/prometheus.yaml')) as {
+    const { rule_files: files, scrape_configs: jobs } = parse(
+      await read('deploy/prometheus/prometheus.yaml'),
+    ) as {
       rule_files: string[];
       scrape_configs: { job_name: string; dns_sd_configs: { names: string[] }[] }[];
     };

@@ -17,8 +17,8 @@ it('actionlint finds no mistake', { timeout: 240_000 }, async ({ skip }) => {
   const env = { ...process.env, GOFLAGS: '-mod=mod' };
   const fetched = await Promise.allSettled([run(go, ['run', ACTIONLINT, '-version'], { env })]);
   if (fetched[0].status === 'rejected') skip(`actionlint is not to be had: ${fetched[0].reason}`);
-  const { stdout } = await run(go, ['run', ACTIONLINT, ...globSync('.github/workflows/*')], { env }).catch(
-    (error: { stdout: string }) => error,
-  );
+  const { stdout } = await run(go, ['run', ACTIONLINT, ...globSync('.github/workflows/*')], {
+    env,
+  }).catch((error: { stdout: string }) => error);
   expect(stdout).toBe('');
 });

@@ -26,7 +26,9 @@ describe('decision records', () => {
   it('are all listed in docs/decisions/README.md with their titles', () => {
     const table = readFileSync(join(FOLDER, 'README.md'), 'utf8');
     const rows = [...table.matchAll(/^\| \[(\d{4})\]\((.+?)\) *\| (.+?) *\|$/gm)];
-    expect(rows.map(([, number, name, title]) => ({ name, title: `${number} ${title}` }))).toEqual(records);
+    expect(rows.map(([, number, name, title]) => ({ name, title: `${number} ${title}` }))).toEqual(
+      records,
+    );
   });
 
   it('exist for every number that code names', () => {
@@ -56,12 +58,17 @@ function hasAnchor(path: string, anchor: string): boolean {
 /** Historical records may name files that are gone. */
 const isHistory = (path: string) => path.startsWith('docs/decisions/0') || path === 'CHANGELOG.md';
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names only existing files', (path) => {
-  const named = readFileSync(path, 'utf8').matchAll(/`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g);
-  // docs/add-an-entity.md invents the entity `courier`.
-  const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
-  expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
-});
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
+  '%s names only existing files',
+  (path) => {
+    const named = readFileSync(path, 'utf8').matchAll(
+      /`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g,
+    );
+    // docs/add-an-entity.md invents the entity `courier`.
+    const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
+    expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
+  },
+);
 
 it.each(projectFiles(['.md']))('%s has a header in every table', (path) => {
   const lines = readFileSync(path, 'utf8')
@@ -84,26 +91,40 @@ it.each(projectFiles(['.md']))('%s links only to existing files and headings', (
   expect(dead.map(([link]) => link)).toEqual([]);
 });
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))('%s names only existing npm scripts', (path) => {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
-  const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
-  expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([]);
-});
+it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
+  '%s names only existing npm scripts',
+  (path) => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
+    const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
+    expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual(
+      [],
+    );
+  },
+);
 
 it('docs/README.md links to every document', () => {
   const index = readFileSync('docs/README.md', 'utf8');
-  const documents = projectFiles(['.md', '.json']).filter((path) => /^docs\/[\w-]+\.(?:md|json)$/.test(path));
-  const names = documents.map((path) => path.slice('docs/'.length)).filter((name) => name !== 'README.md');
+  const documents = projectFiles(['.md', '.json']).filter((path) =>
+    /^docs\/[\w-]+\.(?:md|json)$/.test(path),
+  );
+  const names = documents
+    .map((path) => path.slice('docs/'.length))
+    .filter((name) => name !== 'README.md');
   expect(names.filter((name) => !index.includes(`](${name}`))).toEqual([]);
 });
 
 it('the guide to errors has a section for each code of data endpoints, and names each code of the token endpoint', () => {
   const { components } = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
-    components: { schemas: Record<string, { properties?: { error?: object; code?: { enum?: string[] } } }> };
+    components: {
+      schemas: Record<string, { properties?: { error?: object; code?: { enum?: string[] } } }>;
+    };
   };
   const guide = readFileSync('docs/guides/errors.md', 'utf8');
-  const missing = Object.values(components.schemas).flatMap(({ properties: { error, code } = {} }) =>
-    (code?.enum ?? []).filter((word) => !guide.includes(error === undefined ? `\n### ${word}\n` : `\`${word}\``)),
+  const missing = Object.values(components.schemas).flatMap(
+    ({ properties: { error, code } = {} }) =>
+      (code?.enum ?? []).filter(
+        (word) => !guide.includes(error === undefined ? `\n### ${word}\n` : `\`${word}\``),
+      ),
   );
   expect(missing).toEqual([]);
 });
@@ -136,7 +157,8 @@ describe('the README', () => {
       // A comparison of parts takes one benchmark line per side, any other one line for both.
       const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
       for (const side of sides) {
-        const isThere = (line: string) => side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
+        const isThere = (line: string) =>
+          side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
         expect(lines.some(isThere), `${work}: ${side.join(', ')}`).toBe(true);
       }
     }
@@ -150,7 +172,10 @@ describe('the README', () => {
     const promises = tableBelow('What it promises');
     expect(promises.length).toBeGreaterThan(5);
     for (const [promise, proof] of promises)
-      expect({ promise, proof }).toEqual({ promise, proof: expect.stringMatching(/^\[.+\]\(.+\)$/) });
+      expect({ promise, proof }).toEqual({
+        promise,
+        proof: expect.stringMatching(/^\[.+\]\(.+\)$/),
+      });
   });
 
   it('is shorter than four screens of 50 lines', () => {
@@ -161,7 +186,9 @@ describe('the README', () => {
 const RULES = 'docs/rules.md';
 const NUMBER = /\bR[1-9]\d*\.[1-9]\d*\b/g;
 
-const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(([, rule = '']) => rule);
+const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(
+  ([, rule = '']) => rule,
+);
 const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, string] => [
   path,
   readFileSync(path, 'utf8'),
@@ -184,7 +211,9 @@ describe('docs/rules.md', () => {
   });
 
   it('has every cited rule', () => {
-    const cited = texts.flatMap(([path, text]) => [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })));
+    const cited = texts.flatMap(([path, text]) =>
+      [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })),
+    );
     expect(cited.filter(({ path }) => path !== RULES).length).toBeGreaterThan(60);
     expect(cited.filter(({ rule }) => !defined.includes(rule))).toEqual([]);
   });

@@ -61,25 +61,33 @@ describe('docs/asyncapi.json', () => {
     expect(names).toEqual(structured.flatMap((name) => [name, `${name}.binary`]));
   });
 
-  it.each(messages)('has examples of $name that its schemas and the projector accept', (message) => {
-    const { components } = document;
-    expect(message.examples).toHaveLength(1);
-    for (const example of message.examples) {
-      for (const part of ['headers', 'payload'] as const) {
-        const validator = Schema.Compile({ ...message[part], components });
-        expect(validator.Errors(example[part])[1]).toEqual([]);
+  it.each(messages)(
+    'has examples of $name that its schemas and the projector accept',
+    (message) => {
+      const { components } = document;
+      expect(message.examples).toHaveLength(1);
+      for (const example of message.examples) {
+        for (const part of ['headers', 'payload'] as const) {
+          const validator = Schema.Compile({ ...message[part], components });
+          expect(validator.Errors(example[part])[1]).toEqual([]);
+        }
+        const event = kafkaMessage(example);
+        const isAccess = message.name in (document.channels['access']?.messages ?? {});
+        expect(isAccess ? readAccessChange(event) : readChange(event)).toMatchObject({
+          storeId: 's1',
+        });
       }
-      const event = kafkaMessage(example);
-      const isAccess = message.name in (document.channels['access']?.messages ?? {});
-      expect(isAccess ? readAccessChange(event) : readChange(event)).toMatchObject({ storeId: 's1' });
-    }
-  });
+    },
+  );
 
-  it.each(messages)('has a schema of $name that refuses an event without its attributes', (message) => {
-    const schema = isBinary(message) ? message.headers : message.payload;
-    const validator = Schema.Compile({ ...schema, components: document.components });
-    expect(validator.Check({})).toBe(false);
-  });
+  it.each(messages)(
+    'has a schema of $name that refuses an event without its attributes',
+    (message) => {
+      const schema = isBinary(message) ? message.headers : message.payload;
+      const validator = Schema.Compile({ ...schema, components: document.components });
+      expect(validator.Check({})).toBe(false);
+    },
+  );
 });
 
 describe('docs/cli.md', () => {
@@ -87,19 +95,29 @@ describe('docs/cli.md', () => {
     await expectUpToDate('docs/cli.md', 'commands', cliMarkdown());
   });
 
-  it.each(commandHelps(createProgram()))('has a help text of $name that fits 80 columns', ({ help }) => {
-    expect(help).toMatch(/^Usage: store-data/);
-    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  });
+  it.each(commandHelps(createProgram()))(
+    'has a help text of $name that fits 80 columns',
+    ({ help }) => {
+      expect(help).toMatch(/^Usage: store-data/);
+      expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    },
+  );
 });
 
-const message = (event: object) => ({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
+const message = (event: object) => ({
+  key: Buffer.from('s1'),
+  value: Buffer.from(JSON.stringify(event)),
+});
 
 /** The names of all fields of a value, in the notation of `describeFields`. */
 function fieldsOf(value: unknown, path = ''): string[] {
-  if (Array.isArray(value)) return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
+  if (Array.isArray(value))
+    return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [path + name, ...fieldsOf(inner, `${path}${name}.`)]);
+  return Object.entries(value).flatMap(([name, inner]) => [
+    path + name,
+    ...fieldsOf(inner, `${path}${name}.`),
+  ]);
 }
 
 describe('docs/events.md', () => {
@@ -107,14 +125,21 @@ describe('docs/events.md', () => {
     await expectUpToDate('docs/events.md', 'fields', eventsMarkdown());
   });
 
-  it.each(ENTITY_NAMES)('has an example of %s with every field that the projector accepts', (entity) => {
-    const event = exampleEvent(entity);
-    expect(readChange(message(event))).toMatchObject({ entity, id: event.subject, storeId: 's1' });
-    const shown = fieldsOf(event.data);
-    const described = describeFields(entitySchemas[entity]).map(({ name }) => name);
-    const isEmptyObject = (name: string) => name.startsWith('cancellation.');
-    expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
-  });
+  it.each(ENTITY_NAMES)(
+    'has an example of %s with every field that the projector accepts',
+    (entity) => {
+      const event = exampleEvent(entity);
+      expect(readChange(message(event))).toMatchObject({
+        entity,
+        id: event.subject,
+        storeId: 's1',
+      });
+      const shown = fieldsOf(event.data);
+      const described = describeFields(entitySchemas[entity]).map(({ name }) => name);
+      const isEmptyObject = (name: string) => name.startsWith('cancellation.');
+      expect(described.filter((name) => !shown.includes(name) && !isEmptyObject(name))).toEqual([]);
+    },
+  );
 
   it('requires exactly the fields of rule R12.3', () => {
     const required = ENTITY_NAMES.map((entity) => [
@@ -143,29 +168,50 @@ describe('docs/events.md', () => {
       ],
       category: ['name', 'position', 'active'],
       product: ['name', 'price', 'active', 'position'],
-      option_group: ['name', 'min', 'max', 'options', 'options[].id', 'options[].name', 'options[].price'],
+      option_group: [
+        'name',
+        'min',
+        'max',
+        'options',
+        'options[].id',
+        'options[].name',
+        'options[].price',
+      ],
     });
   });
 
-  it.each(ENTITY_NAMES)('gives the value that answers show for each absent field of %s', (entity) => {
-    const compared = describeFields(entitySchemas[entity]).filter(({ name, whenAbsent }) => {
-      // The query service joins a product's groups on reading.
-      if (whenAbsent === null || name === 'option_group_ids') return false;
-      const data = without(exampleEvent(entity).data, name.replaceAll('[]', '').split('.')) as Json;
-      const value = valueAt(shown(entity, data), name);
-      if (value === undefined) return false;
-      const said: unknown = whenAbsent.startsWith('`') ? JSON.parse(whenAbsent.slice(1, -1)) : LOCAL_TIME;
-      expect([name, value]).toEqual([name, said]);
-      return true;
-    });
-    expect(compared.length).toBeGreaterThan(3);
-  });
+  it.each(ENTITY_NAMES)(
+    'gives the value that answers show for each absent field of %s',
+    (entity) => {
+      const compared = describeFields(entitySchemas[entity]).filter(({ name, whenAbsent }) => {
+        // The query service joins a product's groups on reading.
+        if (whenAbsent === null || name === 'option_group_ids') return false;
+        const data = without(
+          exampleEvent(entity).data,
+          name.replaceAll('[]', '').split('.'),
+        ) as Json;
+        const value = valueAt(shown(entity, data), name);
+        if (value === undefined) return false;
+        const said: unknown = whenAbsent.startsWith('`')
+          ? JSON.parse(whenAbsent.slice(1, -1))
+          : LOCAL_TIME;
+        expect([name, value]).toEqual([name, said]);
+        return true;
+      });
+      expect(compared.length).toBeGreaterThan(3);
+    },
+  );
 
-  it.each(['access_key', 'store_access'] as const)('has a valid example of %s with every field', (kind) => {
-    const event = exampleEvent(kind);
-    expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
-    expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(Object.keys(event.data));
-  });
+  it.each(['access_key', 'store_access'] as const)(
+    'has a valid example of %s with every field',
+    (kind) => {
+      const event = exampleEvent(kind);
+      expect(readAccessChange(message(event))).toMatchObject({ kind, storeId: 's1' });
+      expect(describeFields(ACCESS_SCHEMAS[kind]).map(({ name }) => name)).toEqual(
+        Object.keys(event.data),
+      );
+    },
+  );
 });
 
 type Json = Record<string, unknown>;
@@ -173,12 +219,17 @@ type Json = Record<string, unknown>;
 /** When the projected event happened. */
 const LOCAL_TIME = '2026-02-02T09:00:00';
 
-/** The value without the field at a path such as `items[].options[].name`, removed from every list entry. */
+/**
+ * The value without the field at a path such as `items[].options[].name`, removed from every list
+ * entry.
+ */
 function without(value: unknown, [step = '', ...rest]: string[]): unknown {
   if (Array.isArray(value)) return value.map((entry) => without(entry, [step, ...rest]));
   if (typeof value !== 'object' || value === null) return value;
   const { [step]: inner, ...others } = value as Json;
-  return rest.length === 0 || inner === undefined ? others : { ...others, [step]: without(inner, rest) };
+  return rest.length === 0 || inner === undefined
+    ? others
+    : { ...others, [step]: without(inner, rest) };
 }
 
 /** Every field of a state that answers show. */
@@ -190,7 +241,10 @@ function shown(entity: EntityName, data: Json): Json {
   ) as Json;
 }
 
-/** The field at `items[].options[].name` in the first list entries of a record; `undefined` if absent. */
+/**
+ * The field at `items[].options[].name` in the first list entries of a record; `undefined` if
+ * absent.
+ */
 function valueAt(record: unknown, name: string): unknown {
   let value = record;
   for (const step of name.split('.')) {
@@ -217,14 +271,18 @@ it('docs/metrics.md has exactly the metrics of both services', async () => {
     .split('\n')
     .filter((line) => line.startsWith('| `store_data_'))
     .map(squeezed);
-  const made = new Set([...(await linesOf(queryMetrics().registry)), ...(await linesOf(projectorMetrics().registry))]);
+  const made = new Set([
+    ...(await linesOf(queryMetrics().registry)),
+    ...(await linesOf(projectorMetrics().registry)),
+  ]);
   expect(told.toSorted()).toEqual([...made].toSorted());
 });
 
 it('docs/caches.md names every file that makes a cache', () => {
   const table = readFileSync('docs/caches.md', 'utf8');
   const making = projectFiles(['.ts']).filter(
-    (path) => /^(?:services|shared)\//.test(path) && readFileSync(path, 'utf8').includes('new LRUCache'),
+    (path) =>
+      /^(?:services|shared)\//.test(path) && readFileSync(path, 'utf8').includes('new LRUCache'),
   );
   expect(making.length).toBeGreaterThan(5);
   expect(making.filter((path) => !table.includes(`\`${path}\``))).toEqual([]);

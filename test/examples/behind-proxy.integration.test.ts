@@ -1,6 +1,6 @@
 /**
- * The example programs as they run at companies: behind a gateway whose address has a path and which ends requests after 15 s, and with
- * credentials for the host in ~/.netrc.
+ * The example programs as they run at companies: behind a gateway whose address has a path and
+ * which ends requests after 15 s, and with credentials for the host in ~/.netrc.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,13 @@ import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import {
+  installPython,
+  installTypeScript,
+  packPython,
+  packTypeScript,
+  pythonTools,
+} from '../deploy/clients/packed.ts';
 
 const run = promisify(execFile);
 const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
@@ -30,7 +36,9 @@ let gateway: Awaited<ReturnType<typeof startGateway>>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'store-data-examples-'));
-  await writeFile(join(folder, '.netrc'), 'machine 127.0.0.1 login somebody password else\n', { mode: 0o600 });
+  await writeFile(join(folder, '.netrc'), 'machine 127.0.0.1 login somebody password else\n', {
+    mode: 0o600,
+  });
   await service.setKey({ clientId: 'example' });
   await service.apply([anOrder('o1')]);
   gateway = await startGateway(service.url);
@@ -48,7 +56,12 @@ async function startGateway(target: string) {
     const client = request.headers['user-agent'] ?? '';
     const end = (status: number) => {
       const wait = Number(url.searchParams.get('wait') ?? 0);
-      answers.push({ client: client.endsWith('python') ? 'python' : 'typescript', path: url.pathname, wait, status });
+      answers.push({
+        client: client.endsWith('python') ? 'python' : 'typescript',
+        path: url.pathname,
+        wait,
+        status,
+      });
     };
     if (!url.pathname.startsWith('/prod/')) {
       end(404);
@@ -56,12 +69,16 @@ async function startGateway(target: string) {
       return;
     }
     const { method, headers } = request;
-    const outgoing = sendRequest(`${target}${request.url?.slice('/prod'.length)}`, { method, headers }, (incoming) => {
-      clearTimeout(timer);
-      end(incoming.statusCode ?? 0);
-      response.writeHead(incoming.statusCode ?? 500, incoming.headers);
-      incoming.pipe(response);
-    });
+    const outgoing = sendRequest(
+      `${target}${request.url?.slice('/prod'.length)}`,
+      { method, headers },
+      (incoming) => {
+        clearTimeout(timer);
+        end(incoming.statusCode ?? 0);
+        response.writeHead(incoming.statusCode ?? 500, incoming.headers);
+        incoming.pipe(response);
+      },
+    );
     const timer = setTimeout(() => {
       end(504);
       outgoing.destroy();
@@ -76,7 +93,10 @@ async function startGateway(target: string) {
   return { url: `http://127.0.0.1:${port}/prod`, answers, close: () => server.close() };
 }
 
-/** An example of its own for this test: others install the same one. It finds the document where it expects it. */
+/**
+ * An example of its own for this test: others install the same one. It finds the document where it
+ * expects it.
+ */
 async function copyOf(example: string): Promise<string> {
   const cwd = join(folder, 'docs/examples', example);
   const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
@@ -95,15 +115,26 @@ const settings = (more: Record<string, string> = {}) => ({
   ...more,
 });
 
-async function follows(client: string, file: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+async function follows(
+  client: string,
+  file: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const given = { ...settings({ COPY: join(folder, `${client}.sqlite`) }), ...env, HOME: folder };
   const follower = spawn(file, args, { env: given, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
-  for (const stream of [follower.stdout, follower.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
+  for (const stream of [follower.stdout, follower.stderr])
+    stream.on('data', (chunk) => (said += String(chunk)));
   const own = () => gateway.answers.filter((answer) => answer.client === client);
   try {
-    const held = () => own().some(({ status, wait }) => status === 200 && wait > 0 && wait < CUT_MS / 1_000);
-    await eventually('a shorter wait is answered', () => follower.exitCode !== null || held(), 180_000);
+    const held = () =>
+      own().some(({ status, wait }) => status === 200 && wait > 0 && wait < CUT_MS / 1_000);
+    await eventually(
+      'a shorter wait is answered',
+      () => follower.exitCode !== null || held(),
+      180_000,
+    );
     expect(follower.exitCode, said).toBeNull();
     // 30 s, 15 s, then 7 s.
     expect(own().filter(({ status }) => status === 504)).toHaveLength(2);
@@ -123,8 +154,14 @@ async function follows(client: string, file: string, args: string[], env: NodeJS
 
 it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
   const PYTHONPATH = join(folder, 'packages');
-  await installPython('python3', await packPython(await prepared(tools, context), folder), PYTHONPATH);
-  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], { PYTHONPATH });
+  await installPython(
+    'python3',
+    await packPython(await prepared(tools, context), folder),
+    PYTHONPATH,
+  );
+  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], {
+    PYTHONPATH,
+  });
 });
 
 it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {

@@ -47,7 +47,9 @@ it('generates a Python client without warnings, with a class for each error', as
     );
     expect(`${stdout}${stderr}`).not.toMatch(/warning/i);
     const models = await readdir(join(folder, 'client/models'));
-    const errors = Object.keys(openApi.components['schemas'] ?? {}).filter((name) => name.endsWith('Error'));
+    const errors = Object.keys(openApi.components['schemas'] ?? {}).filter((name) =>
+      name.endsWith('Error'),
+    );
     expect(errors.length).toBeGreaterThan(12);
     for (const name of errors) {
       const file = `${name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}.py`;

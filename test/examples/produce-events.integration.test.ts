@@ -8,10 +8,17 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { endsOf } from '#test/topics.ts';
-import { prepared, prepareJava, preparePython, type Program, settled } from '../clients/programs.ts';
+import {
+  prepared,
+  prepareJava,
+  preparePython,
+  type Program,
+  settled,
+} from '../clients/programs.ts';
 
 const run = promisify(execFile);
-const folderOf = (language: string) => join(import.meta.dirname, '../../docs/examples/produce-events', language);
+const folderOf = (language: string) =>
+  join(import.meta.dirname, '../../docs/examples/produce-events', language);
 
 /** A download over a slow connection takes up to this long. */
 const FETCH_LIMIT_MS = 240_000;
@@ -19,7 +26,11 @@ const FETCH_LIMIT_MS = 240_000;
 /** The preparations run in parallel. */
 const PROGRAMS = {
   TypeScript: settled(typescript()),
-  Python: settled(preparePython(folderOf('python'), 'produce-events').then((script) => script('produce_events.py'))),
+  Python: settled(
+    preparePython(folderOf('python'), 'produce-events').then((script) =>
+      script('produce_events.py'),
+    ),
+  ),
   Java: settled(
     prepareJava(folderOf('java'), 'ProduceEvents.java', {
       title: 'the Kafka client for Java',
@@ -86,13 +97,21 @@ it.for(Object.keys(PROGRAMS) as Language[])(
     );
     const { results } = await api.list('/api/order/list', token);
     expect(results).toMatchObject([{ id: 'o1', status: 'ready', total: '39.90' }]);
-    expect((await api.get('/api/store/info/', token)).json).toMatchObject({ name: 'Pizzaria Bela' });
+    expect((await api.get('/api/store/info/', token)).json).toMatchObject({
+      name: 'Pizzaria Bela',
+    });
   },
 );
 
 it('the Java client has the version of the stack’s broker', async () => {
-  const versions = ['docs/examples/produce-events/java/pom.xml', 'deploy/local/stack/kafka/pom.xml'].map(
-    async (pom) => /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(await readFile(pom, 'utf8'))?.[1],
+  const versions = [
+    'docs/examples/produce-events/java/pom.xml',
+    'deploy/local/stack/kafka/pom.xml',
+  ].map(
+    async (pom) =>
+      /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(
+        await readFile(pom, 'utf8'),
+      )?.[1],
   );
   const [client, broker] = await Promise.all(versions);
   expect(client).toBe(broker);

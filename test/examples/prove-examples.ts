@@ -6,7 +6,13 @@ import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
 import { useFolder } from '#test/folder.ts';
 import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import {
+  installPython,
+  installTypeScript,
+  packPython,
+  packTypeScript,
+  pythonTools,
+} from '../deploy/clients/packed.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const folder = useFolder();
@@ -20,39 +26,58 @@ export function describeProof(changes: number): void {
   beforeAll(() => void vi.stubEnv('STACK_SOURCE', ''));
   afterAll(() => void vi.unstubAllEnvs());
 
-  describe.concurrent('a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes', () => {
-    it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
-      const project = join(folder, 'typescript-example');
-      await installTypeScript(await packTypeScript(folder), project);
-      await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
-      const command = [process.execPath, '--disable-warning=ExperimentalWarning', join(project, 'follow.ts')];
-      expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
-    });
+  describe.concurrent(
+    'a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes',
+    () => {
+      it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
+        const project = join(folder, 'typescript-example');
+        await installTypeScript(await packTypeScript(folder), project);
+        await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
+        const command = [
+          process.execPath,
+          '--disable-warning=ExperimentalWarning',
+          join(project, 'follow.ts'),
+        ];
+        expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
+      });
 
-    it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-      const wheel = await packPython(await prepared(tools, context), folder);
-      const PYTHONPATH = join(folder, 'packages');
-      await installPython('python3', wheel, PYTHONPATH);
-      const command = ['python3', join(EXAMPLE, 'python/follow.py')];
-      const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
-      expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
-    });
+      it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
+        const wheel = await packPython(await prepared(tools, context), folder);
+        const PYTHONPATH = join(folder, 'packages');
+        await installPython('python3', wheel, PYTHONPATH);
+        const command = ['python3', join(EXAMPLE, 'python/follow.py')];
+        const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
+        expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
+      });
 
-    it('says what a client that polls by updated_from misses, and why', { timeout: LIMIT_MS }, async () => {
-      const command = [process.execPath, new URL('./poll-updated-from.ts', import.meta.url).pathname];
-      const proof = proveFollower({ command, kinds: ['order'], changes: 1_000, patienceSeconds: 5 });
-      const { name, message, report } = await proof.then(
-        () => Promise.reject(new Error('it was proven')),
-        (error: FollowerNotProven) => error,
+      it(
+        'says what a client that polls by updated_from misses, and why',
+        { timeout: LIMIT_MS },
+        async () => {
+          const command = [
+            process.execPath,
+            new URL('./poll-updated-from.ts', import.meta.url).pathname,
+          ];
+          const proof = proveFollower({
+            command,
+            kinds: ['order'],
+            changes: 1_000,
+            patienceSeconds: 5,
+          });
+          const { name, message, report } = await proof.then(
+            () => Promise.reject(new Error('it was proven')),
+            (error: FollowerNotProven) => error,
+          );
+          expect(name).toBe('FollowerNotProven');
+          expect(report.missing.length).toBeGreaterThan(0);
+          expect(report.stale.length).toBeGreaterThan(0);
+          expect(report.notDeleted.length).toBeGreaterThan(0);
+          expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
+          expect(message).toContain('no list shows deletions');
+          expect(message).toContain('skips all before it');
+          expect(message).toContain('docs/guides/following-changes.md');
+        },
       );
-      expect(name).toBe('FollowerNotProven');
-      expect(report.missing.length).toBeGreaterThan(0);
-      expect(report.stale.length).toBeGreaterThan(0);
-      expect(report.notDeleted.length).toBeGreaterThan(0);
-      expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
-      expect(message).toContain('no list shows deletions');
-      expect(message).toContain('skips all before it');
-      expect(message).toContain('docs/guides/following-changes.md');
-    });
-  });
+    },
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * Alarm drills: a Prometheus scrapes real services and evaluates our rules in a shorter time. Something happens, its alerts fire; an
- * operator does what their runbook (docs/operations.md) says, and none fires any more.
+ * Alarm drills: a Prometheus scrapes real services and evaluates our rules in a shorter time.
+ * Something happens, its alerts fire; an operator does what their runbook (docs/operations.md)
+ * says, and none fires any more.
  */
 import { describe, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -14,7 +15,10 @@ const program = await findPrometheus();
 
 /** For a busy machine. */
 const FIRES_MS = 180_000;
-/** The slow burn rates look at three minutes, so long as ordinary traffic does not outweigh what failed. */
+/**
+ * The slow burn rates look at three minutes, so long as ordinary traffic does not outweigh what
+ * failed.
+ */
 const ENDS_MS = 360_000;
 /** An alert may be between two evaluations. */
 const QUIET_MS = 3_000;
@@ -50,7 +54,10 @@ describe.skipIf(program === null)('an alarm', () => {
   }
 
   /** Work in the background while something else is done. */
-  async function meanwhile<T>(works: [() => Promise<unknown>, everyMs: number][], act: () => Promise<T>): Promise<T> {
+  async function meanwhile<T>(
+    works: [() => Promise<unknown>, everyMs: number][],
+    act: () => Promise<T>,
+  ): Promise<T> {
     const over = new AbortController();
     const running = works.map(([work, everyMs]) => repeat(work, everyMs, over.signal));
     try {

@@ -1,4 +1,7 @@
-/** A real API server accepts every object of every example, at an installation and an upgrade, hooks first. */
+/**
+ * A real API server accepts every object of every example, at an installation and an upgrade, hooks
+ * first.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -40,7 +43,9 @@ describe('the API server of Kubernetes', () => {
         await ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
       await eventually('it knows the kinds of others', async () => {
         const { groups } = (await ask('GET', '/apis')) as { groups: { name: string }[] };
-        return ['keda.sh', 'monitoring.coreos.com'].every((group) => groups.some(({ name }) => name === group));
+        return ['keda.sh', 'monitoring.coreos.com'].every((group) =>
+          groups.some(({ name }) => name === group),
+        );
       });
     } catch (error) {
       missing = `the chart is not given to an API server: ${String(error)}`;
@@ -95,35 +100,42 @@ describe('the API server of Kubernetes', () => {
     return jobs.size;
   }
 
-  it.each(['least', 'production', 'fixed'])('accepts the example %s and its upgrade', async (example) => {
-    const namespace = {
-      metadata: { name: example, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
-    };
-    await ask('POST', '/api/v1/namespaces', namespace);
-    const values = `--values=deploy/helm/examples/${example}.yaml`;
-    const hooks = example === 'fixed' ? 0 : 1;
-    expect(await deploy(example, 'install', 'store-data', CHART, values)).toBe(hooks);
-    const upgrade = ['upgrade', 'store-data', CHART, values, '--set=settings.LOG_FORMAT=names'];
-    expect(await deploy(example, ...upgrade)).toBe(hooks);
-    expect(JSON.parse(await helm('status', 'store-data', `--namespace=${example}`, '--output=json'))).toMatchObject({
-      version: 2,
-      info: { status: 'deployed' },
-    });
-    const path = `/apis/apps/v1/namespaces/${example}/deployments`;
-    const { items } = (await ask('GET', path)) as { items: Workload[] };
-    expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(
-      ['operator', 'projector', 'query'].map((name) => `store-data-${name}`),
-    );
-    // The namespace admits only pods that meet the restricted standard.
-    for (const { metadata, spec } of items) {
-      const admit = (more: object) =>
-        ask('POST', `/api/v1/namespaces/${example}/pods?dryRun=All`, {
-          metadata: { ...spec.template.metadata, name: metadata.name },
-          spec: { ...spec.template.spec, ...more },
-        });
-      await admit({});
-      await expect(admit({ hostNetwork: true })).rejects.toThrow(/violates PodSecurity .*restricted/);
-    }
-    await helm('uninstall', 'store-data', `--namespace=${example}`);
-  });
+  it.each(['least', 'production', 'fixed'])(
+    'accepts the example %s and its upgrade',
+    async (example) => {
+      const namespace = {
+        metadata: { name: example, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+      };
+      await ask('POST', '/api/v1/namespaces', namespace);
+      const values = `--values=deploy/helm/examples/${example}.yaml`;
+      const hooks = example === 'fixed' ? 0 : 1;
+      expect(await deploy(example, 'install', 'store-data', CHART, values)).toBe(hooks);
+      const upgrade = ['upgrade', 'store-data', CHART, values, '--set=settings.LOG_FORMAT=names'];
+      expect(await deploy(example, ...upgrade)).toBe(hooks);
+      expect(
+        JSON.parse(await helm('status', 'store-data', `--namespace=${example}`, '--output=json')),
+      ).toMatchObject({
+        version: 2,
+        info: { status: 'deployed' },
+      });
+      const path = `/apis/apps/v1/namespaces/${example}/deployments`;
+      const { items } = (await ask('GET', path)) as { items: Workload[] };
+      expect(items.map(({ metadata }) => metadata.name).toSorted()).toEqual(
+        ['operator', 'projector', 'query'].map((name) => `store-data-${name}`),
+      );
+      // The namespace admits only pods that meet the restricted standard.
+      for (const { metadata, spec } of items) {
+        const admit = (more: object) =>
+          ask('POST', `/api/v1/namespaces/${example}/pods?dryRun=All`, {
+            metadata: { ...spec.template.metadata, name: metadata.name },
+            spec: { ...spec.template.spec, ...more },
+          });
+        await admit({});
+        await expect(admit({ hostNetwork: true })).rejects.toThrow(
+          /violates PodSecurity .*restricted/,
+        );
+      }
+      await helm('uninstall', 'store-data', `--namespace=${example}`);
+    },
+  );
 });

@@ -1,4 +1,7 @@
-/** With more brokers than partitions kafkajs sends heartbeats for a member whose work is blocked. Its partition must move anyway. */
+/**
+ * With more brokers than partitions kafkajs sends heartbeats for a member whose work is blocked.
+ * Its partition must move anyway.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -22,7 +25,9 @@ describe('two projectors of one partition on three brokers, whose owner is block
   const projectors: Projector[] = [];
   afterAll(() => Promise.all(projectors.map(({ mongodb }) => mongodb.close())));
   const kafka = useMade(() => startKafkaCluster(3));
-  const trial = useMade(() => startTrial({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
+  const trial = useMade(() =>
+    startTrial({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }),
+  );
   beforeAll(async () => {
     const { port } = new URL(process.env['MONGODB_URI'] ?? '');
     for (let count = 0; count < 2; count += 1) {

@@ -1,4 +1,7 @@
-/** What happens to some partitions of a topic: a missing leader, a quota, an open transaction, a frozen or moving coordinator. */
+/**
+ * What happens to some partitions of a topic: a missing leader, a quota, an open transaction, a
+ * frozen or moving coordinator.
+ */
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -25,7 +28,9 @@ const STORES = 30;
 const BOUND_MS = 30_000;
 
 interface Shown {
-  get: () => Promise<{ values: { value: number; labels: Partial<Record<string, string | number>> }[] }>;
+  get: () => Promise<{
+    values: { value: number; labels: Partial<Record<string, string | number>> }[];
+  }>;
 }
 
 const kafka = useMade(() => startKafkaCluster(3, { settings: LETS_HANG }));
@@ -58,9 +63,12 @@ const allStores = Array.from({ length: STORES }, (_, index) => `s${index}`);
 /** The milliseconds until every store shows its last order. */
 async function shown(stores: readonly string[], limitMs = BOUND_MS): Promise<number> {
   const began = performance.now();
-  const orders = (await readModels(installation)).collection<{ _id: string; sequence: number }>('orders');
+  const orders = (await readModels(installation)).collection<{ _id: string; sequence: number }>(
+    'orders',
+  );
   const ids = stores.map((storeId) => `${storeId}/o1`);
-  const are = async () => (await orders.countDocuments({ _id: { $in: ids }, sequence })) === ids.length;
+  const are = async () =>
+    (await orders.countDocuments({ _id: { $in: ids }, sequence })) === ids.length;
   await eventually('the orders are shown', are, limitMs);
   return performance.now() - began;
 }
@@ -86,7 +94,9 @@ const isLed = (partition: number) =>
 
 const valueOf = async (metric: Shown, partition: number, of = topic) => {
   const { values } = await metric.get();
-  return values.find(({ labels }) => labels['topic'] === of && Number(labels['partition']) === partition)?.value;
+  return values.find(
+    ({ labels }) => labels['topic'] === of && Number(labels['partition']) === partition,
+  )?.value;
 };
 
 describe('one partition without a leader', () => {
@@ -116,10 +126,14 @@ describe('one partition without a leader', () => {
     });
 
     const { stdout, code } = await runCommand(installation.env, ['lag', '--json']);
-    const lag = JSON.parse(stdout) as { partitions: { topic: string; partition: number; end: number | null }[] };
+    const lag = JSON.parse(stdout) as {
+      partitions: { topic: string; partition: number; end: number | null }[];
+    };
     // What is unknown is not 0.
     expect(code).toBe(1);
-    expect(lag.partitions.filter(({ end }) => end === null)).toMatchObject([{ topic, partition: ALONE }]);
+    expect(lag.partitions.filter(({ end }) => end === null)).toMatchObject([
+      { topic, partition: ALONE },
+    ]);
     expect((await runCommand(installation.env, ['lag'])).stdout).toContain('no leader');
     for (const command of ['prepare', 'verify', 'generations list']) {
       expect([command, (await runCommand(installation.env, command)).code]).toEqual([command, 0]);
@@ -135,7 +149,12 @@ describe('one partition without a leader', () => {
     await eventually('it leads again', () => isLed(ALONE), 60_000);
     await publish(allStores);
     const recovery = await shown(allStores);
-    note({ fault: 'the same: from its next leader', recoveriesMs: [recovery], boundMs: BOUND_MS, events: STORES });
+    note({
+      fault: 'the same: from its next leader',
+      recoveriesMs: [recovery],
+      boundMs: BOUND_MS,
+      events: STORES,
+    });
     await kafka.inSync(topic);
   });
 
@@ -143,7 +162,10 @@ describe('one partition without a leader', () => {
     const stranger = `stranger-${randomUUID()}`;
     await withAdmin(installation.kafka, async (admin) => {
       const replicaAssignment = [{ partition: 0, replicas: [3] }];
-      await admin.createTopics({ waitForLeaders: false, topics: [{ topic: stranger, replicaAssignment }] });
+      await admin.createTopics({
+        waitForLeaders: false,
+        topics: [{ topic: stranger, replicaAssignment }],
+      });
       await kafka.servers[2]?.kill();
       await eventually('it has no leader', async () => {
         const { topics } = await admin.fetchTopicMetadata({ topics: [stranger] });
@@ -174,7 +196,9 @@ it('a byte quota slows the projector down, and costs it no membership', async ()
   for (let count = 0; count < 120; count += 1) {
     sequence += 1;
     await installation.publish(
-      allStores.map((storeId) => orderEvent('o1', { storeId, sequence, data: { note: `${text} ${count}` } })),
+      allStores.map((storeId) =>
+        orderEvent('o1', { storeId, sequence, data: { note: `${text} ${count}` } }),
+      ),
     );
   }
   await caughtUp(installation, installation.environment, 180_000);
@@ -200,21 +224,28 @@ it('an open transaction is shown by metrics and commands until it ends', async (
   });
   await producer.connect();
   const transaction = await producer.transaction();
-  await transaction.send({ topic, messages: [{ key: inside[0] ?? '', value: 'open', partition: 0 }] });
+  await transaction.send({
+    topic,
+    messages: [{ key: inside[0] ?? '', value: 'open', partition: 0 }],
+  });
   await publish(inside);
   const { messages, seconds } = projector.metrics.openTransaction;
   const hidden = 1 + inside.length;
   await eventually('it is measured', async () => (await valueOf(messages, 0)) === hidden);
   await eventually('it gets older', async () => ((await valueOf(seconds, 0)) ?? 0) > 5);
-  const lag = await runJson<{ partitions: { topic: string; partition: number; lag: number; open: number }[] }>(
-    installation.env,
-    'lag',
-  );
-  expect(lag.partitions.filter(({ open }) => open > 0)).toMatchObject([{ topic, partition: 0, lag: 0, open: hidden }]);
+  const lag = await runJson<{
+    partitions: { topic: string; partition: number; lag: number; open: number }[];
+  }>(installation.env, 'lag');
+  expect(lag.partitions.filter(({ open }) => open > 0)).toMatchObject([
+    { topic, partition: 0, lag: 0, open: hidden },
+  ]);
   await transaction.abort();
   await shown(inside);
   await producer.disconnect();
-  await eventually('it is over', async () => (await valueOf(messages, 0)) === 0 && (await valueOf(seconds, 0)) === 0);
+  await eventually(
+    'it is over',
+    async () => (await valueOf(messages, 0)) === 0 && (await valueOf(seconds, 0)) === 0,
+  );
 });
 
 it('a hanging transaction is found, and ended, by the commands of its runbook', async () => {
@@ -225,7 +256,10 @@ it('a hanging transaction is found, and ended, by the commands of its runbook', 
   await hang(installation.kafka, topic, inside[0] ?? '');
   await publish(inside);
   const { messages } = projector.metrics.openTransaction;
-  await eventually('it is measured', async () => (await valueOf(messages, 0)) === 1 + inside.length);
+  await eventually(
+    'it is measured',
+    async () => (await valueOf(messages, 0)) === 1 + inside.length,
+  );
 
   expect(await abortHanging(kafka, topic)).toBe(0);
   await shown(inside);
@@ -252,10 +286,15 @@ describe('the broker that coordinates the group', () => {
       const before = (await projector.metrics.assignments.get()).values;
       const server = await coordinator();
       const leads = await Promise.all(
-        Array.from({ length: PARTITIONS }, async (_, partition) => (await kafka.leaderOf(topic, partition)) === server),
+        Array.from(
+          { length: PARTITIONS },
+          async (_, partition) => (await kafka.leaderOf(topic, partition)) === server,
+        ),
       );
       const stores = (
-        await Promise.all(leads.map(async (isIts, partition) => (isIts ? [] : (await storesBy(partition)).inside)))
+        await Promise.all(
+          leads.map(async (isIts, partition) => (isIts ? [] : (await storesBy(partition)).inside)),
+        )
       ).flat();
       const recoveriesMs: number[] = [];
       if (how === 'killed') await server?.kill();
@@ -281,7 +320,9 @@ describe('the broker that coordinates the group', () => {
   );
 });
 
-/** Makes the topic of changes anew, without copies: only the third broker has the last partition. */
+/**
+ * Makes the topic of changes anew, without copies: only the third broker has the last partition.
+ */
 async function makeTopics({ kafka: client }: Installation, name: string): Promise<void> {
   await withAdmin(client, async (admin) => {
     await admin.deleteTopics({ topics: [name] });
@@ -292,7 +333,10 @@ async function makeTopics({ kafka: client }: Installation, name: string): Promis
       replicas: [partition === ALONE ? 3 : 1 + (partition % 2)],
     }));
     const configEntries = Object.entries(settings).map(([key, value]) => ({ name: key, value }));
-    await admin.createTopics({ waitForLeaders: false, topics: [{ topic: name, replicaAssignment, configEntries }] });
+    await admin.createTopics({
+      waitForLeaders: false,
+      topics: [{ topic: name, replicaAssignment, configEntries }],
+    });
   });
   const inSync = () =>
     kafka.inSync(name).then(
@@ -302,7 +346,10 @@ async function makeTopics({ kafka: client }: Installation, name: string): Promis
   await eventually('every broker knows it', inSync, 60_000);
 }
 
-/** Bounds what the projector's client may fetch in a second from each broker; `null` removes the bound. */
+/**
+ * Bounds what the projector's client may fetch in a second from each broker; `null` removes the
+ * bound.
+ */
 async function setQuota({ config }: Installation, bytes: number | null): Promise<void> {
   const name = 'consumer_byte_rate';
   const change = bytes === null ? ['--delete-config', name] : ['--add-config', `${name}=${bytes}`];

@@ -64,9 +64,13 @@ describe('a catalogue whose products share option groups', () => {
     await Promise.all([projector?.ended, query?.ended]);
   });
 
-  const peak = async ({ process }: ServiceProcess) => Math.round(await peakMebibytes(process.pid ?? 0));
+  const peak = async ({ process }: ServiceProcess) =>
+    Math.round(await peakMebibytes(process.pid ?? 0));
 
-  /** Publishes a neighbour's order on the same partition. @returns the milliseconds until it is visible. */
+  /**
+   * Publishes a neighbour's order on the same partition.
+   * @returns the milliseconds until it is visible.
+   */
   async function orderOfNeighbour(id: string): Promise<number> {
     const { installation } = service;
     const orders = (await readModels(installation)).collection<{ _id: string }>(COLLECTIONS.order);
@@ -79,7 +83,9 @@ describe('a catalogue whose products share option groups', () => {
   }
 
   async function ask(path: string, token: string): Promise<string> {
-    const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    const response = await fetch(`${url}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     expect(response.status, path).toBe(200);
     let bytes = 0;
     let last = '';
@@ -115,7 +121,12 @@ describe('a catalogue whose products share option groups', () => {
         boundMs: BOUND_MS,
         events: catalogue.length + 2 * changes,
       });
-      note({ fault: `the same: its menu of ${menu}`, recoveriesMs: [menuMs], boundMs: 60_000, events: 1 });
+      note({
+        fault: `the same: its menu of ${menu}`,
+        recoveriesMs: [menuMs],
+        boundMs: 60_000,
+        events: 1,
+      });
       expect(Math.max(...waits)).toBeLessThan(BOUND_MS);
       expect(projecting).toBeLessThan(MAX_MEBIBYTES);
       expect(answering).toBeLessThan(MAX_MEBIBYTES);

@@ -20,7 +20,9 @@ describe('a projector whose clock jumps', () => {
     const preload = new URL('./clock/jumping-clock.ts', import.meta.url).href;
     const jumping = trial.start({ CLOCK_FILE: file, NODE_OPTIONS: `--import=${preload}` });
     const steady = trial.start();
-    await Promise.all([jumping, steady].map((one) => one.logged(({ msg }) => msg === 'partition is applied')));
+    await Promise.all(
+      [jumping, steady].map((one) => one.logged(({ msg }) => msg === 'partition is applied')),
+    );
     const recoveriesMs: number[] = [];
     for (const ahead of JUMPS) {
       await writeFile(file, String(ahead));
@@ -30,6 +32,8 @@ describe('a projector whose clock jumps', () => {
       await trial.untilAdvanced();
     }
     expect(steady.lines.filter(({ msg }) => String(msg).startsWith('fenced'))).toEqual([]);
-    await trial.conclude([{ fault: 'clock jumps by an hour, by two days', recoveriesMs, boundMs: 5_000 }]);
+    await trial.conclude([
+      { fault: 'clock jumps by an hour, by two days', recoveriesMs, boundMs: 5_000 },
+    ]);
   });
 });

@@ -10,7 +10,9 @@ import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
 describe('a Kafka without group coordinators', () => {
   const kafka = useMade(() => startKafkaCluster(1, { coordinates: false }));
-  const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
+  const installation = useMade(() =>
+    createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }),
+  );
 
   it('makes the projector wait until there is one', async () => {
     await installation.publish([eventAt(0), eventAt(1)]);

@@ -36,6 +36,8 @@ describe('a MongoDB whose disk is full', () => {
       if (server?.isRunning() === false) await server.start();
       recoveriesMs.push(await trial.untilAdvanced());
     }
-    await trial.conclude([{ fault: 'disk full at MongoDB, then not', recoveriesMs, boundMs: 30_000 }]);
+    await trial.conclude([
+      { fault: 'disk full at MongoDB, then not', recoveriesMs, boundMs: 30_000 },
+    ]);
   });
 });

@@ -32,7 +32,9 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
     await startProjector();
     db = await readModels(service.installation);
     for (let start = 0; start < ORDERS; start += PUBLISHED_AT_ONCE) {
-      const orders = Array.from({ length: PUBLISHED_AT_ONCE }, (_, index) => order('large', start + index));
+      const orders = Array.from({ length: PUBLISHED_AT_ONCE }, (_, index) =>
+        order('large', start + index),
+      );
       await service.installation.publish(orders);
     }
     await caughtUp(service.installation, service.installation.environment, MAX_MS);
@@ -46,7 +48,12 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
     projector = startService('projector', service.installation.env);
     await projector.logged(({ msg }) => msg === 'projector started');
   };
-  const event = (entity: string, storeId: string, subject: string, data: object | null): StreamEvent => {
+  const event = (
+    entity: string,
+    storeId: string,
+    subject: string,
+    data: object | null,
+  ): StreamEvent => {
     sequence += 1;
     const action = data === null ? ('deleted' as const) : ('changed' as const);
     return { entity, storeId, subject, sequence, action, ...(data === null ? {} : { data }) };
@@ -56,7 +63,9 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       status: 'delivered',
       order_type: 'takeout',
       total: '39.90',
-      items: [{ product_id: 'p1', name: 'Pastel', quantity: 3, unit_price: '13.30', total: '39.90' }],
+      items: [
+        { product_id: 'p1', name: 'Pastel', quantity: 3, unit_price: '13.30', total: '39.90' },
+      ],
       payments: [{ method: 'pix', type: 'prepaid', amount: '39.90' }],
       customer: { id: 'c1', name: NAME, phone: '11 99999-0000', document: '00000000000' },
       created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
@@ -75,7 +84,9 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       `/api/order/list?page_size=100&page=${page}`,
       `/api/customer/order-list/?customer_id=c1&page_size=100&page=${page}`,
     ]);
-    const details = [0, ORDERS / 2, ORDERS - 1].map((index) => `/api/order/details/?order_id=o${index}`);
+    const details = [0, ORDERS / 2, ORDERS - 1].map(
+      (index) => `/api/order/details/?order_id=o${index}`,
+    );
     const found: string[] = [];
     for (const path of [...pages, ...details]) {
       const answer = await service.api.get(path, token);

@@ -1,4 +1,7 @@
-/** The answers that clients see when a server of each kind is killed. Services have the timeouts of production. */
+/**
+ * The answers that clients see when a server of each kind is killed. Services have the timeouts of
+ * production.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/waiting.ts';
@@ -44,7 +47,12 @@ describe('three query services and three projectors under load, whose servers ar
     const told = [...kinds].map(([kind, { length }]) => `${length} × ${kind}`).join(', ') || 'none';
     const events = integrations.answered() - before;
     const lastMs = Math.max(0, ...failures.map(({ ended }) => ended - began));
-    note({ fault: `${what}: events are applied`, recoveriesMs: [appliedMs], boundMs: BOUND_MS, events: 0 });
+    note({
+      fault: `${what}: events are applied`,
+      recoveriesMs: [appliedMs],
+      boundMs: BOUND_MS,
+      events: 0,
+    });
     note({
       fault: `${what}: the last attempt that failed (${told}; ${lost} requests given up)`,
       recoveriesMs: [lastMs],
@@ -141,8 +149,14 @@ async function handOver(server: RedisProcess, other: RedisProcess): Promise<void
   await followsItsMaster(server);
 }
 
-/** Sends requests with tokens repeatedly. @returns a function that stops and returns the count of each status. */
-function tryAgainAndAgain(url: string, keys: readonly GivenKey[]): { stop: () => Promise<Map<number, number>> } {
+/**
+ * Sends requests with tokens repeatedly.
+ * @returns a function that stops and returns the count of each status.
+ */
+function tryAgainAndAgain(
+  url: string,
+  keys: readonly GivenKey[],
+): { stop: () => Promise<Map<number, number>> } {
   const over = new AbortController();
   const statuses = new Map<number, number>();
   const trying = keys.map(async ({ token }) => {

@@ -50,7 +50,10 @@ function watchFreshness(
       // The query service reads snapshots.
       const shown = await db
         .collection<OrderDocument>(COLLECTIONS.order)
-        .find({ _id: { $in: [...waiting.keys()] } }, { projection: { _id: 1 }, readConcern: 'snapshot' })
+        .find(
+          { _id: { $in: [...waiting.keys()] } },
+          { projection: { _id: 1 }, readConcern: 'snapshot' },
+        )
         .toArray()
         .catch(unlessUnavailable);
       for (const { _id } of shown) {
@@ -71,7 +74,10 @@ function watchFreshness(
 const BOUND_MS = 500;
 const WATCHED_MS = 20_000;
 
-/** Runs `work` while neighbours publish orders. Notes their freshness before and during it, and asserts that it stays the same. */
+/**
+ * Runs `work` while neighbours publish orders. Notes their freshness before and during it, and
+ * asserts that it stays the same.
+ */
 export async function staysFresh(
   fault: string,
   watched: Parameters<typeof watchFreshness>,

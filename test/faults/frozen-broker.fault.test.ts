@@ -9,9 +9,12 @@ const CALLS = 8;
 
 describe('three Kafka brokers, whose first named one is frozen', () => {
   const kafka = useMade(() => startKafkaCluster(3));
-  const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
+  const installation = useMade(() =>
+    createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }),
+  );
   beforeAll(async () => {
-    for (const name of ['store-changes', 'store-access']) await kafka.inSync(`${name}.${installation.environment}`);
+    for (const name of ['store-changes', 'store-access'])
+      await kafka.inSync(`${name}.${installation.environment}`);
   });
   // Topics cannot be removed while a broker is frozen.
   afterAll(() => kafka.servers[0]?.kill());
@@ -20,7 +23,10 @@ describe('three Kafka brokers, whose first named one is frozen', () => {
     kafka.servers[0]?.freeze();
     const others = kafka.brokers.split(',').slice(1).join(',');
     const withOthers = { ...installation.env, KAFKA_BROKERS: others };
-    await eventually('the others lead', async () => (await runCommand(withOthers, ['lag'])).code === 0);
+    await eventually(
+      'the others lead',
+      async () => (await runCommand(withOthers, ['lag'])).code === 0,
+    );
     const outcomes: [number | null, string][] = [];
     for (let call = 0; call < CALLS; call += 1) {
       const { value } = orderMessage('o1', { storeId: `s${call}` });

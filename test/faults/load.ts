@@ -1,4 +1,6 @@
-/** An endless stream of events during a fault: every kind of change, of stores in every partition. */
+/**
+ * An endless stream of events during a fault: every kind of change, of stores in every partition.
+ */
 import type { StreamEvent } from '#test/streams.ts';
 
 /** Enough for each of two to six partitions. */
@@ -30,12 +32,20 @@ function stateAt(index: number, round: number): { entity: string; id: number; da
   switch (round % 16) {
     case 0: {
       const timezone_offset = OFFSETS[Math.floor(round / 800) % OFFSETS.length];
-      return { entity: 'store', id: 0, data: { name: `Loja ${text}`, timezone_offset, created_at } };
+      return {
+        entity: 'store',
+        id: 0,
+        data: { name: `Loja ${text}`, timezone_offset, created_at },
+      };
     }
     case 1:
     case 2: {
       const id = (round * 7) % CUSTOMERS;
-      return { entity: 'customer', id, data: { name: `Cliente ${id} ${text}`, phone: '11 9', created_at } };
+      return {
+        entity: 'customer',
+        id,
+        data: { name: `Cliente ${id} ${text}`, phone: '11 9', created_at },
+      };
     }
     case 3: {
       const data = { name: `Seção ${text}`, position: round % 5, active: round % 3 > 0 };
@@ -55,10 +65,19 @@ function stateAt(index: number, round: number): { entity: string; id: number; da
     }
     case 6: {
       const options = [{ id: 'a', name: `Borda ${text}`, price: '5.00' }];
-      return { entity: 'option_group', id: round % 4, data: { name: 'Extras', min: 0, max: 1, options } };
+      return {
+        entity: 'option_group',
+        id: round % 4,
+        data: { name: 'Extras', min: 0, max: 1, options },
+      };
     }
     case 7: {
-      const data = { rating: 1 + (index % 5), comment: text, customer_id: 'customer-1', created_at };
+      const data = {
+        rating: 1 + (index % 5),
+        comment: text,
+        customer_id: 'customer-1',
+        created_at,
+      };
       return { entity: 'review', id: round % 50, data };
     }
     default: {

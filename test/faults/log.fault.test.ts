@@ -13,7 +13,8 @@ const APPLIED = 400;
 /** If no fetch shows it, a poll every ten seconds does. */
 const BOUND_MS = 40_000;
 
-const events = (from: number, count: number) => Array.from({ length: count }, (_, index) => eventAt(from + index));
+const events = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => eventAt(from + index));
 
 describe('a log that is replaced while a projector runs', () => {
   const services: ServiceProcess[] = [];
@@ -62,7 +63,12 @@ describe('a log that is replaced while a projector runs', () => {
       expect(await dump(await readModels(installation))).toEqual(before);
       service.kill('SIGKILL');
     }
-    note({ fault: 'topic made anew: until it stops', recoveriesMs, boundMs: BOUND_MS, events: APPLIED });
+    note({
+      fault: 'topic made anew: until it stops',
+      recoveriesMs,
+      boundMs: BOUND_MS,
+      events: APPLIED,
+    });
     expect(Math.max(...recoveriesMs)).toBeLessThan(BOUND_MS);
   });
 
@@ -76,13 +82,21 @@ describe('a log that is replaced while a projector runs', () => {
     await kafka.inSync(topic);
     const [first, second] = kafka.servers;
     await second?.kill();
-    await eventually('the other copy is left behind', async () => (await inSyncOf(installation)) === 1, 60_000);
+    await eventually(
+      'the other copy is left behind',
+      async () => (await inSyncOf(installation)) === 1,
+      60_000,
+    );
     await installation.publish(events(APPLIED, 50));
     await caughtUp(installation);
     const before = await dump(await readModels(installation));
     await first?.kill();
     await second?.start();
-    await eventually('the other copy leads', async () => (await kafka.leaderOf(topic, 0)) === second, 90_000);
+    await eventually(
+      'the other copy leads',
+      async () => (await kafka.leaderOf(topic, 0)) === second,
+      90_000,
+    );
     await installation.publish(events(20_000, 100));
     const recovery = await stops(service);
     expect(await dump(await readModels(installation))).toEqual(before);
@@ -96,13 +110,23 @@ describe('a log that is replaced while a projector runs', () => {
   });
 });
 
-/** Recreates the topic with replicas on the first two brokers, one in-sync replica, and unclean elections. */
-async function keepTwoCopies({ kafka, environment }: Installation, cluster: KafkaCluster): Promise<void> {
+/**
+ * Recreates the topic with replicas on the first two brokers, one in-sync replica, and unclean
+ * elections.
+ */
+async function keepTwoCopies(
+  { kafka, environment }: Installation,
+  cluster: KafkaCluster,
+): Promise<void> {
   const admin = kafka.admin();
   const topic = changesTopic(environment);
   await admin.deleteTopics({ topics: [topic] });
   await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
-  const settings = { ...TOPIC_CONFIG, 'unclean.leader.election.enable': 'true', 'min.insync.replicas': '1' };
+  const settings = {
+    ...TOPIC_CONFIG,
+    'unclean.leader.election.enable': 'true',
+    'min.insync.replicas': '1',
+  };
   await admin.createTopics({
     waitForLeaders: false,
     topics: [

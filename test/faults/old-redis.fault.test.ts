@@ -1,4 +1,7 @@
-/** An old copy of Redis is restored under running query services: measures how long they accept revoked rights. */
+/**
+ * An old copy of Redis is restored under running query services: measures how long they accept
+ * revoked rights.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -35,11 +38,16 @@ function statuses(): Promise<number[]> {
   return Promise.all(asked.map(async (answer) => (await answer).status));
 }
 
-/** Restores the old state repeatedly. @returns for each time how long any instance accepted the key. */
+/**
+ * Restores the old state repeatedly.
+ * @returns for each time how long any instance accepted the key.
+ */
 async function acceptedAfter(bringBack: () => Promise<void>): Promise<number[]> {
   const accepted: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    await eventually('both refuse it', async () => (await statuses()).every((status) => status === 401));
+    await eventually('both refuse it', async () =>
+      (await statuses()).every((status) => status === 401),
+    );
     // At a random moment between two checks.
     await sleep(1_000 + Math.random() * 1_000);
     await bringBack();
@@ -64,11 +72,17 @@ function conclude(fault: string, recoveriesMs: number[]): void {
 
 describe('a revoked key is refused from the next check on', () => {
   it('after FLUSHALL and RESTORE', async () => {
-    conclude('an old copy restored into the running Redis', await acceptedAfter(() => restoreCopy(own.client, copy)));
+    conclude(
+      'an old copy restored into the running Redis',
+      await acceptedAfter(() => restoreCopy(own.client, copy)),
+    );
   });
 
   it('after an old copy was written with plain commands', async () => {
-    conclude('the same with plain commands', await acceptedAfter(() => rewriteCopy(own.client, copy)));
+    conclude(
+      'the same with plain commands',
+      await acceptedAfter(() => rewriteCopy(own.client, copy)),
+    );
   });
 
   it('after the same process took over the data of another and became a primary again', async () => {

@@ -22,11 +22,14 @@ describe('a MongoDB that is restored from an older backup while projectors run',
       const backup = await backUp(db);
       await sleep(1_000 + Math.random() * 2_000);
       await trial.untilAdvanced();
-      // The restoring transaction would conflict with slices forever: no projector owns a partition meanwhile.
+      // The restoring transaction would conflict with slices forever: no projector owns a partition
+      // meanwhile.
       await db.collection(CHECKPOINTS).updateMany({}, { $set: { owner: 'nobody' } });
       await restore(db, backup);
       recoveriesMs.push(await trial.untilAdvanced());
     }
-    await trial.conclude([{ fault: 'MongoDB restored beneath projectors', recoveriesMs, boundMs: 20_000 }]);
+    await trial.conclude([
+      { fault: 'MongoDB restored beneath projectors', recoveriesMs, boundMs: 20_000 },
+    ]);
   });
 });

@@ -30,7 +30,14 @@ export function renderResults(file: string): string {
     const { fault, recoveriesMs, boundMs, events } = JSON.parse(line) as Result;
     const longest = Math.max(0, ...recoveriesMs);
     const middle = recoveriesMs.length === 0 ? 0 : median(recoveriesMs);
-    table.push([fault, recoveriesMs.length, seconds(middle), seconds(longest), seconds(boundMs), events]);
+    table.push([
+      fault,
+      recoveriesMs.length,
+      seconds(middle),
+      seconds(longest),
+      seconds(boundMs),
+      events,
+    ]);
   }
   return table.toString();
 }

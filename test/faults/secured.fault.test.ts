@@ -1,6 +1,7 @@
 /**
- * A secured installation, set up only by the documents: TLS and passwords on all three servers, each process and command as its
- * user of deploy/privileges, from `prepare` to each recovery. STACK_TOPOLOGY=cluster uses three brokers, three members and a cluster.
+ * A secured installation, set up only by the documents: TLS and passwords on all three servers,
+ * each process and command as its user of deploy/privileges, from `prepare` to each recovery.
+ * STACK_TOPOLOGY=cluster uses three brokers, three members and a cluster.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -70,7 +71,8 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
   /** Runs a command as its user, with `--json` if the result is needed. */
   async function run(user: KafkaUser, args: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await runCommand(settingsOf(user), [...args, '--json']);
-    if (code !== 0) throw new Error(`store-data ${args.join(' ')} as ${user} ended with ${code}: ${stderr}`);
+    if (code !== 0)
+      throw new Error(`store-data ${args.join(' ')} as ${user} ended with ${code}: ${stderr}`);
     return JSON.parse(stdout) as unknown;
   }
   const operate = (args: string[]) => run('store-data-operator', args);
@@ -98,7 +100,10 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
   async function eventsFile(stores: string[]): Promise<string> {
     const path = join(folder, 'events.ndjson');
     const ids = Array.from({ length: ORDERS }, (_, id) => id);
-    await writeFile(path, stores.flatMap((store) => ids.map((id) => `${order(store, id)}\n`)).join(''));
+    await writeFile(
+      path,
+      stores.flatMap((store) => ids.map((id) => `${order(store, id)}\n`)).join(''),
+    );
     return path;
   }
 
@@ -107,7 +112,10 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     const client = createApiClient(url);
     const asked = await client.askToken(client_id, client_secret);
     if (asked.status !== 200) return `no token: ${asked.status}`;
-    const { status, json } = await client.get('/api/order/list', (asked.json as { access_token: string }).access_token);
+    const { status, json } = await client.get(
+      '/api/order/list',
+      (asked.json as { access_token: string }).access_token,
+    );
     return status === 200 ? `${(json as { count: number }).count} orders` : `no list: ${status}`;
   }
   const ALL = `${ORDERS} orders`;
@@ -121,7 +129,9 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
   async function expectRecovered(): Promise<void> {
     await untilAnswered(keys.s2, ALL);
     expect(await answers(keys.s1)).toBe('no token: 401');
-    const made = (await operate('keys create --store s2 --environment production --scopes order'.split(' '))) as Key;
+    const made = (await operate(
+      'keys create --store s2 --environment production --scopes order'.split(' '),
+    )) as Key;
     await untilAnswered(made, ALL);
     // The erased store's record does not return.
     expect(await operate(['verify', '--deep'])).toMatchObject({ differences: [], stores: 1 });
@@ -129,8 +139,13 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
 
   it('answers after prepare, and supports what operators do', async () => {
     const file = await eventsFile(['s1', 's2']);
-    for (const { args: words, remark } of documentedCommands('deploying.md', 'A user for each process')) {
-      const args = words.map((word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word);
+    for (const { args: words, remark } of documentedCommands(
+      'deploying.md',
+      'A user for each process',
+    )) {
+      const args = words.map(
+        (word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word,
+      );
       const result = await run(remark as KafkaUser, args);
       switch (args.slice(0, 2).join(' ')) {
         case 'prepare --partitions':

@@ -1,4 +1,7 @@
-/** An unreachable Kafka is visible to operators: metrics keep the last known lag, and the log is not flooded. */
+/**
+ * An unreachable Kafka is visible to operators: metrics keep the last known lag, and the log is not
+ * flooded.
+ */
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
@@ -8,7 +11,9 @@ import { startProjector } from '../../services/projector/projector.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 
 const kafka = useMade(() => startKafkaCluster(1));
-const installation = useMade(() => createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }));
+const installation = useMade(() =>
+  createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }),
+);
 
 interface Shown {
   get: () => Promise<{ values: { value: number }[] }>;
@@ -19,7 +24,10 @@ const valuesOf = async (metric: Shown) => (await metric.get()).values.map(({ val
 it('is reported by metrics, which keep the last known lag, and by one line a minute per failure', async () => {
   const lines: { msg: string }[] = [];
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as { msg: string }) });
-  const projector = await startProjector(readConfig({ ...installation.env, KAFKA_BROKERS: kafka.proxied }), logger);
+  const projector = await startProjector(
+    readConfig({ ...installation.env, KAFKA_BROKERS: kafka.proxied }),
+    logger,
+  );
   onTestFinished(async () => {
     await kafka.proxy.restore();
     await projector.stop();
@@ -29,11 +37,14 @@ it('is reported by metrics, which keep the last known lag, and by one line a min
   const partitions = 4;
   await eventually('all is known', async () => {
     const [connected, lags] = await Promise.all([valuesOf(kafkaConnected), valuesOf(lag)]);
-    return connected.filter((value) => value === 1).length === consumers && lags.length === partitions;
+    return (
+      connected.filter((value) => value === 1).length === consumers && lags.length === partitions
+    );
   });
   const before = lines.length;
   await kafka.proxy.cut();
-  const are = (wanted: number) => async () => (await valuesOf(kafkaConnected)).every((value) => value === wanted);
+  const are = (wanted: number) => async () =>
+    (await valuesOf(kafkaConnected)).every((value) => value === wanted);
   await eventually('it is told', are(0));
   // Both consumers have looked for their coordinator at least once by now.
   await eventually(

@@ -13,6 +13,10 @@ it('keeps every promise for ten minutes', { timeout: 2 * SECONDS * 1_000 }, asyn
   expect([...(broken ?? []), summary].join('\n')).toMatch(/every promise was kept$/);
 });
 
-it.each(MISTAKES)('finds that $mistake', { timeout: 3 * FINDING_SECONDS * 1_000 }, async (mistake) => {
-  expect(await findMistake(mistake, FINDING_SECONDS, randomInt(2 ** 31))).not.toBeNull();
-});
+it.each(MISTAKES)(
+  'finds that $mistake',
+  { timeout: 3 * FINDING_SECONDS * 1_000 },
+  async (mistake) => {
+    expect(await findMistake(mistake, FINDING_SECONDS, randomInt(2 ** 31))).not.toBeNull();
+  },
+);

@@ -9,7 +9,8 @@ export function watchSlowness(): () => number {
   const computing = setInterval(() => moments.push(compute()), EVERY_MS);
   return () => {
     clearInterval(computing);
-    const sumOf = (key: 'tookMs' | 'computedMs') => moments.reduce((sum, moment) => sum + moment[key], 0);
+    const sumOf = (key: 'tookMs' | 'computedMs') =>
+      moments.reduce((sum, moment) => sum + moment[key], 0);
     return Math.max(1, sumOf('tookMs') / sumOf('computedMs'));
   };
 }

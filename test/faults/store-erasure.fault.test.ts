@@ -1,4 +1,7 @@
-/** Erases a large store while its neighbours on the same partition continue, and kills the command in the middle. */
+/**
+ * Erases a large store while its neighbours on the same partition continue, and kills the command
+ * in the middle.
+ */
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -30,7 +33,9 @@ const order = (storeId: string, index: number) =>
     storeId,
     data: {
       status: 'delivered',
-      items: [{ product_id: 'p1', name: 'Pastel', quantity: 3, unit_price: '13.30', total: '39.90' }],
+      items: [
+        { product_id: 'p1', name: 'Pastel', quantity: 3, unit_price: '13.30', total: '39.90' },
+      ],
       customer: { id: 'c1', name: 'Consumidor Final' },
       created_at: new Date(Date.UTC(2026, 2, 1) + index * 1_000).toISOString(),
     },

@@ -1,6 +1,6 @@
 /**
- * Disturbs the projectors of one environment while events flow. Then compares its read models with those that an undisturbed
- * projector made of the same events in another environment.
+ * Disturbs the projectors of one environment while events flow. Then compares its read models with
+ * those that an undisturbed projector made of the same events in another environment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -16,7 +16,10 @@ import { eventAt } from './load.ts';
 import { note, type Result } from './results.ts';
 import { watchSlowness } from './slowness.ts';
 
-/** The shortest session timeout that the test brokers allow. It determines the recovery time after a kill. */
+/**
+ * The shortest session timeout that the test brokers allow. It determines the recovery time after a
+ * kill.
+ */
 export const SESSION_TIMEOUT_MS = 1_500;
 
 export interface TrialOptions {
@@ -36,20 +39,27 @@ export interface Trial {
   start: (settings?: Record<string, string>) => ServiceProcess;
   /** Starts a projector that kills itself before it commits its n-th transaction. */
   startKilled: (transaction: number) => ServiceProcess;
-  /** Waits until each of the first partitions (all by default) advances. @returns the milliseconds. */
+  /**
+   * Waits until each of the first partitions (all by default) advances.
+   * @returns the milliseconds.
+   */
   untilAdvanced: (partitions?: number) => Promise<number>;
   /** The positions of the partitions' checkpoints; 0 for a missing one. */
   positions: () => Promise<number[]>;
   /**
-   * Stops publishing, waits until everything is applied, and compares documents, counts, stamps, trees, versions, and the log.
-   * Notes the figures and asserts their bounds, which are longer on a busy machine.
+   * Stops publishing, waits until everything is applied, and compares documents, counts, stamps,
+   * trees, versions, and the log. Notes the figures and asserts their bounds, which are longer on a
+   * busy machine.
    */
   conclude: (results: Omit<Result, 'events'>[], options?: Comparison) => Promise<void>;
   close: () => Promise<void>;
 }
 
 export interface Comparison {
-  /** Stores moved between partitions. Older events then arrive after newer ones, and stamps change less often. */
+  /**
+   * Stores moved between partitions. Older events then arrive after newer ones, and stamps change
+   * less often.
+   */
   storesMoved?: true;
 }
 
@@ -88,7 +98,9 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
     startKilled: (transaction) => noted(startKilledProjector(env, transaction)),
     untilAdvanced: (count = partitions) =>
       untilAdvanced(installation, disturbed, count).catch((error: unknown) => {
-        const last = services.slice(-3).map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
+        const last = services
+          .slice(-3)
+          .map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
     positions: () => positions(installation, disturbed, partitions),
@@ -97,7 +109,9 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       const slower = slowness();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);
       await end();
-      const calm = await startSilentProjector(installation, undisturbed, { PROJECTOR_SLICE_EVENTS: '1000' });
+      const calm = await startSilentProjector(installation, undisturbed, {
+        PROJECTOR_SLICE_EVENTS: '1000',
+      });
       try {
         await caughtUp(installation, undisturbed, CAUGHT_UP_LIMIT_MS);
       } finally {
@@ -110,10 +124,17 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       for (const content of [left, expected]) {
         if (storesMoved && content !== undefined) content[STAMPS] = withoutMoves(content[STAMPS]);
       }
-      for (const name of Object.keys(expected ?? {})) expect(left?.[name], name).toEqual(expected?.[name]);
+      for (const name of Object.keys(expected ?? {}))
+        expect(left?.[name], name).toEqual(expected?.[name]);
       const verified = await runCommand(installation.env, ['verify', '--deep', '-e', disturbed]);
-      expect(verified.stdout + (verified.code === 0 ? '' : verified.stderr)).toMatch(/no differences/);
-      const bounded = results.map((result) => ({ ...result, events, boundMs: result.boundMs * slower }));
+      expect(verified.stdout + (verified.code === 0 ? '' : verified.stderr)).toMatch(
+        /no differences/,
+      );
+      const bounded = results.map((result) => ({
+        ...result,
+        events,
+        boundMs: result.boundMs * slower,
+      }));
       for (const result of bounded) note(result);
       for (const { fault, recoveriesMs, boundMs } of bounded) {
         expect(Math.max(...recoveriesMs), fault).toBeLessThan(boundMs);
@@ -122,7 +143,8 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
     async close() {
       slowness();
       await flow.end().catch(() => undefined);
-      // A killed projector leaves open transactions, and MongoDB cannot drop such a database for a minute.
+      // A killed projector leaves open transactions, and MongoDB cannot drop such a database for a
+      // minute.
       await end();
       await installation.close();
     },
@@ -132,18 +154,26 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
 /** The counts and offsets of stamps, without the change counters. */
 function withoutMoves(stamps: unknown[] = []): unknown[] {
   return stamps.map((stamp) =>
-    Object.fromEntries(Object.entries(stamp as Stamp).filter(([, value]) => typeof value !== 'number')),
+    Object.fromEntries(
+      Object.entries(stamp as Stamp).filter(([, value]) => typeof value !== 'number'),
+    ),
   );
 }
 
 /** Publishes the same events to both environments until `end`, which returns their number. */
-function publishFlow(installation: Installation, perSecond: number, stores?: number): { end: () => Promise<number> } {
+function publishFlow(
+  installation: Installation,
+  perSecond: number,
+  stores?: number,
+): { end: () => Promise<number> } {
   const batch = Math.ceil(perSecond / 10);
   const over = new AbortController();
   let published = 0;
   const flowing = (async () => {
     while (!over.signal.aborted) {
-      const events = Array.from({ length: batch }, (_, index) => eventAt(published + index, stores));
+      const events = Array.from({ length: batch }, (_, index) =>
+        eventAt(published + index, stores),
+      );
       for (const environment of installation.config.environments) {
         // A source that loses its broker retries, and publishes some events twice.
         while (
@@ -173,25 +203,39 @@ const CAUGHT_UP_LIMIT_MS = 240_000;
 /** Far above any bound, so that a missed bound still yields a figure. */
 const ADVANCE_LIMIT_MS = 45_000;
 
-async function untilAdvanced(installation: Installation, environment: string, count: number): Promise<number> {
+async function untilAdvanced(
+  installation: Installation,
+  environment: string,
+  count: number,
+): Promise<number> {
   const began = performance.now();
   let from: number[] | null = null;
   for (;;) {
     // The database itself may be down.
     const now = await positions(installation, environment, count).catch(() => null);
     const waited = performance.now() - began;
-    if (from !== null && now !== null && from.every((position, index) => (now[index] ?? 0) > position)) {
+    if (
+      from !== null &&
+      now !== null &&
+      from.every((position, index) => (now[index] ?? 0) > position)
+    ) {
       return waited;
     }
     from ??= now;
     if (waited > ADVANCE_LIMIT_MS) {
-      throw new Error(`not applied within ${ADVANCE_LIMIT_MS} ms: from ${from?.join()} to ${now?.join()}`);
+      throw new Error(
+        `not applied within ${ADVANCE_LIMIT_MS} ms: from ${from?.join()} to ${now?.join()}`,
+      );
     }
     await sleep(10);
   }
 }
 
-async function positions(installation: Installation, environment: string, count: number): Promise<number[]> {
+async function positions(
+  installation: Installation,
+  environment: string,
+  count: number,
+): Promise<number[]> {
   const topic = changesTopic(environment);
   const db = await readModels(installation, environment).catch(() => null);
   const stored = await db?.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();

@@ -40,7 +40,8 @@ describe('a damaged record batch', () => {
       .filter((line) => line.startsWith('store_data_partition_unreadable{') && line.endsWith(' 1'))
       .map((line) => `${/partition="(\d+)"/.exec(line)?.[1]} ${/reason="(\w+)"/.exec(line)?.[1]}`);
   };
-  const accessKeys = () => trial.installation.databases.control.collection('access_keys').countDocuments();
+  const accessKeys = () =>
+    trial.installation.databases.control.collection('access_keys').countDocuments();
 
   it('stops only its partition, which continues after the repair; everything is applied once', async () => {
     const { installation, disturbed } = trial;
@@ -74,7 +75,11 @@ describe('a damaged record batch', () => {
       await caughtUp(installation, disturbed);
     }
     await trial.conclude([
-      { fault: 'damaged batch, until its metric shows it', recoveriesMs: seen ?? [], boundMs: 15_000 },
+      {
+        fault: 'damaged batch, until its metric shows it',
+        recoveriesMs: seen ?? [],
+        boundMs: 15_000,
+      },
       {
         fault: 'damaged batch, until other partitions go on',
         recoveriesMs: others ?? [],
@@ -87,7 +92,9 @@ describe('a damaged record batch', () => {
 
 describe('a record batch whose length is destroyed', () => {
   const kafka = useMade(() => startKafkaCluster(1));
-  const installation = useMade(() => createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }));
+  const installation = useMade(() =>
+    createInstallation({ partitions: 1, settings: { KAFKA_BROKERS: kafka.brokers } }),
+  );
 
   it('can be skipped up to an offset that the log has, even an unreadable one', async () => {
     const topic = changesTopic(installation.environment);
@@ -103,7 +110,8 @@ describe('a record batch whose length is destroyed', () => {
     onTestFinished(() => killAll([projector]));
     await projector.logged(({ level }) => level === 60);
     const place = ['--topic', topic, '--partition', '0', '--offset', '1', '--yes'];
-    const skip = (...to: string[]) => runCommand(installation.env, ['dead-letters', 'skip', ...place, ...to]);
+    const skip = (...to: string[]) =>
+      runCommand(installation.env, ['dead-letters', 'skip', ...place, ...to]);
     const refusals: Record<string, string[]> = {
       'give --to': [],
       'the log ends with 3: --to is beyond it': ['--to', '4'],

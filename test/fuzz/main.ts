@@ -1,6 +1,7 @@
 /**
- * `npm run test:fuzz`: schemathesis with all its checks against the whole system: no 5xx, no answer that breaks its schema, no wrong
- * status, header or content type, no invalid request accepted, no valid one refused, no data without a token.
+ * `npm run test:fuzz`: schemathesis with all its checks against the whole system: no 5xx, no answer
+ * that breaks its schema, no wrong status, header or content type, no invalid request accepted, no
+ * valid one refused, no data without a token.
  */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -34,11 +35,18 @@ const { seed, seconds } = new Command('npm run test:fuzz --')
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const requirements = join(import.meta.dirname, 'requirements.txt');
-const packages = await installPythonPackages({ name: 'schemathesis', requirements }, cacheFolder(process.env), say);
+const packages = await installPythonPackages(
+  { name: 'schemathesis', requirements },
+  cacheFolder(process.env),
+  say,
+);
 const folder = await mkdtemp(join(tmpdir(), 'store-data-fuzz-'));
 Object.assign(process.env, PATIENCE);
 say('starting the system');
-const system = startIn(folder, ...'--no-traffic --stores 1 --history 60 --quota 1000000000'.split(' '));
+const system = startIn(
+  folder,
+  ...'--no-traffic --stores 1 --history 60 --quota 1000000000'.split(' '),
+);
 try {
   const code = await ask(await system.ready());
   if (code !== 0) await keepLog();
@@ -90,16 +98,20 @@ interface Linking {
 }
 
 /**
- * Parameter values that match records: by parameter, the id of the first record of every list that links to other operations; by
- * path, a cursor from the middle of every change feed, so that no request waits.
+ * Parameter values that match records: by parameter, the id of the first record of every list that
+ * links to other operations; by path, a cursor from the middle of every change feed, so that no
+ * request waits.
  */
 async function knownValues(url: string, token: string): Promise<Record<string, string>> {
   const ids: Record<string, string> = {};
   const cursors: Record<string, string> = {};
   const read = async <T>(path: string) =>
-    (await (await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).json()) as T;
+    (await (
+      await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })
+    ).json()) as T;
   for (const [path, { get }] of Object.entries(openApi.paths)) {
-    if (path.endsWith('/changes')) cursors[path] = (await read<{ next: string }>(`${path}?page_size=1`)).next;
+    if (path.endsWith('/changes'))
+      cursors[path] = (await read<{ next: string }>(`${path}?page_size=1`)).next;
     const links = Object.values((get?.responses['200'] as Linking | undefined)?.links ?? {});
     if (links.length === 0) continue;
     const [first] = (await read<{ results: { id: string }[] }>(path)).results;

@@ -1,6 +1,6 @@
 /**
- * A client of the query service for tests, over real HTTP. It asserts for every answer that rules R7.1 to R7.8 hold and that the
- * OpenAPI document describes it, so that no test can forget to.
+ * A client of the query service for tests, over real HTTP. It asserts for every answer that rules
+ * R7.1 to R7.8 hold and that the OpenAPI document describes it, so that no test can forget to.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -71,7 +71,11 @@ export function createApiClient(url: string): ApiClient {
     });
     return checked(method, path, response.status, response.headers, await response.text());
   };
-  const askToken: ApiClient['askToken'] = (clientId, secret, form = 'grant_type=client_credentials') =>
+  const askToken: ApiClient['askToken'] = (
+    clientId,
+    secret,
+    form = 'grant_type=client_credentials',
+  ) =>
     call(TOKEN_PATH, {
       method: 'POST',
       headers: {
@@ -89,7 +93,12 @@ export function createApiClient(url: string): ApiClient {
     async list(path, token) {
       const answer = await get(path, token);
       assert.equal(answer.status, 200, `${path}: ${answer.text}`);
-      assert.deepEqual(Object.keys(answer.json as object), ['count', 'page', 'page_size', 'results']);
+      assert.deepEqual(Object.keys(answer.json as object), [
+        'count',
+        'page',
+        'page_size',
+        'results',
+      ]);
       return answer.json as ListBody;
     },
     async token(clientId, secret, form) {
@@ -101,8 +110,19 @@ export function createApiClient(url: string): ApiClient {
 }
 
 /** Asserts the general rules and the document, and returns the answer. */
-function checked(method: string, target: string, status: number, headers: Headers, body: string): Answer {
-  const answer = { status, headers, text: body, json: body === '' ? undefined : (JSON.parse(body) as unknown) };
+function checked(
+  method: string,
+  target: string,
+  status: number,
+  headers: Headers,
+  body: string,
+): Answer {
+  const answer = {
+    status,
+    headers,
+    text: body,
+    json: body === '' ? undefined : (JSON.parse(body) as unknown),
+  };
   checkRules(answer, method, target);
   checkDocumented({ method, target, status, header: (name) => headers.get(name), body });
   return answer;
@@ -117,7 +137,8 @@ function checkRules(answer: Answer, method: string, path: string): void {
   if (status !== 304 && json !== undefined) {
     assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', about);
   }
-  if (status === 429 || status === 503) assert.match(headers.get('retry-after') ?? '', /^[1-9][0-9]*$/, about);
+  if (status === 429 || status === 503)
+    assert.match(headers.get('retry-after') ?? '', /^[1-9][0-9]*$/, about);
   if (pathname === TOKEN_PATH) checkTokenRules(answer, about);
   else if (status >= 400 && json !== undefined && pathname !== '/health') {
     assert.deepEqual(Object.keys(json as object), ['code', 'detail'], about);
@@ -156,7 +177,8 @@ function checkTokenRules({ status, headers, json }: Answer, about: string): void
   assert.deepEqual(Object.keys(body), ['error', 'error_description', 'code', 'detail'], about);
   assert.equal(body['code'], body['error'], about);
   assert.equal(body['detail'], body['error_description'], about);
-  if (status === 401) assert.equal(headers.get('www-authenticate'), 'Basic realm="store-data"', about);
+  if (status === 401)
+    assert.equal(headers.get('www-authenticate'), 'Basic realm="store-data"', about);
 }
 
 function checkQuotaRules(headers: Headers, isData: boolean, status: number, about: string): void {

@@ -1,4 +1,7 @@
-/** Stores at the bounds of the contract, one at a time and in pairs; and every question that the declared routes allow about one. */
+/**
+ * Stores at the bounds of the contract, one at a time and in pairs; and every question that the
+ * declared routes allow about one.
+ */
 import type { EntityName } from '#shared/events/entities.ts';
 import { MINIMAL } from './changes.ts';
 import { LISTS } from './contract-bounds.ts';
@@ -7,7 +10,13 @@ import { edgeState, longState } from './edge-events.ts';
 import type { TestChange } from './query-service.ts';
 
 /** Each stands for what it says at its maximum. */
-export const BOUNDS = ['long texts', 'full lists', 'one position', 'one customer', 'one second'] as const;
+export const BOUNDS = [
+  'long texts',
+  'full lists',
+  'one position',
+  'one customer',
+  'one second',
+] as const;
 export type Bound = (typeof BOUNDS)[number];
 
 /** No bound, each alone, and all pairs. */
@@ -18,8 +27,9 @@ export const COMBINATIONS: readonly (readonly Bound[])[] = [
 ];
 
 /**
- * Records of `long texts` and `full lists`: the first of each kind; customers of both together do not fit into one reply of MongoDB. With
- * five orders of 6 MB the first request for `changes?records=whole` of a store moves 88 MB, before the size of its records is known.
+ * Records of `long texts` and `full lists`: the first of each kind; customers of both together do
+ * not fit into one reply of MongoDB. With five orders of 6 MB the first request for
+ * `changes?records=whole` of a store moves 88 MB, before the size of its records is known.
  */
 const LARGE = 2;
 const LARGE_CUSTOMERS = 18;
@@ -52,7 +62,11 @@ function often<T>(values: readonly T[], index: number): T {
 export type Sizes = Partial<Record<EntityName, number>>;
 
 /** The records of a store. Most matter as many as `sizes` say. */
-export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], sizes: Sizes): Generator<TestChange> {
+export function* recordsAtBounds(
+  storeId: string,
+  bounds: readonly Bound[],
+  sizes: Sizes,
+): Generator<TestChange> {
   const has = (bound: Bound) => bounds.includes(bound);
   const isLong = has('long texts');
   const categories = has('one position') ? (sizes.product ?? 0) : Math.min(20, sizes.product ?? 0);
@@ -69,10 +83,14 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
   );
   const instant = (index: number) =>
     new Date(has('one second') ? NEWEST + (index % 1_000) : NEWEST - index * MINUTE).toISOString();
-  const customer = (index: number) => (has('one customer') || index % 2 === 0 ? WALK_IN : `c${index % 50}`);
+  const customer = (index: number) =>
+    has('one customer') || index % 2 === 0 ? WALK_IN : `c${index % 50}`;
   const own = (entity: EntityName, index: number, count: number): object => {
     // Nothing that was updated lately was created lately.
-    const times = { created_at: instant(index), updated_at: instant((index * 7) % Math.max(1, count)) };
+    const times = {
+      created_at: instant(index),
+      updated_at: instant((index * 7) % Math.max(1, count)),
+    };
     switch (entity) {
       case 'order':
         return {
@@ -82,7 +100,11 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
           ...times,
         };
       case 'review':
-        return { rating: index % 10 === 0 ? 1 : 5, customer_id: customer(index), created_at: times.created_at };
+        return {
+          rating: index % 10 === 0 ? 1 : 5,
+          customer_id: customer(index),
+          created_at: times.created_at,
+        };
       case 'campaign':
         return { status: often(valuesOf('status', '/api/campaign/list'), index), ...times };
       case 'coupon':
@@ -90,7 +112,11 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
       case 'category':
         return { position: has('one position') ? 1 : index, ...times };
       case 'product':
-        return { category_id: `k${(index * 7) % categories}`, position: Math.floor(index / 20), ...times };
+        return {
+          category_id: `k${(index * 7) % categories}`,
+          position: Math.floor(index / 20),
+          ...times,
+        };
       case 'customer':
         return { name: index % 10 === 0 && index >= LARGE_CUSTOMERS ? 'Rara' : 'Ana', ...times };
       case 'option_group':
@@ -108,10 +134,16 @@ export function* recordsAtBounds(storeId: string, bounds: readonly Bound[], size
   for (const [name, count] of Object.entries(counts)) {
     const entity = name as EntityName;
     for (let index = 0; index < count; index += 1) {
-      const most = entity === 'option_group' ? count : entity === 'customer' ? LARGE_CUSTOMERS : LARGE;
+      const most =
+        entity === 'option_group' ? count : entity === 'customer' ? LARGE_CUSTOMERS : LARGE;
       const full = index < most ? large.get(entity) : {};
       const fields = own(entity, index, count);
-      yield { entity, storeId, id: idOf(entity, index), data: { ...MINIMAL[entity], ...fields, ...full, ...fields } };
+      yield {
+        entity,
+        storeId,
+        id: idOf(entity, index),
+        data: { ...MINIMAL[entity], ...fields, ...full, ...fields },
+      };
     }
   }
 }
@@ -161,7 +193,10 @@ function valuesOf(name: string, path: string): readonly string[] {
 
 const local = (instant: number) => new Date(instant - 180 * MINUTE).toISOString().slice(0, 19);
 
-/** Values that find much, or all, and values that find little, of a parameter that is no page. A new kind of parameter needs a line here. */
+/**
+ * Values that find much, or all, and values that find little, of a parameter that is no page. A new
+ * kind of parameter needs a line here.
+ */
 function tried({ name, schema }: Declared): readonly (string | readonly string[])[] {
   const words = enumOf(schema);
   const ends = words === undefined ? [] : [words[0] ?? '', words.at(-1) ?? ''];
@@ -180,7 +215,10 @@ function tried({ name, schema }: Declared): readonly (string | readonly string[]
   throw new Error(`add values of the parameter ${name} that find much and little`);
 }
 
-/** Every question with at most so many filters, one or two, about the first page and the largest second one. */
+/**
+ * Every question with at most so many filters, one or two, about the first page and the largest
+ * second one.
+ */
 export function* questionsAbout(path: string, mostFilters: number): Generator<BoundQuestion> {
   const declared = DECLARED.get(path) ?? [];
   const filters = declared.filter(({ name }) => name !== 'page' && name !== 'page_size');
@@ -204,7 +242,10 @@ export function* questionsAbout(path: string, mostFilters: number): Generator<Bo
   }
   const isPaged = declared.some(({ name }) => name === 'page');
   const size = declared.find(({ name }) => name === 'page_size')?.schema['x-effective-maximum'];
-  const pages = size === undefined ? [{}] : [{}, { page_size: String(size), ...(isPaged ? { page: '2' } : {}) }];
+  const pages =
+    size === undefined
+      ? [{}]
+      : [{}, { page_size: String(size), ...(isPaged ? { page: '2' } : {}) }];
   const asked = chosen.map((one) => ({ ...required, ...one }));
   for (const parameters of new Map(asked.map((one) => [JSON.stringify(one), one])).values()) {
     for (const page of pages) yield { path, parameters: { ...parameters, ...page } };

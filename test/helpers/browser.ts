@@ -1,4 +1,7 @@
-/** A headless browser: the one in `CHROMIUM_PATH`, otherwise the one of an npm package, unpacked once. */
+/**
+ * A headless browser: the one in `CHROMIUM_PATH`, otherwise the one of an npm package, unpacked
+ * once.
+ */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +14,16 @@ const BIN = fileURLToPath(new URL('../bin', import.meta.resolve('@sparticuz/chro
 /** Starts the browser. `close` ends its process. */
 export async function startBrowser(): Promise<Browser> {
   const given = process.env['CHROMIUM_PATH'];
-  if (given !== undefined) return chromium.launch({ executablePath: given, args: ['--no-sandbox'] });
+  if (given !== undefined)
+    return chromium.launch({ executablePath: given, args: ['--no-sandbox'] });
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     throw new Error('the packaged browser is for Linux on x64: set CHROMIUM_PATH to a Chromium');
   }
   // The package brings libraries that servers lack.
-  const [executablePath] = await Promise.all([packaged.executablePath(), inflate(join(BIN, 'al2023.tar.br'))]);
+  const [executablePath] = await Promise.all([
+    packaged.executablePath(),
+    inflate(join(BIN, 'al2023.tar.br')),
+  ]);
   return chromium.launch({
     executablePath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
@@ -28,7 +35,9 @@ export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 const TIMEOUT_MS = 120_000;
 
-/** Opens a page, passes it to `inspect`, and fails on console errors and on requests to other hosts. */
+/**
+ * Opens a page, passes it to `inspect`, and fails on console errors and on requests to other hosts.
+ */
 export async function visitPage(
   browser: Browser,
   baseURL: string,
@@ -46,7 +55,8 @@ export async function visitPage(
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (['http:', 'https:'].includes(url.protocol) && url.origin !== baseURL) complaints.push(url.href);
+    if (['http:', 'https:'].includes(url.protocol) && url.origin !== baseURL)
+      complaints.push(url.href);
   });
   try {
     await page.goto(path);

@@ -76,7 +76,10 @@ export async function writeFiles<N extends string>(
   return Object.fromEntries(await Promise.all(paths)) as Record<N, string>;
 }
 
-/** Files for a client: the server's authority, another authority, a valid and an expired certificate, and a password. */
+/**
+ * Files for a client: the server's authority, another authority, a valid and an expired
+ * certificate, and a password.
+ */
 export async function makeClientFiles(folder: string, password: string) {
   const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
   const client = await authority.issue('client');

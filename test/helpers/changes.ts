@@ -12,7 +12,13 @@ export const MINIMAL = {
   customer: { name: 'Ana', created_at },
   review: { rating: 5, created_at },
   campaign: { name: 'Volta', channel: 'sms', status: 'running', created_at },
-  coupon: { code: 'FRETE', discount_type: 'fixed', discount_value: '1.00', active: true, created_at },
+  coupon: {
+    code: 'FRETE',
+    discount_type: 'fixed',
+    discount_value: '1.00',
+    active: true,
+    created_at,
+  },
   category: { name: 'Pizzas', position: 1, active: true },
   product: { name: 'Pizza', price: '1.00', position: 1, active: true },
   option_group: { name: 'Borda', min: 0, max: 1, options: [] },
@@ -29,7 +35,12 @@ type Made = Omit<TestChange, 'data' | 'time'> & { data: object };
 
 /** Makes a change of a record of the store `s1`; `data` adds to the required fields. */
 function making(entity: EntityName): (id: string, data?: object, storeId?: string) => Made {
-  return (id, data = {}, storeId = 's1') => ({ entity, storeId, id, data: { ...MINIMAL[entity], ...data } });
+  return (id, data = {}, storeId = 's1') => ({
+    entity,
+    storeId,
+    id,
+    data: { ...MINIMAL[entity], ...data },
+  });
 }
 
 /** The store's own record. */

@@ -27,7 +27,9 @@ export function registerCodecs(): void {
 }
 
 /** `\x82SNAPPY\0`, then the version and the oldest compatible one. */
-const SNAPPY_HEADER = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+const SNAPPY_HEADER = Buffer.from([
+  0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1,
+]);
 const BLOCK_BYTES = 32_768;
 
 /** The block format of snappy-java (https://github.com/xerial/snappy-java, SnappyOutputStream). */

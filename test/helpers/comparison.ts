@@ -25,7 +25,10 @@ export async function publishKeys(installation: Installation, environment: strin
 }
 
 /** A token for each store of the streams, once the keys are active. */
-export async function takeTokens(api: ApiClient, environment: string): Promise<Map<string, string>> {
+export async function takeTokens(
+  api: ApiClient,
+  environment: string,
+): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
   for (const store of STREAM_STORES) {
     await eventually(`there is a token for ${store}`, async () => {

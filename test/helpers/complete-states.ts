@@ -1,6 +1,6 @@
 /**
- * The state of each entity with every field of docs/rules.md, copied from there: `TEXT` stands for any text, and each list has one
- * entry.
+ * The state of each entity with every field of docs/rules.md, copied from there: `TEXT` stands for
+ * any text, and each list has one entry.
  */
 import type { EntityName, EntityStates } from '#shared/events/entities.ts';
 
@@ -20,7 +20,16 @@ const MADE = each(AT, 'created_at', 'updated_at');
 const PERIOD = each(AT, 'starts_at', 'ends_at');
 
 const address = {
-  ...texts('street', 'number', 'complement', 'district', 'city', 'state', 'postal_code', 'reference'),
+  ...texts(
+    'street',
+    'number',
+    'complement',
+    'district',
+    'city',
+    'state',
+    'postal_code',
+    'reference',
+  ),
   latitude: -23.5,
   longitude: -46.6,
 };
@@ -85,7 +94,13 @@ export const COMPLETE_STATES: { readonly [E in EntityName]: EntityStates[E] } = 
         quantity: 1,
         ...amounts('unit_price', 'total'),
         options: [
-          { option_group_id: 'g1', option_id: 'a', ...texts('external_code', 'name'), quantity: 1, unit_price: MONEY },
+          {
+            option_group_id: 'g1',
+            option_id: 'a',
+            ...texts('external_code', 'name'),
+            quantity: 1,
+            unit_price: MONEY,
+          },
         ],
       },
     ],

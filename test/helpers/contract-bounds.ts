@@ -1,7 +1,19 @@
-/** The bounds of texts and lists, copied from rules R12.5 to R12.7, independent of the services' code. */
+/**
+ * The bounds of texts and lists, copied from rules R12.5 to R12.7, independent of the services'
+ * code.
+ */
 
 const NAMES = new Set(['name', 'legal_name', 'customer_name']);
-const PROSE = new Set(['description', 'message', 'audience', 'comment', 'reply', 'notes', 'reason', 'reference']);
+const PROSE = new Set([
+  'description',
+  'message',
+  'audience',
+  'comment',
+  'reply',
+  'notes',
+  'reason',
+  'reference',
+]);
 
 /** The maximum code points of a text field, at any depth. */
 export function textBound(field: string): number {

@@ -19,7 +19,10 @@ export function documentedCommands(file: string, heading: string): DocumentedCom
   const [, section = ''] = text.split(`\n## ${heading}\n`);
   const [own = ''] = section.split('\n## ', 1);
   const commands = [...own.matchAll(FENCE)].flatMap(([, block = '']) =>
-    [...block.matchAll(COMMAND)].map(([, words = '', remark = '']) => ({ args: words.split(' '), remark })),
+    [...block.matchAll(COMMAND)].map(([, words = '', remark = '']) => ({
+      args: words.split(' '),
+      remark,
+    })),
   );
   if (commands.length === 0) throw new Error(`docs/${file} has no command below "${heading}"`);
   return commands;

@@ -1,6 +1,6 @@
 /**
- * Compares answers with the OpenAPI document, which is made from the same declarations as the routes. An undescribed answer is a
- * mistake of the service or of the document.
+ * Compares answers with the OpenAPI document, which is made from the same declarations as the
+ * routes. An undescribed answer is a mistake of the service or of the document.
  */
 import assert from 'node:assert/strict';
 import Schema from 'typebox/schema';
@@ -29,7 +29,9 @@ export interface DocumentObject {
   components: Record<string, Record<string, unknown>>;
 }
 
-export const openApi = JSON.parse(JSON.stringify(openApiDocument(await declaredRoutes()))) as DocumentObject;
+export const openApi = JSON.parse(
+  JSON.stringify(openApiDocument(await declaredRoutes())),
+) as DocumentObject;
 
 export interface ReceivedAnswer {
   method: string;
@@ -94,12 +96,18 @@ function outside(
   const ofPath = other?.responses[status];
   if (operation === undefined && ofPath !== undefined && status !== 200) return ofPath;
   const name = OUTSIDE[status];
-  const isKnown = name !== undefined && (operation === undefined || [408, 413, 431].includes(status));
+  const isKnown =
+    name !== undefined && (operation === undefined || [408, 413, 431].includes(status));
   assert.ok(isKnown, `the document has no such answer: ${about}`);
   return { $ref: `#/components/responses/${name}` };
 }
 
-function checkBody(response: Response, contentType: string | null, body: string, about: string): void {
+function checkBody(
+  response: Response,
+  contentType: string | null,
+  body: string,
+  about: string,
+): void {
   if (response.content === undefined) {
     assert.equal(body, '', about);
     return;
@@ -120,7 +128,10 @@ function resolve<T>(object: T | { $ref: string }): T {
   return openApi.components[kind]?.[name] as T;
 }
 
-/** The document allows fields of later releases; of this release no answer may have one that it does not know. */
+/**
+ * The document allows fields of later releases; of this release no answer may have one that it does
+ * not know.
+ */
 const closed = JSON.parse(
   JSON.stringify(openApi.components, (name, value: unknown) =>
     name === 'OpenApiDocument' ? { type: 'object' } : value,

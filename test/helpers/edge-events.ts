@@ -1,4 +1,7 @@
-/** Events at the bounds of the contract: lists of maximum length, and as many texts of maximum length as fit. */
+/**
+ * Events at the bounds of the contract: lists of maximum length, and as many texts of maximum
+ * length as fit.
+ */
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { encodeEvent } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -7,8 +10,22 @@ import { TEXT, COMPLETE_STATES } from './complete-states.ts';
 
 export const MAX_ID = 'x'.repeat(64);
 
-/** Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer. */
-export const FILLERS = ['a', 'ã', '€', '😀', '"', '\\', '\n', '\u0001', '\u2028', '한', '\u0344'] as const;
+/**
+ * Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer.
+ */
+export const FILLERS = [
+  'a',
+  'ã',
+  '€',
+  '😀',
+  '"',
+  '\\',
+  '\n',
+  '\u0001',
+  '\u2028',
+  '한',
+  '\u0344',
+] as const;
 
 /** Space for the envelope. */
 const ENVELOPE_BYTES = 1_000;
@@ -50,7 +67,9 @@ export function edgeEvent(
   return Buffer.from(value);
 }
 
-/** A state with lists of maximum length, and as many texts of maximum length as fit into a message. */
+/**
+ * A state with lists of maximum length, and as many texts of maximum length as fit into a message.
+ */
 export function edgeState(entity: EntityName, filler: string): Fields {
   const whole = COMPLETE_STATES[entity] as Fields;
   const state = Object.fromEntries(
@@ -59,7 +78,8 @@ export function edgeState(entity: EntityName, filler: string): Fields {
       Array.isArray(value) ? minimalList(field as keyof typeof MINIMAL) : filled(field, value, ''),
     ]),
   );
-  let left = (entity === 'option_group' ? GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
+  let left =
+    (entity === 'option_group' ? GROUP_BYTES : MAX_MESSAGE_BYTES - ENVELOPE_BYTES) - bytesOf(state);
   /** Replaces a minimal value by one with texts, if the remaining space allows it. */
   const takesRoom = (full: unknown, least: unknown): boolean => {
     const more = bytesOf(full) - bytesOf(least);
@@ -93,7 +113,9 @@ function lengthened(field: string, value: unknown, filler: string): unknown {
   if (value === TEXT) return filler.repeat(textBound(field));
   if (Array.isArray(value)) return value.map((entry) => lengthened(field, entry, filler));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, lengthened(name, inner, filler)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, lengthened(name, inner, filler)]),
+  );
 }
 
 function minimalList(field: keyof typeof MINIMAL): unknown[] {
@@ -113,7 +135,9 @@ function filled(field: string, value: unknown, filler: string): unknown {
     return Array.from({ length: LISTS['items[].options'] }, () => filled(field, value[0], filler));
   }
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]),
+  );
 }
 
 function bytesOf(value: unknown): number {

@@ -19,26 +19,46 @@ export function orderEvent(
   subject: string,
   { data, ...over }: Partial<Omit<TestEvent, 'data'>> & { data?: object } = {},
 ): TestEvent & { data: object } {
-  return { entity: 'order', storeId: 's1', subject, sequence: 1, ...over, data: { ...ORDER, ...data } };
+  return {
+    entity: 'order',
+    storeId: 's1',
+    subject,
+    sequence: 1,
+    ...over,
+    data: { ...ORDER, ...data },
+  };
 }
 
-export function orderMessage(subject: string, over: Parameters<typeof orderEvent>[1] = {}): EncodedMessage {
+export function orderMessage(
+  subject: string,
+  over: Parameters<typeof orderEvent>[1] = {},
+): EncodedMessage {
   return encodeEvent({ source: '/test', ...orderEvent(subject, over) });
 }
 
 /** An active key of the store `s1` with the scope `order` and the secret `secret`. */
-export function keyEvent(subject: string, sequence: number, data: object = {}): TestEvent & { data: object } {
+export function keyEvent(
+  subject: string,
+  sequence: number,
+  data: object = {},
+): TestEvent & { data: object } {
   const defaults = { secret_sha256: [hashSecret('secret')], scopes: ['order'], status: 'active' };
   return { entity: 'access_key', storeId: 's1', subject, sequence, data: { ...defaults, ...data } };
 }
 
 /** Blocks or unblocks a store. */
-export function storeAccessEvent(storeId: string, sequence: number, status: 'active' | 'blocked'): TestEvent {
+export function storeAccessEvent(
+  storeId: string,
+  sequence: number,
+  status: 'active' | 'blocked',
+): TestEvent {
   return { entity: 'store_access', storeId, subject: storeId, sequence, data: { status } };
 }
 
 /** An event as a message from Kafka. */
-export function received(event: TestEvent): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
+export function received(
+  event: TestEvent,
+): Pick<KafkaMessage, 'key' | 'value'> & Pick<EncodedMessage, 'headers'> {
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   return { key: Buffer.from(key), value: Buffer.from(value), headers };
 }
@@ -58,6 +78,8 @@ export function rejectionOf(read: () => unknown): EventRejected | null {
 export function kafkaMessage(event: TestEvent | string, offset: number): KafkaMessage {
   const place = { offset: String(offset), timestamp: '0', attributes: 0 };
   const { key, value, headers } =
-    typeof event === 'string' ? { key: Buffer.from('s1'), value: Buffer.from(event), headers: {} } : received(event);
+    typeof event === 'string'
+      ? { key: Buffer.from('s1'), value: Buffer.from(event), headers: {} }
+      : received(event);
   return { key, value, headers, ...place };
 }

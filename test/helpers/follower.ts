@@ -1,4 +1,7 @@
-/** A client that follows a feed and keeps a copy. It applies each answer, stores `next`, and continues from there after any failure. */
+/**
+ * A client that follows a feed and keeps a copy. It applies each answer, stores `next`, and
+ * continues from there after any failure.
+ */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from './api-client.ts';
@@ -24,7 +27,10 @@ export class Follower {
   readonly #feed: string;
   readonly #kept: (record: Fields, page: Changes) => Fields;
 
-  /** @param feed the path and parameters, except `after` and `wait`. @param kept maps a record to its copy. */
+  /**
+   * @param feed the path and parameters, except `after` and `wait`.
+   * @param kept maps a record to its copy.
+   */
   constructor(
     api: ApiClient,
     token: string,
@@ -48,8 +54,15 @@ export class Follower {
       }
       if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);
       const page = json as Changes;
-      const changes = page.results.map(({ kind, id, record }) => ({ name: `${kind}/${id}`, record }));
-      deepStrictEqual(new Set(changes.map(({ name }) => name)).size, changes.length, `${path} has one twice`);
+      const changes = page.results.map(({ kind, id, record }) => ({
+        name: `${kind}/${id}`,
+        record,
+      }));
+      deepStrictEqual(
+        new Set(changes.map(({ name }) => name)).size,
+        changes.length,
+        `${path} has one twice`,
+      );
       for (const { name, record } of changes) {
         if (record === null) {
           this.copy.delete(name);

@@ -4,12 +4,19 @@ import { findGenerations } from '#shared/read-models/generation.ts';
 import { type Installation } from './installation.ts';
 import { appliedIn } from './read-models.ts';
 
-export function generationDb({ databases, environment }: Installation, number: number, of = environment): Db {
+export function generationDb(
+  { databases, environment }: Installation,
+  number: number,
+  of = environment,
+): Db {
   return databases.generation(of, number);
 }
 
 /** The numbers and states of an environment's generations. */
-export async function statesOf(installation: Installation, of = installation.environment): Promise<string[]> {
+export async function statesOf(
+  installation: Installation,
+  of = installation.environment,
+): Promise<string[]> {
   const found = await findGenerations(installation.databases, of);
   return found.map(({ number, state }) => `${number} ${state}`);
 }

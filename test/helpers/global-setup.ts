@@ -1,4 +1,7 @@
-/** Starts the servers for all integration tests and stops them at the end; compiles the programs that tests start. */
+/**
+ * Starts the servers for all integration tests and stops them at the end; compiles the programs
+ * that tests start.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
@@ -10,7 +13,8 @@ import { inheritedEnvironment } from './service-process.ts';
 const PROGRAMS = ['services/projector/main.ts', 'services/query/main.ts', 'services/admin/main.ts'];
 
 export default async function setup(): Promise<() => Promise<void>> {
-  // A killed process does not write its compile cache. Here each program loads once and exits for lack of a configuration.
+  // A killed process does not write its compile cache. Here each program loads once and exits for
+  // lack of a configuration.
   const compiled = Promise.all(
     PROGRAMS.map((program) => {
       const env = inheritedEnvironment();

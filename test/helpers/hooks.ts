@@ -1,4 +1,7 @@
-/** Fixtures for the tests of a file or group, made before and closed after them. Their members exist once the tests run. */
+/**
+ * Fixtures for the tests of a file or group, made before and closed after them. Their members exist
+ * once the tests run.
+ */
 import { afterAll, beforeAll } from 'vitest';
 import type { RunningProjector } from '#projector/projector.ts';
 import { createInstallation, type Installation, type InstallationOptions } from './installation.ts';

@@ -1,12 +1,18 @@
 /**
- * An installation for one test file on the shared servers: its own environments, topics, databases and keys, removed at the end.
+ * An installation for one test file on the shared servers: its own environments, topics, databases
+ * and keys, removed at the end.
  */
 import { randomBytes } from 'node:crypto';
 import kafkajs, { type Kafka } from 'kafkajs';
 import { Cluster, Redis } from 'ioredis';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
-import { type EncodedMessage, encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
+import {
+  type EncodedMessage,
+  encodeEvent,
+  accessTopic,
+  changesTopic,
+} from '#shared/events/topics.ts';
 import { createProducer, createTopics } from '#shared/kafka/client.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { readRedisAddress } from '#shared/address.ts';
@@ -56,7 +62,10 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   const redisUrl = required('REDIS_URL');
   const ownRedis = options.oneRedis && isCluster(redisUrl) ? await startRedisProcess() : null;
   const tag = `t${randomBytes(4).toString('hex')}`;
-  const environments = Array.from({ length: options.environments ?? 1 }, (_, index) => `${tag}-e${index}`);
+  const environments = Array.from(
+    { length: options.environments ?? 1 },
+    (_, index) => `${tag}-e${index}`,
+  );
   const env: Record<string, string> = {
     KAFKA_BROKERS: required('KAFKA_BROKERS'),
     MONGODB_URI: required('MONGODB_URI'),
@@ -98,11 +107,13 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     for (let start = 0; start < messages.length; start += 500) {
       const sent = await producer.send({ topic, messages: messages.slice(start, start + 500) });
       // kafkajs silently drops messages for unknown partitions.
-      if (sent.length === 0) throw new Error(`nothing was sent to ${topic}: no such partition is known`);
+      if (sent.length === 0)
+        throw new Error(`nothing was sent to ${topic}: no such partition is known`);
     }
   };
   const environment = environments[0] ?? tag;
-  const encode = (events: TestEvent[]) => events.map((event) => encodeEvent({ source: '/test', ...event }));
+  const encode = (events: TestEvent[]) =>
+    events.map((event) => encodeEvent({ source: '/test', ...event }));
   const close = async () => {
     await producer.disconnect();
     await admin.deleteTopics({ topics }).catch(() => undefined);
@@ -131,13 +142,17 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   };
 }
 
-/** Drops a database. Waits for a pending drop of a killed process, during which MongoDB refuses another. */
+/**
+ * Drops a database. Waits for a pending drop of a killed process, during which MongoDB refuses
+ * another.
+ */
 async function dropDatabase(db: Db): Promise<void> {
   await eventually(`${db.databaseName} is dropped`, async () => {
     try {
       return await db.dropDatabase();
     } catch (error) {
-      if (error instanceof MongoServerError && error.codeName === 'DatabaseDropPending') return false;
+      if (error instanceof MongoServerError && error.codeName === 'DatabaseDropPending')
+        return false;
       throw error;
     }
   });

@@ -14,8 +14,15 @@ export interface JavaPackages {
   downloadBytes: number;
 }
 
-/** Downloads the jars if missing. @returns the Java command with them. Rejects with the reason if Java, Maven or a jar is unavailable. */
-export async function javaWith({ pom, ...wanted }: JavaPackages): Promise<{ file: string; args: string[] }> {
+/**
+ * Downloads the jars if missing.
+ * @returns the Java command with them. Rejects with the reason if Java, Maven or a jar is
+ * unavailable.
+ */
+export async function javaWith({
+  pom,
+  ...wanted
+}: JavaPackages): Promise<{ file: string; args: string[] }> {
   const home = await makeHome((line) => process.stderr.write(`${line}\n`));
   try {
     const { context } = home;

@@ -44,11 +44,14 @@ export function startAtUsualPort(folder: string, ...args: string[]): RunningStar
   return {
     process: child,
     output: () => output,
-    ended: once(child, 'close').then(([exitCode]) => (typeof exitCode === 'number' ? exitCode : null)),
+    ended: once(child, 'close').then(([exitCode]) =>
+      typeof exitCode === 'number' ? exitCode : null,
+    ),
     async ready() {
       const limit = Date.now() + READY_LIMIT_MS;
       while (!existsSync(stackFilePath(folder)) || !output.includes('# Ctrl-C ends everything.')) {
-        if (child.exitCode !== null || Date.now() > limit) throw new Error(`it did not become ready:\n${output}`);
+        if (child.exitCode !== null || Date.now() > limit)
+          throw new Error(`it did not become ready:\n${output}`);
         await sleep(50);
       }
       return JSON.parse(readFileSync(stackFilePath(folder), 'utf8')) as StackFile;

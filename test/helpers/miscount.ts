@@ -8,7 +8,8 @@ export async function miscount(nodes: Collection<RankNode>, id: RegExp): Promise
   const parts = node === null ? [] : unpackCounts({ ...node, counts: node.counts.buffer });
   const [first] = parts;
   const facet = node?.facets[0];
-  if (node === null || first === undefined || facet === undefined) throw new Error(`no node ${String(id)}`);
+  if (node === null || first === undefined || facet === undefined)
+    throw new Error(`no node ${String(id)}`);
   first.counts[facet] = (first.counts[facet] ?? 0) + 1;
   await nodes.updateOne({ _id: node._id }, { $set: packCounts(parts) });
 }

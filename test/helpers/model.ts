@@ -1,6 +1,7 @@
 /**
- * The contract as a plain in-memory model: applies events one by one; filters, sorts and pages arrays. It follows docs/rules.md and
- * shares no code with the services, so that both agree only if both are right.
+ * The contract as a plain in-memory model: applies events one by one; filters, sorts and pages
+ * arrays. It follows docs/rules.md and shares no code with the services, so that both agree only if
+ * both are right.
  */
 import type { StreamEvent } from './streams.ts';
 import { words } from './words.ts';
@@ -45,7 +46,9 @@ const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
     ),
   },
   customer: {
-    summary: words('name document phone email birth_date accepts_marketing addresses created_at updated_at'),
+    summary: words(
+      'name document phone email birth_date accepts_marketing addresses created_at updated_at',
+    ),
   },
   order: {
     summary: words(
@@ -108,7 +111,8 @@ export class Model {
     this.#entities.set(key, { sequence, data: state, time: when ?? new Date() });
     if (entity === 'order' || entity === 'review') {
       const customer = state === null ? null : customerId(state);
-      const isErased = customer !== null && this.#entities.get(`customer/${storeId}/${customer}`)?.data === null;
+      const isErased =
+        customer !== null && this.#entities.get(`customer/${storeId}/${customer}`)?.data === null;
       if (isErased) this.#erased.add(key);
       else this.#erased.delete(key);
     }
@@ -122,7 +126,9 @@ export class Model {
   }
 
   list(kind: string, storeId: string, query: ListQuery): Envelope {
-    const found = this.#sorted(kind, storeId).filter((one) => this.#isWanted(kind, storeId, one, query));
+    const found = this.#sorted(kind, storeId).filter((one) =>
+      this.#isWanted(kind, storeId, one, query),
+    );
     return cut(found, query, ([id]) => this.#shown(kind, storeId, id));
   }
 
@@ -142,7 +148,8 @@ export class Model {
   #sorted(kind: string, storeId: string): Named[] {
     const byId = ([a]: Named, [b]: Named) => byCodePoint(a, b);
     const byPosition = ([, a]: Named, [, b]: Named) =>
-      number(a['position']) - number(b['position']) || byCodePoint(String(a['name']), String(b['name']));
+      number(a['position']) - number(b['position']) ||
+      byCodePoint(String(a['name']), String(b['name']));
     const byCategory = ([, a]: Named, [, b]: Named) => {
       const [left, right] = [a, b].map(({ category_id: id }) =>
         Number(this.#live('category', storeId, String(id))?.['position'] ?? Infinity),
@@ -150,7 +157,8 @@ export class Model {
       return left === right ? 0 : number(left) - number(right);
     };
     const byName = ([, a]: Named, [, b]: Named) => byCodePoint(fold(a['name']), fold(b['name']));
-    const newestFirst = ([, a]: Named, [, b]: Named) => time(b['created_at']) - time(a['created_at']);
+    const newestFirst = ([, a]: Named, [, b]: Named) =>
+      time(b['created_at']) - time(a['created_at']);
     const orders: Record<string, ((a: Named, b: Named) => number)[]> = {
       customer: [byName],
       option_group: [byName],
@@ -196,7 +204,10 @@ export class Model {
       customer_name: () => (isErased ? null : (state['customer_name'] ?? null)),
       items: () =>
         lists('items').map((item) => ({
-          ...picked(item, words('id product_id external_code name quantity unit_price notes total')),
+          ...picked(
+            item,
+            words('id product_id external_code name quantity unit_price notes total'),
+          ),
           options: pickedAll(
             item['options'],
             words('option_group_id option_id external_code name quantity unit_price'),
@@ -213,11 +224,16 @@ export class Model {
         })),
       payments: () => pickedAll(state['payments'], words('method type amount change_for')),
       coupon: () => part('coupon', (coupon) => picked(coupon, words('id code'))),
-      cancellation: () => part('cancellation', ({ reason = null, at }) => ({ reason, at: this.#local(storeId, at) })),
+      cancellation: () =>
+        part('cancellation', ({ reason = null, at }) => ({ reason, at: this.#local(storeId, at) })),
       status_history: () =>
-        lists('status_history').map(({ status = null, at }) => ({ status, at: this.#local(storeId, at) })),
+        lists('status_history').map(({ status = null, at }) => ({
+          status,
+          at: this.#local(storeId, at),
+        })),
       product_count: () =>
-        this.#of('product', storeId).filter(([, { category_id: category }]) => category === id).length,
+        this.#of('product', storeId).filter(([, { category_id: category }]) => category === id)
+          .length,
       option_groups: () => this.#optionGroupsOf(storeId, state, () => true),
       options: () => optionsOf(state, () => true),
       ...(kind === 'store' && { status: () => state['status'] ?? 'active' }),
@@ -229,7 +245,9 @@ export class Model {
           ? this.#local(storeId, state[name])
           : (state[name] ?? DEFAULTS[name] ?? null);
     const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
-    const shown = Object.fromEntries((of === 'summary' ? summary : details).map((name) => [name, valueOf(name)]));
+    const shown = Object.fromEntries(
+      (of === 'summary' ? summary : details).map((name) => [name, valueOf(name)]),
+    );
     if (of === 'summary') return { id, ...shown };
     if (kind !== 'order') return shown;
     return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };
@@ -259,7 +277,11 @@ export class Model {
             updates.push(String(this.#updatedAt('product', storeId, productId)));
             return {
               ...this.#shown('product', storeId, productId),
-              option_groups: this.#optionGroupsOf(storeId, product, ({ active }) => active !== false),
+              option_groups: this.#optionGroupsOf(
+                storeId,
+                product,
+                ({ active }) => active !== false,
+              ),
             };
           }),
         },
@@ -327,7 +349,8 @@ function pickedAll(list: unknown, names: string[]): Fields[] {
 }
 
 function addressOf({ address }: Fields): Fields | null {
-  const names = 'street number complement district city state postal_code reference latitude longitude';
+  const names =
+    'street number complement district city state postal_code reference latitude longitude';
   return address === null || address === undefined ? null : picked(address as Fields, words(names));
 }
 
@@ -348,7 +371,11 @@ function optionsOf(group: Fields, shows: (option: Fields) => boolean): Fields[] 
       active: option['active'] ?? true,
       position: option['position'] ?? 0,
     }))
-    .sort((a, b) => number(a['position']) - number(b['position']) || byCodePoint(String(a['id']), String(b['id'])))
+    .sort(
+      (a, b) =>
+        number(a['position']) - number(b['position']) ||
+        byCodePoint(String(a['id']), String(b['id'])),
+    )
     .filter(shows);
 }
 
@@ -361,7 +388,9 @@ function fold(name: unknown): string {
 }
 
 function byCodePoint(a: string, b: string): number {
-  const [left, right] = [a, b].map((text) => Array.from(text, (character) => character.codePointAt(0) ?? 0));
+  const [left, right] = [a, b].map((text) =>
+    Array.from(text, (character) => character.codePointAt(0) ?? 0),
+  );
   for (const [index, point] of (left ?? []).entries()) {
     const other = right?.[index];
     if (other === undefined) return 1;
@@ -385,7 +414,11 @@ function matches(customer: Fields, search: string | undefined): boolean {
   return /\p{L}/u.test(text) && letters(document).includes(letters(text));
 }
 
-function cut(found: Named[], { page = 1, page_size: size = 20 }: ListQuery, show: (one: Named) => Fields): Envelope {
+function cut(
+  found: Named[],
+  { page = 1, page_size: size = 20 }: ListQuery,
+  show: (one: Named) => Fields,
+): Envelope {
   const pageSize = Math.min(size, 100);
   return {
     count: found.length,

@@ -1,5 +1,11 @@
 /** A trace collector (OTLP over HTTP) that keeps all spans. */
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { eventually } from './installation.ts';
@@ -59,7 +65,8 @@ export async function startOtlpCollector(answer?: RequestListener): Promise<Otlp
       await eventually(`there is a span: ${what}`, () => (found = spans.find(check)) !== undefined);
       return found as ReceivedSpan;
     },
-    children: ({ traceId, spanId }) => spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId),
+    children: ({ traceId, spanId }) =>
+      spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,7 +1,10 @@
-/** Timeouts of services in tests, and measurements that do not depend on the load of the machine. */
+/**
+ * Timeouts of services in tests, and measurements that do not depend on the load of the machine.
+ */
 
 /**
- * Long timeouts for all installations, since test machines are busy. Only tests about timeouts use other values.
+ * Long timeouts for all installations, since test machines are busy. Only tests about timeouts use
+ * other values.
  */
 export const PATIENCE: Record<string, string> = {
   MONGODB_READ_TIMEOUT_MS: '20000',
@@ -16,7 +19,10 @@ export const DEFAULT_TIMEOUTS: Record<string, string> = {
   REDIS_COMMAND_TIMEOUT_MS: '',
 };
 
-/** The processor time that this process takes for some work, in milliseconds. It hardly depends on the load of the machine. */
+/**
+ * The processor time that this process takes for some work, in milliseconds. It hardly depends on
+ * the load of the machine.
+ */
 export async function processorMs(act: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await act();
@@ -27,8 +33,8 @@ export async function processorMs(act: () => Promise<unknown>): Promise<number> 
 const MAX_TIMES = 20;
 
 /**
- * Repeats work until one run was fast enough, at least `atLeast` times. A busy machine may stall a process, but work without a
- * deadline is never fast.
+ * Repeats work until one run was fast enough, at least `atLeast` times. A busy machine may stall a
+ * process, but work without a deadline is never fast.
  */
 export async function quickOnce(
   what: string,

@@ -2,7 +2,10 @@
 import type { Document } from 'mongodb';
 import type { Installation } from './installation.ts';
 
-/** Runs `work` and returns the aggregations on these collections meanwhile. @param which an additional filter. */
+/**
+ * Runs `work` and returns the aggregations on these collections meanwhile.
+ * @param which an additional filter.
+ */
 export async function profiled(
   { databases, environment }: Installation,
   collections: readonly string[],

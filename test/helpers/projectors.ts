@@ -11,7 +11,10 @@ export function startSilentProjector(
   environment?: string,
   settings: Record<string, string> = {},
 ): Promise<RunningProjector> {
-  const own = environment === undefined ? config : readConfig({ ...env, ENVIRONMENTS: environment, ...settings });
+  const own =
+    environment === undefined
+      ? config
+      : readConfig({ ...env, ENVIRONMENTS: environment, ...settings });
   return startProjector(own, createLogger('test', 'silent'));
 }
 

@@ -19,7 +19,10 @@ export interface PythonPackages {
   requirements: string;
 }
 
-/** Downloads the packages if missing. @returns their folder, for `PYTHONPATH`. Rejects with pip's output. */
+/**
+ * Downloads the packages if missing.
+ * @returns their folder, for `PYTHONPATH`. Rejects with pip's output.
+ */
 export async function installPythonPackages(
   { name, requirements }: PythonPackages,
   cache: string,
@@ -36,7 +39,9 @@ export async function installPythonPackages(
   await mkdir(cache, { recursive: true });
   const staging = join(cache, `.fetching-${name}-${randomUUID()}`);
   try {
-    const options = words('-m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes');
+    const options = words(
+      '-m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes',
+    );
     await run('python3', [...options, `--target=${staging}`, `--requirement=${requirements}`], {
       maxBuffer: 16 * 1_048_576,
     });

@@ -11,7 +11,12 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
-import { createInstallation, eventually, type Installation, type InstallationOptions } from './installation.ts';
+import {
+  createInstallation,
+  eventually,
+  type Installation,
+  type InstallationOptions,
+} from './installation.ts';
 
 export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;
@@ -83,7 +88,12 @@ export async function startQueryService(
   let sequence = 0;
 
   const setKey = async (key: TestKey) => {
-    const { clientId, storeId = 's1', secrets = ['secret'], scopes = ['store', 'crm', 'order', 'menu'] } = key;
+    const {
+      clientId,
+      storeId = 's1',
+      secrets = ['secret'],
+      scopes = ['store', 'crm', 'order', 'menu'],
+    } = key;
     const { status = 'active' } = key;
     sequence += 1;
     const data = { secret_sha256: secrets.map(hashSecret), scopes, status };
@@ -116,7 +126,8 @@ export async function startQueryService(
     await eventually('changes are applied', async () => {
       for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
         const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity];
-        const _id = action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
+        const _id =
+          action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
         // The service reads snapshots, which lag a moment behind other reads.
         const found = await db
           .collection(collection)
@@ -151,7 +162,9 @@ export async function startQueryService(
 
 /** The sum of a metric over all instances, with given labels or over all labels. */
 export async function sumOf(instances: readonly RunningApp[], metric: string): Promise<number> {
-  const texts = await Promise.all(instances.map(({ app }) => app.services.metrics.registry.metrics()));
+  const texts = await Promise.all(
+    instances.map(({ app }) => app.services.metrics.registry.metrics()),
+  );
   const own = texts
     .flatMap((text) => text.split('\n'))
     .filter((line) => line.startsWith(metric) && /^[ {]/.test(line.slice(metric.length)));

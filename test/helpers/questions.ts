@@ -1,4 +1,7 @@
-/** Random questions for every list, and every record of random streams, each with the model's answer. */
+/**
+ * Random questions for every list, and every record of random streams, each with the model's
+ * answer.
+ */
 import fc from 'fast-check';
 import { type EntityName } from '#shared/events/entities.ts';
 import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
@@ -9,7 +12,10 @@ import { STREAM_STORES } from './streams.ts';
 
 /** Absent in `absences` of ten cases. */
 function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
-  return fc.oneof({ weight: absences, arbitrary: fc.constant(undefined) }, { weight: 10 - absences, arbitrary });
+  return fc.oneof(
+    { weight: absences, arbitrary: fc.constant(undefined) },
+    { weight: 10 - absences, arbitrary },
+  );
 }
 
 /** Near the seconds of the stream, in the offsets of its stores. */
@@ -37,12 +43,17 @@ const some = (values: readonly string[]) =>
   maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 4 }), 7);
 
 const terms =
-  `jose|JOSÉ|ana|a| silva |.*|(2)|o'n|987|(11) 9|9-09|12abc|12.ABC|x1|𝒜|ﬁ|İ|i|ß|한|a\u0323|b\\c|👩|σας|e`.split('|');
+  `jose|JOSÉ|ana|a| silva |.*|(2)|o'n|987|(11) 9|9-09|12abc|12.ABC|x1|𝒜|ﬁ|İ|i|ß|한|a\u0323|b\\c|👩|σας|e`.split(
+    '|',
+  );
 const customerQuery = fc
   .tuple(fc.record({ ...paging, search: maybe(fc.constantFrom(...terms), 4) }), ranges)
   .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
 const orderQuery = fc
-  .tuple(fc.record({ ...paging, status: some(ORDER_STATUSES), order_type: some(ORDER_TYPES) }), ranges)
+  .tuple(
+    fc.record({ ...paging, status: some(ORDER_STATUSES), order_type: some(ORDER_TYPES) }),
+    ranges,
+  )
   .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
 const customerOrderQuery = fc
   .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
@@ -61,7 +72,10 @@ const of =
 export const lists = {
   '/api/customer/list': [customerQuery, of('customer')],
   '/api/order/list': [orderQuery, of('order')],
-  '/api/customer/order-list/': [customerOrderQuery, (model, store, query) => model.customerOrders(store, query)],
+  '/api/customer/order-list/': [
+    customerOrderQuery,
+    (model, store, query) => model.customerOrders(store, query),
+  ],
   '/api/coupon/list': [fc.record({ ...paging, active: maybe(fc.boolean(), 5) }), of('coupon')],
   '/api/review/list': [
     fc
@@ -79,7 +93,13 @@ export const lists = {
   '/api/category/list': [fc.record(paging), of('category')],
   '/api/product/list': [
     fc
-      .tuple(fc.record({ ...paging, category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6) }), ranges)
+      .tuple(
+        fc.record({
+          ...paging,
+          category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6),
+        }),
+        ranges,
+      )
       .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
     of('product'),
   ],
@@ -88,13 +108,15 @@ export const lists = {
 export type ListPath = keyof typeof lists;
 
 /** An arbitrary question about any list. */
-export const question: fc.Arbitrary<Question> = fc.constantFrom(...(Object.keys(lists) as ListPath[])).chain((path) =>
-  fc.record({
-    path: fc.constant(path),
-    query: lists[path][0].map(defined),
-    storeId: fc.constantFrom(...STREAM_STORES),
-  }),
-);
+export const question: fc.Arbitrary<Question> = fc
+  .constantFrom(...(Object.keys(lists) as ListPath[]))
+  .chain((path) =>
+    fc.record({
+      path: fc.constant(path),
+      query: lists[path][0].map(defined),
+      storeId: fc.constantFrom(...STREAM_STORES),
+    }),
+  );
 
 /** The ids in streams, by entity. */
 export const recordIds = {
@@ -110,7 +132,9 @@ export const recordIds = {
 } satisfies Record<EntityName, string[]>;
 
 /** Every details endpoint, with the ids in streams and the model's answer. */
-export const records = (['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const).map((kind) => ({
+export const records = (
+  ['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const
+).map((kind) => ({
   path: `/api/${kind}/details/?${kind}_id=`,
   ids: recordIds[kind],
   answer: (model: Model, store: string, id: string) => model.record(kind, store, id),

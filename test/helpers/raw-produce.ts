@@ -59,7 +59,10 @@ function request({ topic, partition, transactionalId }: RawTarget, batch: Buffer
   return Buffer.concat([int32(body.length), body]);
 }
 
-async function leaderOf(kafka: Kafka, { topic, partition }: RawTarget): Promise<{ host: string; port: number }> {
+async function leaderOf(
+  kafka: Kafka,
+  { topic, partition }: RawTarget,
+): Promise<{ host: string; port: number }> {
   const admin = kafka.admin();
   await admin.connect();
   try {
@@ -67,7 +70,9 @@ async function leaderOf(kafka: Kafka, { topic, partition }: RawTarget): Promise<
       admin.fetchTopicMetadata({ topics: [topic] }),
       admin.describeCluster(),
     ]);
-    const leader = metadata.topics[0]?.partitions.find(({ partitionId }) => partitionId === partition)?.leader;
+    const leader = metadata.topics[0]?.partitions.find(
+      ({ partitionId }) => partitionId === partition,
+    )?.leader;
     const broker = brokers.find(({ nodeId }) => nodeId === leader);
     if (broker === undefined) throw new Error(`${topic}/${partition} has no leader`);
     return broker;

@@ -21,7 +21,10 @@ import { eventually, type Installation } from './installation.ts';
 import { endsOf } from './topics.ts';
 
 /** The live read models of an environment. */
-export async function readModels(installation: Installation, environment = installation.environment): Promise<Db> {
+export async function readModels(
+  installation: Installation,
+  environment = installation.environment,
+): Promise<Db> {
   const generation = await findLiveGeneration(installation.databases, environment);
   if (generation === null) throw new Error(`${environment} has no generation`);
   return generation.db;
@@ -45,12 +48,15 @@ export async function emptyReadModels({ mongodb, config }: Installation): Promis
 }
 
 /**
- * Everything that events can change, normalized to compare two environments: bodies have the store's current offset, as in answers.
+ * Everything that events can change, normalized to compare two environments: bodies have the
+ * store's current offset, as in answers.
  */
 export async function dump(db: Db): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
   const stamps = await stampsIn(db).find().toArray();
-  const offsets = new Map(stamps.map(({ _id, timezone_offset }) => [_id, timezone_offset ?? DEFAULT_OFFSET]));
+  const offsets = new Map(
+    stamps.map(({ _id, timezone_offset }) => [_id, timezone_offset ?? DEFAULT_OFFSET]),
+  );
   for (const name of [...Object.values(COLLECTIONS), CATEGORY_PRODUCTS, TOMBSTONES, STAMPS]) {
     const documents = await db
       .collection(name)
@@ -76,8 +82,9 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
 }
 
 /**
- * Slices determine where a tree is split, but not how many records it counts. A record that came and went leaves no count within a
- * slice, and a count of 0 otherwise. The version of a layout is unique.
+ * Slices determine where a tree is split, but not how many records it counts. A record that came
+ * and went leaves no count within a slice, and a count of 0 otherwise. The version of a layout is
+ * unique.
  */
 function withoutTreeShapes({
   ranks,
@@ -116,7 +123,10 @@ export function unlessUnavailable(error: unknown): [] {
   return [];
 }
 
-/** Waits until the live read models have applied the changes topic; fails after `timeoutMs` without progress. */
+/**
+ * Waits until the live read models have applied the changes topic; fails after `timeoutMs` without
+ * progress.
+ */
 export function caughtUp(
   installation: Installation,
   environment = installation.environment,
@@ -140,7 +150,8 @@ export async function appliedIn(
   await eventually(
     `${topic} is applied`,
     async () => {
-      if (Date.now() - movedAt > timeoutMs) throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
+      if (Date.now() - movedAt > timeoutMs)
+        throw new Error(`${topic} has not moved for ${timeoutMs} ms`);
       // The query service reads snapshots, which lag a moment behind other reads.
       const checkpoints = await (
         await find()
@@ -149,7 +160,9 @@ export async function appliedIn(
         .find({ topic }, { readConcern: 'snapshot' })
         .toArray()
         .catch(unlessUnavailable);
-      const positions = new Map(checkpoints?.map(({ partition, position }) => [partition, position]));
+      const positions = new Map(
+        checkpoints?.map(({ partition, position }) => [partition, position]),
+      );
       const now = JSON.stringify([...positions]);
       if (now !== before) movedAt = Date.now();
       before = now;
@@ -167,7 +180,12 @@ export async function erased(
 ): Promise<void> {
   await eventually(
     `nothing is left to be erased in ${environment}`,
-    async () => (await (await readModels(installation, environment)).collection(ERASURES).countDocuments()) === 0,
+    async () =>
+      (await (
+        await readModels(installation, environment)
+      )
+        .collection(ERASURES)
+        .countDocuments()) === 0,
     timeoutMs,
   );
 }

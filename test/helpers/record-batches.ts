@@ -76,12 +76,18 @@ const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
 /** Makes a batch part of a producer's transaction. */
-export function inTransaction(id: number): Required<Pick<BatchToEncode, 'attributes' | 'producer'>> {
+export function inTransaction(
+  id: number,
+): Required<Pick<BatchToEncode, 'attributes' | 'producer'>> {
   return { attributes: TRANSACTIONAL, producer: { id: BigInt(id), epoch: 0, sequence: 0 } };
 }
 
 /** The control batch that ends a producer's transaction. */
-export function encodeMarker(baseOffset: number, producerId: number, kind: 'abort' | 'commit'): Buffer {
+export function encodeMarker(
+  baseOffset: number,
+  producerId: number,
+  kind: 'abort' | 'commit',
+): Buffer {
   const key = Buffer.from([0, 0, 0, kind === 'commit' ? 1 : 0]);
   const { attributes, producer } = inTransaction(producerId);
   return encodeBatch({
@@ -94,7 +100,14 @@ export function encodeMarker(baseOffset: number, producerId: number, kind: 'abor
 
 /** One record with its length prefix. @param index in the batch. */
 export function encodeRecord(
-  { key = null, value = null, headers = [], offsetDelta, timestampDelta = 0n, says = {} }: RecordToEncode,
+  {
+    key = null,
+    value = null,
+    headers = [],
+    offsetDelta,
+    timestampDelta = 0n,
+    says = {},
+  }: RecordToEncode,
   index = 0,
 ): Buffer {
   const record = Buffer.concat([

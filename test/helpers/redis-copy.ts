@@ -12,7 +12,9 @@ interface CopiedKey {
 }
 
 type Content =
-  { type: 'string'; value: string } | { type: 'zset'; members: string[] } | { type: 'list'; entries: string[] };
+  | { type: 'string'; value: string }
+  | { type: 'zset'; members: string[] }
+  | { type: 'list'; entries: string[] };
 
 export type RedisCopy = readonly CopiedKey[];
 
@@ -20,9 +22,15 @@ export async function copyRedis(redis: Redis): Promise<RedisCopy> {
   const keys = await redis.keys('*');
   const copied = await Promise.all(
     keys.map(async (key) => {
-      const [dump, ttl, content] = await Promise.all([redis.dumpBuffer(key), redis.pttl(key), readContent(redis, key)]);
+      const [dump, ttl, content] = await Promise.all([
+        redis.dumpBuffer(key),
+        redis.pttl(key),
+        readContent(redis, key),
+      ]);
       // The key has just expired.
-      return dump === null || content === null ? null : { key, ttl: Math.max(0, ttl), dump, content };
+      return dump === null || content === null
+        ? null
+        : { key, ttl: Math.max(0, ttl), dump, content };
     }),
   );
   return copied.filter((one) => one !== null);

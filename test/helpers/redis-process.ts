@@ -1,4 +1,6 @@
-/** A redis-server for one test, which can be killed, filled, frozen and restored from a snapshot. */
+/**
+ * A redis-server for one test, which can be killed, filled, frozen and restored from a snapshot.
+ */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,8 +25,15 @@ export interface RedisProcess extends AsyncDisposable {
 
 /** The shared folder and guardian of the servers of one test. */
 export interface RedisHome {
-  /** `start` runs redis-server with additional arguments, `sentinel` a sentinel with a settings file. */
-  launch: (port: number, settings: readonly string[], sentinel?: readonly string[]) => Promise<GuardedProcess>;
+  /**
+   * `start` runs redis-server with additional arguments, `sentinel` a sentinel with a settings
+   * file.
+   */
+  launch: (
+    port: number,
+    settings: readonly string[],
+    sentinel?: readonly string[],
+  ) => Promise<GuardedProcess>;
   /** The folder of the server at a port. */
   folderOf: (port: number) => string;
   close: () => Promise<void>;

@@ -19,8 +19,8 @@ export interface RedisSentinels {
 const NAME = 'main';
 const PASSWORD = 'of the sentinels';
 /**
- * Long, so that a stalled server on a busy machine is not replaced. Sentinels reject a replica that was disconnected ten times as
- * long, which bounds the time of a test between the cut and the kill.
+ * Long, so that a stalled server on a busy machine is not replaced. Sentinels reject a replica that
+ * was disconnected ten times as long, which bounds the time of a test between the cut and the kill.
  */
 const DOWN_AFTER_MS = 5_000;
 
@@ -37,7 +37,9 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
     `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
     `sentinel failover-timeout ${NAME} 10000`,
   ];
-  const [first, ...others] = await Promise.all(sentinelPorts.map((port) => home.launch(port, [], settings)));
+  const [first, ...others] = await Promise.all(
+    sentinelPorts.map((port) => home.launch(port, [], settings)),
+  );
   for (const port of sentinelPorts) await knowsTheOthers(port);
   return {
     settings: {
@@ -60,7 +62,10 @@ export async function startRedisSentinels(): Promise<RedisSentinels> {
   };
 }
 
-/** Waits until a sentinel knows the replica and the other sentinels, without which no failover happens. */
+/**
+ * Waits until a sentinel knows the replica and the other sentinels, without which no failover
+ * happens.
+ */
 async function knowsTheOthers(port: number): Promise<void> {
   const sentinel = new Redis({ port, password: PASSWORD });
   // The sentinel may not listen yet.

@@ -13,7 +13,10 @@ export async function startRedisProxy(address: string): Promise<TcpProxy & { url
 /** A proxy in front of the primary. The address prevents drivers from discovering other members. */
 export async function startMongodbProxy(client: MongoClient): Promise<TcpProxy & { uri: string }> {
   const [server, ...others] = client.options.hosts;
-  const name = others.length === 0 ? server?.toString() : (await client.db().admin().command({ hello: 1 }))['primary'];
+  const name =
+    others.length === 0
+      ? server?.toString()
+      : (await client.db().admin().command({ hello: 1 }))['primary'];
   const { hostname, port } = new URL(`http://${String(name)}`);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   return { ...proxy, uri: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true` };

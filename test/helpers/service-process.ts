@@ -8,14 +8,19 @@ export interface ServiceProcess {
   lines: LogLine[];
   /** Resolves after the process ended, when `lines` is complete. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  /** Resolves with the first past or future line that `check` accepts; rejects if the process ends before. */
+  /**
+   * Resolves with the first past or future line that `check` accepts; rejects if the process ends
+   * before.
+   */
   logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
   kill: (signal: NodeJS.Signals) => void;
 }
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
-/** Starts `services/<name>/main.ts`, or another program of that service, with the given environment. */
+/**
+ * Starts `services/<name>/main.ts`, or another program of that service, with the given environment.
+ */
 export function startService(
   name: 'projector' | 'query',
   env: Record<string, string>,
@@ -54,7 +59,9 @@ export function startService(
         waiting.add(look);
         child.on('close', (code, signal) => {
           if (waiting.delete(look)) {
-            reject(new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`));
+            reject(
+              new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`),
+            );
           }
         });
       });
@@ -70,9 +77,17 @@ export async function killAll(services: readonly ServiceProcess[]): Promise<void
 }
 
 /** Starts a projector that kills itself before it commits its n-th transaction. */
-export function startKilledProjector(env: Record<string, string>, transaction: number): ServiceProcess {
+export function startKilledProjector(
+  env: Record<string, string>,
+  transaction: number,
+): ServiceProcess {
   const program = new URL('killed-projector.ts', import.meta.url).pathname;
-  return startService('projector', { ...env, [KILL_IN_TRANSACTION]: String(transaction) }, 'info', program);
+  return startService(
+    'projector',
+    { ...env, [KILL_IN_TRANSACTION]: String(transaction) },
+    'info',
+    program,
+  );
 }
 
 /** The inherited variables of child processes: PATH and the compile cache. */

@@ -1,10 +1,11 @@
 /**
- * Judges a MongoDB command like the router of a sharded cluster, by the command alone: whether each part names the shard key of its
- * collection, and whether it is forbidden there.
+ * Judges a MongoDB command like the router of a sharded cluster, by the command alone: whether each
+ * part names the shard key of its collection, and whether it is forbidden there.
  *
- * The rules are the stricter ones of MongoDB 6.0 to 8.0: `findAndModify` needs the whole key (before 7.0), no `$lookup` from a sharded
- * collection in a transaction (before 8.0), no `distinct` in a transaction or snapshot, no `$unionWith` of a sharded collection inside
- * a `$lookup`, no collection created by a transaction on several shards, and unique indexes begin with the key.
+ * The rules are the stricter ones of MongoDB 6.0 to 8.0: `findAndModify` needs the whole key
+ * (before 7.0), no `$lookup` from a sharded collection in a transaction (before 8.0), no `distinct`
+ * in a transaction or snapshot, no `$unionWith` of a sharded collection inside a `$lookup`, no
+ * collection created by a transaction on several shards, and unique indexes begin with the key.
  */
 import type { Document } from 'mongodb';
 import { CONTROL_SHARDING, SHARDING, type ShardKey } from '#shared/read-models/sharding.ts';
@@ -47,7 +48,8 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
   const problems: Problem[] = [];
   if (WITHOUT_DOCUMENTS.has(name) || database === 'admin') return problems;
   const tables = database.endsWith('_control') ? CONTROL_SHARDING : SHARDING;
-  const keyOf = (collection: string) => (tables as Record<string, ShardKey | undefined>)[collection];
+  const keyOf = (collection: string) =>
+    (tables as Record<string, ShardKey | undefined>)[collection];
   const report = ({ collection, filter }: Part, what: string): void => {
     problems.push({ where: `${app} ${name} ${collection} by ${fieldsOf(filter)}`, what });
   };
@@ -59,7 +61,8 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
   };
   const collection = String(command[name]);
   if (name === 'insert') {
-    for (const document of command['documents'] as Document[]) check({ collection, filter: document }, true);
+    for (const document of command['documents'] as Document[])
+      check({ collection, filter: document }, true);
   } else if (name === 'update') {
     for (const { q, u, multi = false, upsert = false } of command['updates'] as Document[]) {
       // Writes to one document by `_id` are allowed, but go to every shard.
@@ -68,7 +71,8 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
       if (changed) report({ collection, filter: q }, 'replaces the key');
     }
   } else if (name === 'delete') {
-    for (const { q, limit } of command['deletes'] as Document[]) check({ collection, filter: q }, limit === 1);
+    for (const { q, limit } of command['deletes'] as Document[])
+      check({ collection, filter: q }, limit === 1);
   } else if (name === 'findAndModify') {
     check({ collection, filter: command['query'] }, true);
   } else if (name === 'find') {
@@ -83,9 +87,15 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
   } else if (name === 'aggregate') {
     for (const part of partsOf(collection, command['pipeline'])) check(part);
     const stages = stagesIn(command['pipeline']);
-    const untried = ['$out', '$merge', '$graphLookup', ...(transaction === null ? [] : ['$unionWith'])];
+    const untried = [
+      '$out',
+      '$merge',
+      '$graphLookup',
+      ...(transaction === null ? [] : ['$unionWith']),
+    ];
     for (const stage of untried) {
-      if (stages.includes(stage)) report({ collection, filter: {} }, `${stage} is not known to be allowed`);
+      if (stages.includes(stage))
+        report({ collection, filter: {} }, `${stage} is not known to be allowed`);
     }
     if (transaction !== null && stages.includes('$lookup'))
       report({ collection, filter: {} }, '$lookup is forbidden in a transaction');
@@ -106,14 +116,22 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
 /** The collections that a pipeline reads; its leading `$match` stages are the filter. */
 function partsOf(collection: string, pipeline: Document[], joined: Document = {}): Part[] {
   const other = pipeline.findIndex((stage) => !('$match' in stage));
-  const leading = pipeline.slice(0, other === -1 ? pipeline.length : other).map(({ $match }) => $match);
+  const leading = pipeline
+    .slice(0, other === -1 ? pipeline.length : other)
+    .map(({ $match }) => $match);
   const filter = leading.length === 0 ? joined : { $and: [joined, ...leading] };
   const parts: Part[] = [{ collection, filter }];
   for (const { $unionWith: union, $lookup: lookup } of pipeline) {
     if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline ?? []));
     if (lookup !== undefined) {
       const { from, foreignField, pipeline: inner = [] } = lookup;
-      parts.push(...partsOf(from, inner, foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT }));
+      parts.push(
+        ...partsOf(
+          from,
+          inner,
+          foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT },
+        ),
+      );
     }
   }
   return parts;
@@ -132,7 +150,8 @@ function stagesIn(pipeline: Document[]): string[] {
 function unitesInLookup(pipeline: Document[]): boolean {
   return pipeline.some(
     ({ $lookup: lookup, $unionWith: union }) =>
-      stagesIn(lookup?.pipeline ?? []).includes('$unionWith') || unitesInLookup(union?.pipeline ?? []),
+      stagesIn(lookup?.pipeline ?? []).includes('$unionWith') ||
+      unitesInLookup(union?.pipeline ?? []),
   );
 }
 
@@ -202,12 +221,16 @@ function isReplacement(update: Document): boolean {
 
 /** A replacement without a key field would set it to `null`; `_id` stays. */
 function changesKey(filter: Document, replacement: Document, key: ShardKey | undefined): boolean {
-  return Object.keys(key ?? {}).some((field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0]);
+  return Object.keys(key ?? {}).some(
+    (field) => field !== '_id' && replacement[field] !== valuesOf(filter, field)?.[0],
+  );
 }
 
 function fieldsOf(filter: Document): string {
   const names = Object.entries(filter).flatMap(([name, condition]) =>
-    name === '$and' || name === '$or' ? (condition as Document[]).flatMap((part) => Object.keys(part)) : [name],
+    name === '$and' || name === '$or'
+      ? (condition as Document[]).flatMap((part) => Object.keys(part))
+      : [name],
   );
   // Names of nested fields are store ids.
   const outermost = new Set(names.map((name) => name.split('.', 1)[0] ?? name));

@@ -26,11 +26,25 @@ function product(index: number, categories: number, groups: string[]): Catalogue
 }
 
 /** @param description of each option, which determines the size of the group. */
-export function group(id: string, options: number, cents = 300, description = 'Porção de 80 g'): CatalogueRecord {
+export function group(
+  id: string,
+  options: number,
+  cents = 300,
+  description = 'Porção de 80 g',
+): CatalogueRecord {
   const option = (index: number) => {
-    return { id: `o${index}`, name: `Opção ${index}`, description, price: ((cents + index) / 100).toFixed(2) };
+    return {
+      id: `o${index}`,
+      name: `Opção ${index}`,
+      description,
+      price: ((cents + index) / 100).toFixed(2),
+    };
   };
-  return { entity: 'option_group', id, state: { ...MINIMAL.option_group, options: times(options, option) } };
+  return {
+    entity: 'option_group',
+    id,
+    state: { ...MINIMAL.option_group, options: times(options, option) },
+  };
 }
 
 /** Products that share one group of 20 options, and each have two of 100 groups of 10 options. */
@@ -39,7 +53,9 @@ export function sharedGroupCatalogue(products: number): CatalogueRecord[] {
     ...times(40, category),
     group('common', 20),
     ...times(100, (index) => group(`g${index}`, 10)),
-    ...times(products, (index) => product(index, 40, ['common', `g${index % 100}`, `g${(index * 7 + 1) % 100}`])),
+    ...times(products, (index) =>
+      product(index, 40, ['common', `g${index % 100}`, `g${(index * 7 + 1) % 100}`]),
+    ),
   ];
 }
 
@@ -66,7 +82,14 @@ export function publishRecords(
 ): Promise<void> {
   const messages = records.map(({ entity, id, state }) => {
     sequence += 1;
-    const encoded = encodeEvent({ entity, storeId, subject: id, sequence, data: state, source: '/test' });
+    const encoded = encodeEvent({
+      entity,
+      storeId,
+      subject: id,
+      sequence,
+      data: state,
+      source: '/test',
+    });
     return { ...encoded, partition };
   });
   return send(changesTopic(environment), messages);

@@ -29,7 +29,11 @@ type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs' | 'findErased'>
   isKnown?: boolean;
 };
 
-export async function applyEvents(db: Db, changes: readonly TestChange[], options: Options = {}): Promise<void> {
+export async function applyEvents(
+  db: Db,
+  changes: readonly TestChange[],
+  options: Options = {},
+): Promise<void> {
   const { epochs = new Epochs(), isKnown = true, ...others } = options;
   const slice = sliceOf(changes);
   const { given } = await inTransaction(db, (session) =>

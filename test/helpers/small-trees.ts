@@ -5,7 +5,11 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
  * @param leafBytes the maximum bytes of a leaf's texts; unchanged by default.
  * @returns a function that restores the limits.
  */
-export function withSmallTrees(leafRecords: number, nodeParts: number, leafBytes?: number): () => void {
+export function withSmallTrees(
+  leafRecords: number,
+  nodeParts: number,
+  leafBytes?: number,
+): () => void {
   const before = Object.values(RANK_TREES).map((tree) => ({ tree, sizes: { ...tree } }));
   for (const { tree } of before) {
     Object.assign(tree, { leafRecords, nodeParts }, leafBytes === undefined ? {} : { leafBytes });

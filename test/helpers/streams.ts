@@ -1,4 +1,7 @@
-/** Random streams of changes: entities are created, changed, deleted and restored, in and out of order. */
+/**
+ * Random streams of changes: entities are created, changed, deleted and restored, in and out of
+ * order.
+ */
 import fc from 'fast-check';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
@@ -11,16 +14,30 @@ const CUSTOMERS = ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'];
 const ORDERS = Array.from({ length: 12 }, (_, index) => `o${index + 1}`);
 
 const NAMES = [
-  ...`José da Silva|jose da silva|Ana|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split('|'),
-  // Hard cases of folding and sorting: dotted capital I, sharp s, Hangul, two orders of marks, line breaks, quotes, joiners.
-  ...'İstanbul|Straße|한글|a\u0323\u0307b|a\u0307\u0323b|a\u2028"b\\c"\u0001|👩‍👩‍👧 Silva|\uffffz'.split('|'),
+  ...`José da Silva|jose da silva|Ana|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split(
+    '|',
+  ),
+  // Hard cases of folding and sorting: dotted capital I, sharp s, Hangul, two orders of marks, line
+  // breaks, quotes, joiners.
+  ...'İstanbul|Straße|한글|a\u0323\u0307b|a\u0307\u0323b|a\u2028"b\\c"\u0001|👩‍👩‍👧 Silva|\uffffz'.split(
+    '|',
+  ),
 ];
 // Texts at which the query service splits stored bodies.
-const BODY_PARTS = [',"customer":', '"},"item_count":9', ',"items":[', '\\",\\"items\\":', '",', ','];
+const BODY_PARTS = [
+  ',"customer":',
+  '"},"item_count":9',
+  ',"items":[',
+  '\\",\\"items\\":',
+  '",',
+  ',',
+];
 const DOCUMENTS = ['123.456.789-09', '12.ABC.345/01DE-35', '98765432100', ''];
 const PHONES = ['+55 11 98765-4321', '(62) 3333-4444', '11987654321', ''];
 
-/** Few instants, so that equal and adjacent ones are common; with and without fractions of a second. */
+/**
+ * Few instants, so that equal and adjacent ones are common; with and without fractions of a second.
+ */
 const instant = fc
   .record({
     day: fc.integer({ min: 1, max: 4 }),
@@ -78,7 +95,9 @@ const orderState = fc.record({
     ),
   ),
   status_history: nullable(
-    fc.array(fc.record({ status: fc.constantFrom(...ORDER_STATUSES), at: instant }), { maxLength: 2 }),
+    fc.array(fc.record({ status: fc.constantFrom(...ORDER_STATUSES), at: instant }), {
+      maxLength: 2,
+    }),
   ),
   ...times,
 });
@@ -132,7 +151,9 @@ const productState = fc.record({
   position,
   ean: nullable(fc.constantFrom('789')),
   serves: nullable(fc.integer({ min: 1, max: 4 })),
-  option_group_ids: nullable(fc.uniqueArray(fc.constantFrom(...GROUPS, 'missing'), { maxLength: 3 })),
+  option_group_ids: nullable(
+    fc.uniqueArray(fc.constantFrom(...GROUPS, 'missing'), { maxLength: 3 }),
+  ),
   ...perhapsTimes,
 });
 
@@ -186,7 +207,10 @@ const event = fc.oneof(
   { weight: 4, arbitrary: changes('customer', fc.constantFrom(...CUSTOMERS), customerState) },
   { weight: 8, arbitrary: changes('order', fc.constantFrom(...ORDERS), orderState) },
   { weight: 2, arbitrary: changes('coupon', fc.constantFrom('n1', 'n2', 'n3'), couponState) },
-  { weight: 3, arbitrary: changes('review', fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5'), reviewState) },
+  {
+    weight: 3,
+    arbitrary: changes('review', fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5'), reviewState),
+  },
   { weight: 2, arbitrary: changes('campaign', fc.constantFrom('m1', 'm2', 'm3'), campaignState) },
   { weight: 3, arbitrary: changes('category', fc.constantFrom(...CATEGORIES), categoryState) },
   { weight: 6, arbitrary: changes('product', fc.constantFrom(...PRODUCTS), productState) },

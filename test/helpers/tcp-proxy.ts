@@ -1,4 +1,6 @@
-/** A TCP proxy that freezes or cuts connections, to simulate a hanging or dead server for one test. */
+/**
+ * A TCP proxy that freezes or cuts connections, to simulate a hanging or dead server for one test.
+ */
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy extends AsyncDisposable {
@@ -11,9 +13,15 @@ export interface TcpProxy extends AsyncDisposable {
   restore: () => Promise<void>;
   /** Delays answers by so many milliseconds: like an overloaded server. */
   slowDown: (milliseconds: number) => void;
-  /** Answers after one that contains the text are held back: like a network that fails after the handshake. */
+  /**
+   * Answers after one that contains the text are held back: like a network that fails after the
+   * handshake.
+   */
   fallSilentAfter: (text: string) => void;
-  /** Existing connections stay open and silent forever, new ones work: like a NAT that dropped its state. */
+  /**
+   * Existing connections stay open and silent forever, new ones work: like a NAT that dropped its
+   * state.
+   */
   strand: () => void;
   /** New connections go to another server: like an address after a failover. */
   retarget: (target: { host: string; port: number }) => void;

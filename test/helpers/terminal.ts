@@ -11,7 +11,12 @@ export interface TestTerminal {
 }
 
 export function testTerminal(columns: number, rows: number): TestTerminal {
-  const terminal = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: true });
+  const terminal = new xterm.Terminal({
+    cols: columns,
+    rows,
+    allowProposedApi: true,
+    convertEol: true,
+  });
   const resized: (() => void)[] = [];
   const output = {
     isTTY: true,

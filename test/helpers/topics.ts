@@ -20,10 +20,19 @@ export async function endsOf(kafka: Kafka, topic: string): Promise<Map<number, n
 }
 
 /** Replaces all settings of a topic; others get the broker's default. */
-export function configureTopic(kafka: Kafka, name: string, settings: Record<string, string>): Promise<void> {
-  const configEntries = Object.entries(settings).map(([setting, value]) => ({ name: setting, value }));
+export function configureTopic(
+  kafka: Kafka,
+  name: string,
+  settings: Record<string, string>,
+): Promise<void> {
+  const configEntries = Object.entries(settings).map(([setting, value]) => ({
+    name: setting,
+    value,
+  }));
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name, configEntries };
-  return withAdmin(kafka, (admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }));
+  return withAdmin(kafka, (admin) =>
+    admin.alterConfigs({ validateOnly: false, resources: [resource] }),
+  );
 }
 
 /** Deletes a topic and recreates it with one partition. */

@@ -1,4 +1,7 @@
-/** Watches the commands of all MongoDB clients in this process whose address has `monitorCommands=true`. */
+/**
+ * Watches the commands of all MongoDB clients in this process whose address has
+ * `monitorCommands=true`.
+ */
 import { type CommandStartedEvent, MongoClient } from 'mongodb';
 import type { Sent } from './shard-targeting.ts';
 
@@ -15,7 +18,8 @@ export function watchedAddress(uri: string): string {
  */
 export function watchCommands(see: (sent: Sent) => void): () => void {
   const { prototype } = MongoClient;
-  // Product code creates the clients, so the prototype's `emit` is the only place to see their events.
+  // Product code creates the clients, so the prototype's `emit` is the only place to see their
+  // events.
   const { emit } = prototype;
   const watching = function (this: MongoClient, ...[event, ...rest]: Parameters<typeof emit>) {
     if (event === 'commandStarted') see(sentBy(this, rest[0] as CommandStartedEvent));
@@ -33,6 +37,8 @@ function sentBy({ options }: MongoClient, { command, databaseName }: CommandStar
     app: options.appName ?? 'test',
     database: databaseName,
     command,
-    transaction: isInTransaction ? `${command['lsid'].id.toString('hex')}/${String(command['txnNumber'])}` : null,
+    transaction: isInTransaction
+      ? `${command['lsid'].id.toString('hex')}/${String(command['txnNumber'])}`
+      : null,
   };
 }

@@ -1,4 +1,7 @@
-/** `npm run test:mutations`: plants each fault of the list in a copy of the sources, and prints whether the tests find it. */
+/**
+ * `npm run test:mutations`: plants each fault of the list in a copy of the sources, and prints
+ * whether the tests find it.
+ */
 import { execFile, execFileSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +30,9 @@ try {
 process.exitCode = missed === 0 ? 0 : 1;
 
 async function copySources(): Promise<void> {
-  const files = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(Boolean);
+  const files = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' })
+    .split('\0')
+    .filter(Boolean);
   for (const file of files) {
     await mkdir(dirname(join(copy, file)), { recursive: true });
     await cp(join(root, file), join(copy, file));
@@ -51,10 +56,14 @@ async function plant({ file, replace, by, tests }: Mutation): Promise<boolean> {
 }
 
 async function fails(tests: readonly string[]): Promise<boolean> {
-  const run = promisify(execFile)('npx', ['vitest', 'run', '--bail', '1', '--retry', '0', ...tests], {
-    cwd: copy,
-    maxBuffer: 64 * 1_048_576,
-  });
+  const run = promisify(execFile)(
+    'npx',
+    ['vitest', 'run', '--bail', '1', '--retry', '0', ...tests],
+    {
+      cwd: copy,
+      maxBuffer: 64 * 1_048_576,
+    },
+  );
   return run.then(
     () => false,
     () => true,

@@ -1,7 +1,8 @@
 /**
- * Faults that the tests must find. Each replaces a text that occurs once in its file, and names the tests that find it. Faults of the
- * projector's core are in `test/simulation/mistakes/`. Seven faults of epochs are here: after a restore in the simulation changes take
- * the same positions again, which hides them.
+ * Faults that the tests must find. Each replaces a text that occurs once in its file, and names the
+ * tests that find it. Faults of the projector's core are in `test/simulation/mistakes/`. Seven
+ * faults of epochs are here: after a restore in the simulation changes take the same positions
+ * again, which hides them.
  */
 
 export interface Mutation {
@@ -27,21 +28,31 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/projection/slice/epochs.ts',
     replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
     by: 'given.keys();',
-    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
   },
   {
     fault: 'a new epoch begins later than behind the last position of the one before it',
     file: 'shared/projection/slice/epochs.ts',
     replace: 'from: (stamp?.position ?? 0) + 1 }',
     by: 'from: Math.max(1, stamp?.position ?? 0) + 5 }',
-    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
   },
   {
     fault: 'an epoch is continued wherever the store stands',
     file: 'shared/projection/slice/epochs.ts',
-    replace: 'given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs)',
-    by: "given !== undefined && stamp !== undefined && given.epoch !== ''",
-    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
+    replace:
+      'given.position === stamp?.position &&\n      given.epoch === presentEpoch(stamp.epochs)',
+    by: "stamp !== undefined && given.epoch !== ''",
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
   },
   {
     fault: 'positions that a restored database lost count as delivered',
@@ -62,7 +73,10 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/read-models/feed-epochs.ts',
     replace: 'if (text === undefined) return item;',
     by: "if (text === undefined || text !== '') return item;",
-    tests: ['test/shared/projection/pipeline/positions.integration.test.ts', 'test/followers.integration.test.ts'],
+    tests: [
+      'test/shared/projection/pipeline/positions.integration.test.ts',
+      'test/followers.integration.test.ts',
+    ],
   },
   {
     fault: 'a cursor of one kind is taken for another kind',
@@ -97,7 +111,10 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/read/page.ts',
     replace: 'return erased === true ? withoutCustomer(body) : body;',
     by: 'return erased === true && withoutCustomer(body) === body ? withoutCustomer(body) : body;',
-    tests: ['test/erasure.integration.test.ts', 'test/shared/projection/erasure/erasures.integration.test.ts'],
+    tests: [
+      'test/erasure.integration.test.ts',
+      'test/shared/projection/erasure/erasures.integration.test.ts',
+    ],
   },
   {
     fault: 'a list shows records of every store',
@@ -123,7 +140,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a request with an invalid token counts against the quota',
     file: 'services/query/access/live-access.ts',
-    replace: "if window == '' or session ~= client or not grant or not state then return answer end",
+    replace:
+      "if window == '' or session ~= client or not grant or not state then return answer end",
     by: "if window == '' then return answer end\ngrant = grant or 'active'\nstate = state or 'active'",
     tests: ['test/services/query/access.integration.test.ts'],
   },
@@ -132,7 +150,10 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/responses/etag.ts',
     replace: '    Object.entries(parameters),\n',
     by: '    Object.entries(parameters).length,\n',
-    tests: ['test/services/query/responses/etag.unit.test.ts', 'test/services/query/conditional.integration.test.ts'],
+    tests: [
+      'test/services/query/responses/etag.unit.test.ts',
+      'test/services/query/conditional.integration.test.ts',
+    ],
   },
   {
     fault: 'a tampered token is accepted after its signature was verified once',
@@ -144,7 +165,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'the revocation of a session does not change Redis',
     file: 'services/admin/commands/sessions.ts',
-    replace: 'return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
+    replace:
+      'return await endRevokedSession(redis, revokedSessions, servers.config.namePrefix, session);',
     by: 'return session._id !== _id || revokedSessions === null;',
     tests: ['test/services/admin/sessions.integration.test.ts'],
   },

@@ -4,7 +4,10 @@ import { expect, it } from 'vitest';
 import { MISTAKES } from '../simulation/mistakes/mistakes.ts';
 import { MUTATIONS } from './mutations.ts';
 
-const PLANTED = [...MUTATIONS, ...MISTAKES.map(({ mistake, ...rest }) => ({ fault: mistake, tests: [], ...rest }))];
+const PLANTED = [
+  ...MUTATIONS,
+  ...MISTAKES.map(({ mistake, ...rest }) => ({ fault: mistake, tests: [], ...rest })),
+];
 
 it.each(PLANTED)('can be planted: $fault', ({ file, replace, by, tests }) => {
   expect(readFileSync(file, 'utf8').split(replace)).toHaveLength(2);

@@ -1,4 +1,7 @@
-/** The npm package as other projects use it: packed, installed alone, and loaded by three test runners. */
+/**
+ * The npm package as other projects use it: packed, installed alone, and loaded by three test
+ * runners.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
@@ -14,7 +17,12 @@ const JEST = 'jest@30.5.2';
 /** An installation from a registry over a slow connection takes up to this long. */
 const INSTALL_LIMIT_MS = 240_000;
 /** Variables of this test run that a nested one must not inherit. */
-const env = { ...process.env, VITEST: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
+const env = {
+  ...process.env,
+  VITEST: undefined,
+  NODE_OPTIONS: undefined,
+  JEST_WORKER_ID: undefined,
+};
 
 interface Packed {
   filename: string;
@@ -29,15 +37,29 @@ const project = () => join(folder, 'project');
 const bin = (name: string) => join(project(), 'node_modules/.bin', name);
 
 beforeAll(async () => {
-  const { stdout } = await run('npm', ['pack', '--silent', '--json', '--pack-destination', folder], {
-    cwd: ROOT,
-  });
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--silent', '--json', '--pack-destination', folder],
+    {
+      cwd: ROOT,
+    },
+  );
   [packed] = JSON.parse(stdout) as [Packed];
   await cp(join(ROOT, 'docs/examples/integration-test'), project(), { recursive: true });
   await cp(join(import.meta.dirname, 'project'), project(), { recursive: true });
-  await writeFile(join(project(), 'package.json'), JSON.stringify({ name: 'project', type: 'module' }));
+  await writeFile(
+    join(project(), 'package.json'),
+    JSON.stringify({ name: 'project', type: 'module' }),
+  );
   const what = [join(folder, packed.filename), JEST];
-  const install = ['install', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline', ...what];
+  const install = [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    '--prefer-offline',
+    ...what,
+  ];
   [installed] = await Promise.allSettled([run('npm', install, { cwd: project() })]);
   for (const name of ['vitest', 'typescript']) {
     await symlink(join(ROOT, 'node_modules', name), join(project(), 'node_modules', name));
@@ -48,7 +70,8 @@ beforeAll(async () => {
 function needsInstallation({ skip }: TestContext): void {
   if (installed.status === 'fulfilled') return;
   const reason = String(installed.reason);
-  if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason)) throw installed.reason;
+  if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason))
+    throw installed.reason;
   process.stderr.write(`skipped, the installed package: ${reason}\n`);
   skip(reason);
 }
@@ -68,10 +91,16 @@ describe('the tarball', () => {
   it('imports only declared dependencies', async () => {
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
     const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
-    const programs = packed.files.filter(({ path }) => /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path));
-    const sources = await Promise.all(programs.map(({ path }) => readFile(join(ROOT, path), 'utf8')));
+    const programs = packed.files.filter(({ path }) =>
+      /^dist\/(?:chunks|services|deploy)\/.*\.js$/.test(path),
+    );
+    const sources = await Promise.all(
+      programs.map(({ path }) => readFile(join(ROOT, path), 'utf8')),
+    );
     const names = sources.flatMap((source) =>
-      [...source.matchAll(/(?:^import |^\} from |\bimport\(| from )"([^."][^"]*)"/gm)].map(([, name = '']) => name),
+      [...source.matchAll(/(?:^import |^\} from |\bimport\(| from )"([^."][^"]*)"/gm)].map(
+        ([, name = '']) => name,
+      ),
     );
     const packages = names.filter((name) => !isBuiltin(name)).map(packageOf);
     expect(packages).toContain('fastify');
@@ -80,9 +109,13 @@ describe('the tarball', () => {
 });
 
 it('passes a dry run of npm publish', async () => {
-  const { stdout } = await run('npm', ['publish', '--dry-run', '--json', join(folder, packed.filename)], {
-    cwd: folder,
-  });
+  const { stdout } = await run(
+    'npm',
+    ['publish', '--dry-run', '--json', join(folder, packed.filename)],
+    {
+      cwd: folder,
+    },
+  );
   expect(stdout).toContain('"entryCount"');
 });
 
@@ -99,27 +132,33 @@ function packageOf(name: string): string {
 }
 
 describe('the installed package', () => {
-  it.for(['node16', 'bundler'])('has types for moduleResolution %s', async (resolution, context) => {
-    needsInstallation(context);
-    const module = resolution === 'node16' ? 'node16' : 'esnext';
-    const options = [
-      '--ignoreConfig',
-      '--noEmit',
-      '--strict',
-      '--target',
-      'es2024',
-      '--module',
-      module,
-      '--types',
-      'node',
-    ];
-    const files = ['types.mts', ...(resolution === 'node16' ? ['types.cts'] : [])];
-    await run(TSC, [...options, '--moduleResolution', resolution, ...files], { cwd: project() });
-  });
+  it.for(['node16', 'bundler'])(
+    'has types for moduleResolution %s',
+    async (resolution, context) => {
+      needsInstallation(context);
+      const module = resolution === 'node16' ? 'node16' : 'esnext';
+      const options = [
+        '--ignoreConfig',
+        '--noEmit',
+        '--strict',
+        '--target',
+        'es2024',
+        '--module',
+        module,
+        '--types',
+        'node',
+      ];
+      const files = ['types.mts', ...(resolution === 'node16' ? ['types.cts'] : [])];
+      await run(TSC, [...options, '--moduleResolution', resolution, ...files], { cwd: project() });
+    },
+  );
 
   it('starts an API under node:test', async (context) => {
     needsInstallation(context);
-    const { stdout } = await run(process.execPath, ['--test', 'node.test.mjs'], { cwd: project(), env });
+    const { stdout } = await run(process.execPath, ['--test', 'node.test.mjs'], {
+      cwd: project(),
+      env,
+    });
     expect(stdout).toMatch(/^. pass 1$/m);
   });
 
@@ -139,7 +178,10 @@ describe('the installed package', () => {
       QUERY_PORT: 'x',
     };
     const given = { ...env, ...developers, STACK_SOURCE: '' };
-    const { stdout } = await run(process.execPath, ['--test', 'all.test.mjs'], { cwd: project(), env: given });
+    const { stdout } = await run(process.execPath, ['--test', 'all.test.mjs'], {
+      cwd: project(),
+      env: given,
+    });
     expect(stdout).toMatch(/^. pass 6$/m);
   });
 
@@ -156,7 +198,11 @@ describe('the installed package', () => {
     const vitest = join(project(), 'node_modules/vitest/vitest.mjs');
     const args = [vitest, 'run', '--reporter=json', 'daily-report'];
     const { stdout } = await run(process.execPath, args, { cwd: project(), env });
-    expect(JSON.parse(stdout)).toMatchObject({ numPassedTests: 3, numFailedTests: 0, success: true });
+    expect(JSON.parse(stdout)).toMatchObject({
+      numPassedTests: 3,
+      numFailedTests: 0,
+      success: true,
+    });
   });
 
   it('has the command line, which resolves paths from the current folder', async (context) => {
@@ -172,9 +218,12 @@ describe('the installed package', () => {
 
   it('names the required Node version in one line', async (context) => {
     needsInstallation(context);
-    const versions = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
+    const versions =
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
     const old = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`];
-    const { status, stderr } = spawnSync(process.execPath, [...old, bin('store-data')], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, [...old, bin('store-data')], {
+      encoding: 'utf8',
+    });
     expect({ status, stderr }).toEqual({
       status: 1,
       stderr: expect.stringMatching(/^Node 24\.16 or later is needed, and this is 22\.1\.0.*\n$/),

@@ -1,6 +1,6 @@
 /**
- * Breaking changes between two OpenAPI documents. Existing tools do not support the schemas of OpenAPI 3.1 (`anyOf` with `null`, lists
- * of types), and report too few or too many changes.
+ * Breaking changes between two OpenAPI documents. Existing tools do not support the schemas of
+ * OpenAPI 3.1 (`anyOf` with `null`, lists of types), and report too few or too many changes.
  */
 type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 type JsonObject = { readonly [name: string]: Json | undefined };
@@ -19,7 +19,9 @@ export function breakingChanges(released: object, present: object): string[] {
       const name = `${method.toUpperCase()} ${path}`;
       const now = at(after, 'paths', path, method);
       if (now.value === undefined) return [`${name}: is gone`];
-      return changesOf(at(before, 'paths', path, method), now).map((change) => `${name}: ${change}`);
+      return changesOf(at(before, 'paths', path, method), now).map(
+        (change) => `${name}: ${change}`,
+      );
     }),
   );
 }
@@ -28,7 +30,12 @@ function changesOf(before: Side, after: Side): string[] {
   return [
     ...changedSecurity(before, after),
     ...changedParameters(parametersOf(before), parametersOf(after)),
-    ...changedContent('the body', at(before, 'requestBody', 'content'), at(after, 'requestBody', 'content'), isRequest),
+    ...changedContent(
+      'the body',
+      at(before, 'requestBody', 'content'),
+      at(after, 'requestBody', 'content'),
+      isRequest,
+    ),
     ...members(at(before, 'responses')).flatMap(([status, answer]) => {
       const now = at(after, 'responses', status);
       if (now.value === undefined) return [`${status} is no longer documented`];
@@ -36,8 +43,13 @@ function changesOf(before: Side, after: Side): string[] {
         ...members(at(answer, 'headers')).flatMap(([header, about]) => {
           const headerNow = at(now, 'headers', header);
           if (at(about, 'required').value !== true) return [];
-          if (at(headerNow, 'required').value !== true) return [`${status} may lack the header ${header}`];
-          return isAnswer(at(about, 'schema'), at(headerNow, 'schema'), `${status}, header ${header}`);
+          if (at(headerNow, 'required').value !== true)
+            return [`${status} may lack the header ${header}`];
+          return isAnswer(
+            at(about, 'schema'),
+            at(headerNow, 'schema'),
+            `${status}, header ${header}`,
+          );
         }),
         ...changedContent(status, at(answer, 'content'), at(now, 'content'), isAnswer),
       ];
@@ -51,7 +63,8 @@ function changedSecurity(before: Side, after: Side): string[] {
     listOf(at(side, 'security')).flatMap((one) =>
       members(one).flatMap(([, scopes]) => listOf(scopes).map(({ value }) => value)),
     );
-  const isLess = needed(after).every((scope) => needed(before).includes(scope)) && needed(after).length > 0;
+  const isLess =
+    needed(after).every((scope) => needed(before).includes(scope)) && needed(after).length > 0;
   return scopesOf(before) === scopesOf(after) || isLess ? [] : [`requires ${scopesOf(after)}`];
 }
 
@@ -65,15 +78,24 @@ function changedParameters(before: Map<string, Side>, after: Map<string, Side>):
       ...isRequest(at(parameter, 'schema'), at(now, 'schema'), `parameter ${name}`),
     ];
   });
-  const added = [...after].filter(([name, parameter]) => !before.has(name) && at(parameter, 'required').value === true);
+  const added = [...after].filter(
+    ([name, parameter]) => !before.has(name) && at(parameter, 'required').value === true,
+  );
   return [...gone, ...added.map(([name]) => `the parameter ${name} is required`)];
 }
 
 function parametersOf(operation: Side): Map<string, Side> {
-  return new Map(listOf(at(operation, 'parameters')).map((one) => [word(at(one, 'name').value), one]));
+  return new Map(
+    listOf(at(operation, 'parameters')).map((one) => [word(at(one, 'name').value), one]),
+  );
 }
 
-function changedContent(where: string, before: Side, after: Side, compare: typeof isAnswer): string[] {
+function changedContent(
+  where: string,
+  before: Side,
+  after: Side,
+  compare: typeof isAnswer,
+): string[] {
   return members(before).flatMap(([type, media]) => {
     const now = at(after, type);
     return now.value === undefined
@@ -92,10 +114,14 @@ function isRequest(before: Side, after: Side, where: string): string[] {
   return beyond(before, after, where, 'can no longer be');
 }
 
-/** The values that the inner schema allows and the outer one forbids. Additional fields of the inner one are fine. */
+/**
+ * The values that the inner schema allows and the outer one forbids. Additional fields of the inner
+ * one are fine.
+ */
 function beyond(inner: Side, outer: Side, where: string, words: string): string[] {
   const alternatives = listOf(at(inner, 'anyOf'));
-  if (alternatives.length > 0) return alternatives.flatMap((one) => beyond(one, outer, where, words));
+  if (alternatives.length > 0)
+    return alternatives.flatMap((one) => beyond(one, outer, where, words));
   const choices = listOf(at(outer, 'anyOf'));
   if (choices.length > 0) {
     const found = choices.map((choice) => beyond(inner, choice, where, words));
@@ -109,7 +135,11 @@ function beyond(inner: Side, outer: Side, where: string, words: string): string[
   }
   const [type] = types;
   const allowed = listOf(at(outer, 'type')).map(({ value }) => value);
-  if (allowed.length > 0 && !allowed.includes(type) && !(type === 'integer' && allowed.includes('number'))) {
+  if (
+    allowed.length > 0 &&
+    !allowed.includes(type) &&
+    !(type === 'integer' && allowed.includes('number'))
+  ) {
     return [`${where} ${words} ${word(type)}`];
   }
   if (type === 'null') return [];
@@ -122,14 +152,18 @@ function beyond(inner: Side, outer: Side, where: string, words: string): string[
   return [
     // The format of a number says how many bits it needs, and forbids none.
     ...['pattern', ...(type === 'string' ? ['format'] : [])]
-      .filter((keyword) => values === null && ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value))
+      .filter(
+        (keyword) =>
+          values === null &&
+          ![undefined, at(inner, keyword).value].includes(at(outer, keyword).value),
+      )
       .map(changed),
-    ...MIN_KEYWORDS.filter((keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity)).map(
-      changed,
-    ),
-    ...MAX_KEYWORDS.filter((keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity)).map(
-      changed,
-    ),
+    ...MIN_KEYWORDS.filter(
+      (keyword) => numberOf(inner, keyword, -Infinity) < numberOf(outer, keyword, -Infinity),
+    ).map(changed),
+    ...MAX_KEYWORDS.filter(
+      (keyword) => numberOf(inner, keyword, Infinity) > numberOf(outer, keyword, Infinity),
+    ).map(changed),
     ...listOf(at(outer, 'required')).flatMap(({ value }) =>
       listOf(at(inner, 'required')).some((one) => one.value === value)
         ? []

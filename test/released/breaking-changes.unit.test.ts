@@ -15,7 +15,12 @@ interface Schema {
 }
 interface Operation {
   security: unknown;
-  parameters: { name: string; in: string; required?: true; schema: Pick<Schema, 'type' | 'maximum'> }[];
+  parameters: {
+    name: string;
+    in: string;
+    required?: true;
+    schema: Pick<Schema, 'type' | 'maximum'>;
+  }[];
   responses: Record<string, { headers: Record<string, object>; content: Record<string, object> }>;
 }
 interface Document {
@@ -39,7 +44,9 @@ const pageSize = (document: Document) =>
 it('the API breaks nothing of a release except what the changelog says (CONTRIBUTING.md)', async () => {
   const released = JSON.parse(await text('docs/openapi.released.json')) as object;
   const [, unreleased = ''] = (await text('CHANGELOG.md')).split(/^## /m);
-  expect(breakingChanges(released, openApi).filter((change) => !unreleased.includes(change))).toEqual([]);
+  expect(
+    breakingChanges(released, openApi).filter((change) => !unreleased.includes(change)),
+  ).toEqual([]);
 });
 
 describe('a breaking change is found', () => {
@@ -49,7 +56,13 @@ describe('a breaking change is found', () => {
     ['a parameter', (d) => orders(d).parameters.shift(), /list: the parameter \w+ is gone$/],
     [
       'a parameter that is required',
-      (d) => orders(d).parameters.push({ name: 'x', in: 'query', required: true, schema: { type: 'string' } }),
+      (d) =>
+        orders(d).parameters.push({
+          name: 'x',
+          in: 'query',
+          required: true,
+          schema: { type: 'string' },
+        }),
       /the parameter x is required$/,
     ],
     [
@@ -112,7 +125,9 @@ describe('a breaking change is found', () => {
     const changes = breakingChanges(openApi, changed);
     expect(changes).toContainEqual(expect.stringMatching(words));
     expect(
-      changes.filter((line) => !words.test(line) && !/Order|order|page_size|429|404|api\/changes/.test(line)),
+      changes.filter(
+        (line) => !words.test(line) && !/Order|order|page_size|429|404|api\/changes/.test(line),
+      ),
     ).toEqual([]);
   });
 });
@@ -120,17 +135,25 @@ describe('a breaking change is found', () => {
 describe('not a breaking change', () => {
   it.each<[string, (document: Document) => unknown]>([
     ['a new path', (d) => (d.paths['/api/new'] = found(d.paths['/api/menu/']))],
-    ['a new parameter', (d) => orders(d).parameters.push({ name: 'x', in: 'query', schema: { type: 'string' } })],
+    [
+      'a new parameter',
+      (d) => orders(d).parameters.push({ name: 'x', in: 'query', schema: { type: 'string' } }),
+    ],
     [
       'a new field',
       (d) => {
-        schema(d, 'OrderSummary').properties['x'] = { type: 'string', required: [], properties: {} };
+        schema(d, 'OrderSummary').properties['x'] = {
+          type: 'string',
+          required: [],
+          properties: {},
+        };
         schema(d, 'OrderSummary').required.push('x');
       },
     ],
     [
       'a field that is never null',
-      (d) => (schema(d, 'Order').properties['notes'] = { type: 'string', required: [], properties: {} }),
+      (d) =>
+        (schema(d, 'Order').properties['notes'] = { type: 'string', required: [], properties: {} }),
     ],
     ['more that a parameter takes', (d) => delete pageSize(d).maximum],
     ['another order of words', (d) => schema(d, 'OrderStatus').enum?.reverse()],

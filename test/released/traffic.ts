@@ -1,4 +1,7 @@
-/** Clients during an upgrade: one sends requests without pause, one follows the changes of orders and waits for them. */
+/**
+ * Clients during an upgrade: one sends requests without pause, one follows the changes of orders
+ * and waits for them.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PAUSE_MS = 20;
@@ -55,7 +58,10 @@ export class Traffic {
   async #follow(): Promise<void> {
     const token = await this.#token();
     for (let after = ''; !this.#stopped;) {
-      const page = (await this.#get(`/api/order/changes?wait=${WAIT_SECONDS}${after}`, token)) as Changes | null;
+      const page = (await this.#get(
+        `/api/order/changes?wait=${WAIT_SECONDS}${after}`,
+        token,
+      )) as Changes | null;
       if (page === null) {
         await sleep(PAUSE_MS);
         continue;

@@ -1,6 +1,6 @@
 /**
- * docs/upgrading.md, step by step, between copies of this release: no request fails, and no follower misses a change. The next release is
- * a copy with a higher projection version.
+ * docs/upgrading.md, step by step, between copies of this release: no request fails, and no
+ * follower misses a change. The next release is a copy with a higher projection version.
  */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,8 +40,17 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   const run = (release: Release, words: string) => done(folders[release], installation.env, words);
 
   /** Starts a service and waits until it listens. */
-  async function start(release: Release, name: Name, settings: Record<string, string> = {}): Promise<Running> {
-    const service = await startRelease(folders[release], name, { ...installation.env, ...settings }, started);
+  async function start(
+    release: Release,
+    name: Name,
+    settings: Record<string, string> = {},
+  ): Promise<Running> {
+    const service = await startRelease(
+      folders[release],
+      name,
+      { ...installation.env, ...settings },
+      started,
+    );
     running[`${release} ${name}`] = service;
     return service;
   }
@@ -50,10 +59,15 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     const answer = await fetch(`${operations}/ready`);
     return { status: answer.status, text: await answer.text() };
   };
-  const ready = (service: Running) => eventually('it is ready', async () => (await readiness(service)).status === 200);
+  const ready = (service: Running) =>
+    eventually('it is ready', async () => (await readiness(service)).status === 200);
 
   /** Like a proxy: only ready services get requests, and a stopping one gets no more. */
-  async function startReady(release: Release, name: Name, settings?: Record<string, string>): Promise<void> {
+  async function startReady(
+    release: Release,
+    name: Name,
+    settings?: Record<string, string>,
+  ): Promise<void> {
     const service = await start(release, name, settings);
     await ready(service);
     if (name === 'query') traffic.send(service.url);
@@ -68,7 +82,10 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   }
 
   let sequence = 100;
-  /** Changes an order, creates another and deletes the previous one, and waits until the follower got the changes. */
+  /**
+   * Changes an order, creates another and deletes the previous one, and waits until the follower
+   * got the changes.
+   */
   async function change(): Promise<void> {
     sequence += 1;
     const order = { entity: 'order', storeId: 's1', sequence } as const;
@@ -96,7 +113,10 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     const query = await start('before', 'query');
     await Promise.all([projector, query].map(ready));
     const scopes = 'store,crm,order,menu';
-    const made = await run('before', `keys create -s s1 -e ${environment} --scopes ${scopes} --json`);
+    const made = await run(
+      'before',
+      `keys create -s s1 -e ${environment} --scopes ${scopes} --json`,
+    );
     key = JSON.parse(made) as typeof key;
     const { data } = exampleEvent('store');
     await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence, data }]);
@@ -166,6 +186,8 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
 
   it('refuses in one sentence a rollback after which the former release would answer wrongly', async () => {
     const words = `has projection version ${PROJECTION_VERSION + 1}, this release has ${PROJECTION_VERSION}`;
-    await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(words);
+    await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(
+      words,
+    );
   });
 });

@@ -44,7 +44,10 @@ export async function startSecureBroker(
       const program = await locateBroker(
         home.context,
         { ...listenersOf(node), ...securityOf(authority, issued), ...settings },
-        ['256', '512'].flatMap((bits) => ['--add-scram', `SCRAM-SHA-${bits}=[name=${USER},password=${PASSWORD}]`]),
+        ['256', '512'].flatMap((bits) => [
+          '--add-scram',
+          `SCRAM-SHA-${bits}=[name=${USER},password=${PASSWORD}]`,
+        ]),
       );
       const { data, logFile } = await home.room(`kafka-${index + 1}`);
       const member = size === 1 ? undefined : { index, ports: members };
@@ -82,7 +85,8 @@ function listenersOf(node: Record<'inside' | 'passwords' | 'certificates' | 'con
   return {
     listeners: [...clients, `CONTROLLER://127.0.0.1:${node.controller}`].join(','),
     'advertised.listeners': clients.join(','),
-    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,INSIDE:PLAINTEXT,PASSWORDS:SASL_SSL,CERTIFICATES:SSL',
+    'listener.security.protocol.map':
+      'CONTROLLER:PLAINTEXT,INSIDE:PLAINTEXT,PASSWORDS:SASL_SSL,CERTIFICATES:SSL',
     'inter.broker.listener.name': 'INSIDE',
   };
 }

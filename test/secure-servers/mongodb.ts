@@ -37,7 +37,9 @@ export async function startSecureMongod(
       const members = started.hosts.map((host, _id) => ({ _id, host }));
       // Several members wait that long before the first election.
       const settings = { electionTimeoutMillis: 1_000 };
-      await client.db('admin').command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
+      await client
+        .db('admin')
+        .command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
     });
     await onServer(port, caFile, async (client) => {
       const roles = ['root'];
@@ -68,11 +70,17 @@ export interface UninitiatedMongods extends SecureMongod {
   caFile: string;
 }
 
-/** Starts members without a replica set configuration. @param authentication whether clients need credentials. */
+/**
+ * Starts members without a replica set configuration.
+ * @param authentication whether clients need credentials.
+ */
 export async function startUninitiatedMongods(
   authority: Authority,
   size: 1 | 3,
-  { authentication = true, ports: given }: { authentication?: boolean; ports?: number[] | undefined } = {},
+  {
+    authentication = true,
+    ports: given,
+  }: { authentication?: boolean; ports?: number[] | undefined } = {},
 ): Promise<UninitiatedMongods> {
   const home = await makeHome();
   const issued = await authority.issue('mongod');
@@ -87,7 +95,12 @@ export async function startUninitiatedMongods(
   const servers = await Promise.all(
     ports.map(async (port, index) => {
       const { data, logFile } = await home.room(`mongod-${index + 1}`);
-      const command = await program.prepare(data, [port], logFile, size === 1 ? undefined : { index, ports: [] });
+      const command = await program.prepare(
+        data,
+        [port],
+        logFile,
+        size === 1 ? undefined : { index, ports: [] },
+      );
       const args = [
         ...command.args,
         '--tlsMode=requireTLS',

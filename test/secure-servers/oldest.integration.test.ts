@@ -1,4 +1,7 @@
-/** The users of deploy/privileges on the oldest server releases that docs/deploying.md names, if they are available. */
+/**
+ * The users of deploy/privileges on the oldest server releases that docs/deploying.md names, if
+ * they are available.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

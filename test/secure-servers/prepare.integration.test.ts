@@ -4,7 +4,13 @@ import { useInstallation } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
-import { PASSWORD, type SecureMongod, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
+import {
+  PASSWORD,
+  type SecureMongod,
+  startSecureMongod,
+  startUninitiatedMongods,
+  USER,
+} from './mongodb.ts';
 
 describe('prepare with TLS', () => {
   const folder = useFolder();
@@ -39,7 +45,9 @@ describe('prepare with TLS', () => {
     const { code, stderr } = await runCommand(settings(several), ['prepare']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/),
+      expect.stringMatching(
+        /^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/,
+      ),
     ]);
   });
 });

@@ -39,9 +39,16 @@ beforeAll(async () => {
     OPERATIONS_PORT: '0',
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
   };
-  const users = { ...asKafkaUser('store-data-administrator'), ...asDataUser('store-data-projector') };
+  const users = {
+    ...asKafkaUser('store-data-administrator'),
+    ...asDataUser('store-data-projector'),
+  };
   await runJson({ ...withoutRedis(env), ...users }, 'prepare --partitions 2');
-  operator = { ...env, ...asKafkaUser('store-data-operator'), ...asDataUser('store-data-projector') };
+  operator = {
+    ...env,
+    ...asKafkaUser('store-data-operator'),
+    ...asDataUser('store-data-projector'),
+  };
   projector = startService('projector', {
     ...env,
     ...asKafkaUser('store-data-projector'),
@@ -64,7 +71,10 @@ afterAll(async () => {
   await servers?.close();
 });
 
-function withoutRedis({ REDIS_URL: _redis, ...others }: Record<string, string>): Record<string, string> {
+function withoutRedis({
+  REDIS_URL: _redis,
+  ...others
+}: Record<string, string>): Record<string, string> {
   return others;
 }
 
@@ -103,7 +113,10 @@ describe('with the privileges of deploy/privileges', () => {
     const token = await createApiClient(url).token(key.client_id, key.client_secret);
     await eventually('both orders are listed', async () => (await orders(token)).count === 2);
     const knowsMongodb = { ...withoutRedis(env), ...asKafkaUser('store-data-publisher') };
-    expect(await runJson(knowsMongodb, ['publish', '-'], lines)).toMatchObject({ sent: 2, outdated: null });
+    expect(await runJson(knowsMongodb, ['publish', '-'], lines)).toMatchObject({
+      sent: 2,
+      outdated: null,
+    });
     await runJson(operator, ['rebuild']);
     await eventually('the rebuilt ones are listed', async () => (await orders(token)).count === 2);
     await runJson(operator, ['generations', 'drop', '1', '--yes']);
@@ -120,13 +133,25 @@ describe('with the privileges of deploy/privileges', () => {
     const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
     await runJson(operator, ['rebuild']);
     const { code, stderr } = await runCommand(asProjector, ['generations', 'drop', '2', '--yes']);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^store-data: not authorized by Kafka: .*group/)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^store-data: not authorized by Kafka: .*group/),
+    ]);
     await runJson(operator, ['generations', 'drop', '2', '--yes']);
     const asQuery = { ...operator, ...asDataUser('store-data-query') };
-    const refused = await runCommand(asQuery, ['keys', 'create', '--store', 's2', '--scopes', 'order']);
+    const refused = await runCommand(asQuery, [
+      'keys',
+      'create',
+      '--store',
+      's2',
+      '--scopes',
+      'order',
+    ]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/store-data: not authorized by MongoDB: not authorized on store_data_control/),
+      expect.stringMatching(
+        /store-data: not authorized by MongoDB: not authorized on store_data_control/,
+      ),
     ]);
     const noPublisher = { ...publisher(), ...asKafkaUser('store-data-operator') };
     const input = `${orderMessage('o3').value}\n`;
@@ -139,7 +164,12 @@ describe('with the privileges of deploy/privileges', () => {
 
   it('mongodb.js is idempotent', async () => {
     const { MONGODB_URI: uri = '', MONGODB_TLS_CA_FILE: ca = '' } = servers.env;
-    expect(await makeMongodbUsers(uri, ca)).toEqual(['updateRole', 'updateRole', 'updateUser', 'updateUser']);
+    expect(await makeMongodbUsers(uri, ca)).toEqual([
+      'updateRole',
+      'updateRole',
+      'updateUser',
+      'updateUser',
+    ]);
   });
 
   it('the query service’s user of MongoDB cannot write', async () => {

@@ -15,7 +15,8 @@ import { withAdmin } from '#test/topics.ts';
 import { startSecureBroker } from './kafka.ts';
 import * as mongod from './mongodb.ts';
 
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, Kafka, ResourcePatternTypes } = kafkajs;
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, Kafka, ResourcePatternTypes } =
+  kafkajs;
 const PRIVILEGES = join(import.meta.dirname, '../../deploy/privileges');
 const LOGIN = 'org.apache.kafka.common.security';
 
@@ -39,12 +40,19 @@ export interface PrivilegedServersOptions {
 }
 
 export type KafkaUser =
-  'store-data-administrator' | 'store-data-projector' | 'store-data-operator' | 'store-data-publisher';
+  | 'store-data-administrator'
+  | 'store-data-projector'
+  | 'store-data-operator'
+  | 'store-data-publisher';
 export type DataUser = 'store-data-projector' | 'store-data-query';
 
 /** The settings of a Kafka user. */
 export function asKafkaUser(name: KafkaUser): Record<string, string> {
-  return { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: name, KAFKA_SASL_PASSWORD: PASSWORD };
+  return {
+    KAFKA_SASL_MECHANISM: 'plain',
+    KAFKA_SASL_USERNAME: name,
+    KAFKA_SASL_PASSWORD: PASSWORD,
+  };
 }
 
 /** The settings of a user of MongoDB and Redis. */
@@ -94,7 +102,9 @@ export async function startPrivilegedServers({
     await Promise.all([...running.values()].map((one) => one.close()));
     await rm(folder, { recursive: true, force: true });
   };
-  const started = await Promise.allSettled((['kafka', 'mongodb', 'redis'] as const).map((name) => start(name)));
+  const started = await Promise.allSettled(
+    (['kafka', 'mongodb', 'redis'] as const).map((name) => start(name)),
+  );
   const failed = started.find(({ status }) => status === 'rejected');
   if (failed !== undefined) {
     await close();
@@ -125,13 +135,19 @@ async function startKafka({ authority, folder, ca, size }: Workplace): Promise<R
     size,
   );
   const acl = await grantedByScript(folder);
-  const inside = new Kafka({ brokers: broker.inside.split(','), logLevel: kafkajs.logLevel.NOTHING });
+  const inside = new Kafka({
+    brokers: broker.inside.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+  });
   await withAdmin(inside, (admin) => admin.createAcls({ acl }));
   const env = { KAFKA_BROKERS: broker.passwords, KAFKA_TLS: 'true', KAFKA_TLS_CA_FILE: ca };
   return { env, ports: [], close: broker.close };
 }
 
-/** Runs kafka.sh with a tool that prints its arguments: the broker's jars do not include the real one. */
+/**
+ * Runs kafka.sh with a tool that prints its arguments: the broker's jars do not include the real
+ * one.
+ */
 async function grantedByScript(folder: string): Promise<AclEntry[]> {
   const tool = join(folder, 'kafka-acls.sh');
   await writeFile(tool, '#!/usr/bin/env bash\necho "$@"\n');
@@ -156,9 +172,11 @@ const OPERATIONS: Record<string, number> = {
 
 function entriesOf(line: string): AclEntry[] {
   const words = line.split(' ');
-  const valuesOf = (option: string) => words.flatMap((word, at) => (word === option ? [words[at + 1] ?? ''] : []));
+  const valuesOf = (option: string) =>
+    words.flatMap((word, at) => (word === option ? [words[at + 1] ?? ''] : []));
   const [topic, group] = [valuesOf('--topic')[0], valuesOf('--group')[0]];
-  if (valuesOf('--resource-pattern-type')[0] !== 'prefixed') throw new Error(`what is prefixed? ${line}`);
+  if (valuesOf('--resource-pattern-type')[0] !== 'prefixed')
+    throw new Error(`what is prefixed? ${line}`);
   return valuesOf('--operation').map((name) => ({
     principal: valuesOf('--allow-principal')[0] ?? '',
     host: '*',
@@ -170,7 +188,10 @@ function entriesOf(line: string): AclEntry[] {
   }));
 }
 
-async function startMongodb({ authority, ca, size }: Workplace, ports?: number[]): Promise<Running> {
+async function startMongodb(
+  { authority, ca, size }: Workplace,
+  ports?: number[],
+): Promise<Running> {
   const server = await mongod.startSecureMongod(authority, 'CN=nobody', size, ports);
   await makeMongodbUsers(server.uri, ca);
   return {
@@ -190,8 +211,10 @@ export async function makeMongodbUsers(uri: string, ca: string): Promise<string[
   const { users } = (await admin.command({ usersInfo: 1 })) as { users: { user: string }[] };
   const commands: Document[] = [];
   const runCommand = (command: Document): Document => {
-    if ('rolesInfo' in command) return { roles: roles.filter(({ role }) => role === command['rolesInfo']) };
-    if ('usersInfo' in command) return { users: users.filter(({ user }) => user === command['usersInfo']) };
+    if ('rolesInfo' in command)
+      return { roles: roles.filter(({ role }) => role === command['rolesInfo']) };
+    if ('usersInfo' in command)
+      return { users: users.filter(({ user }) => user === command['usersInfo']) };
     commands.push(command);
     return { ok: 1 };
   };
@@ -203,7 +226,10 @@ export async function makeMongodbUsers(uri: string, ca: string): Promise<string[
   return commands.map((command) => Object.keys(command)[0] ?? '');
 }
 
-/** One Redis, or a cluster of three masters with a replica each; with TLS if the program supports it. */
+/**
+ * One Redis, or a cluster of three masters with a replica each; with TLS if the program supports
+ * it.
+ */
 async function startRedis(workplace: Workplace, ports?: number[]): Promise<Running> {
   const { authority, folder, ca, size, redisWithTls } = workplace;
   const cleanup = new AsyncDisposableStack();
@@ -217,10 +243,24 @@ async function startRedis(workplace: Workplace, ports?: number[]): Promise<Runni
     const tls = (port: number) =>
       `--port 0 --tls-port ${port} --tls-auth-clients no --tls-replication yes --tls-cluster ${size === 1 ? 'no' : 'yes'}`
         .split(' ')
-        .concat('--tls-cert-file', files['redis.crt'], '--tls-key-file', files['redis.key'], '--tls-ca-cert-file', ca);
+        .concat(
+          '--tls-cert-file',
+          files['redis.crt'],
+          '--tls-key-file',
+          files['redis.key'],
+          '--tls-ca-cert-file',
+          ca,
+        );
     const { username, password } = ADMINISTRATOR;
     const options = { ...ADMINISTRATOR, ...(isSecure ? { tls: { ca: authority.cert } } : {}) };
-    const settings = ['--aclfile', await writeRedisUsers(folder), '--masteruser', username, '--masterauth', password];
+    const settings = [
+      '--aclfile',
+      await writeRedisUsers(folder),
+      '--masteruser',
+      username,
+      '--masterauth',
+      password,
+    ];
     const cluster = size === 1 ? [] : CLUSTER_SETTINGS;
     for (const port of used) {
       const own = [...settings, ...cluster, ...(isSecure ? tls(port) : [])];
@@ -234,7 +274,10 @@ async function startRedis(workplace: Workplace, ports?: number[]): Promise<Runni
   }
   const scheme = `redis${isSecure ? 's' : ''}${size === 1 ? '' : '+cluster'}`;
   const hosts = used.slice(0, 2).map((port) => `127.0.0.1:${port}`);
-  const env = { REDIS_URL: `${scheme}://${hosts.join(',')}`, ...(isSecure ? { REDIS_TLS_CA_FILE: ca } : {}) };
+  const env = {
+    REDIS_URL: `${scheme}://${hosts.join(',')}`,
+    ...(isSecure ? { REDIS_TLS_CA_FILE: ca } : {}),
+  };
   return { env, ports: used, close: () => cleanup.disposeAsync() };
 }
 
@@ -249,7 +292,10 @@ async function writeRedisUsers(folder: string): Promise<string> {
   return file;
 }
 
-/** Starts a Redis with the users of redis.acl. @param env the environment with `redis-server` in its PATH. */
+/**
+ * Starts a Redis with the users of redis.acl.
+ * @param env the environment with `redis-server` in its PATH.
+ */
 export async function startRedisWithUsers(
   folder: string,
   cleanup: AsyncDisposableStack,

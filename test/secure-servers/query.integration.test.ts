@@ -36,7 +36,10 @@ describe('the query service with HTTPS', () => {
   it('serves its certificate, and a new one without a restart', async () => {
     expect(await health()).toEqual({ status: 200, name: 'first' });
     await writeFiles(folder, await authority.issue('second'));
-    await eventually('the new certificate is shown', async () => (await health()).name === 'second');
+    await eventually(
+      'the new certificate is shown',
+      async () => (await health()).name === 'second',
+    );
   });
 
   it('knows which connections are idle', async () => {

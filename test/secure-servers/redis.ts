@@ -1,4 +1,7 @@
-/** A Redis that requires TLS and passwords. A proxy of the tests terminates TLS, since not every Redis supports it. */
+/**
+ * A Redis that requires TLS and passwords. A proxy of the tests terminates TLS, since not every
+ * Redis supports it.
+ */
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
@@ -22,7 +25,11 @@ export async function startSecureRedis(authority: Authority): Promise<SecureRedi
   await redis.client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
   await redis.client.call('ACL', 'SETUSER', 'default', 'resetpass');
   const present = await startTls(authority, await authority.issue('redis'), redis.port);
-  const expired = await startTls(authority, await authority.issue('redis', { expired: true }), redis.port);
+  const expired = await startTls(
+    authority,
+    await authority.issue('redis', { expired: true }),
+    redis.port,
+  );
   return {
     url: `rediss://127.0.0.1:${present.port}`,
     expiredUrl: `rediss://127.0.0.1:${expired.port}`,

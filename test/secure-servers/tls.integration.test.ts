@@ -1,4 +1,7 @@
-/** Each server with TLS: the user that a password, token or certificate authenticates, and the messages of refusals. */
+/**
+ * Each server with TLS: the user that a password, token or certificate authenticates, and the
+ * messages of refusals.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -69,7 +72,8 @@ describe('Kafka with TLS', () => {
     KAFKA_SASL_PASSWORD: kafka.PASSWORD,
     ...more,
   });
-  const token = () => password({ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_SASL_TOKEN_URL: tokens.url });
+  const token = () =>
+    password({ KAFKA_SASL_MECHANISM: 'oauthbearer', KAFKA_SASL_TOKEN_URL: tokens.url });
   const certificate = (cert: string, key: string) => ({
     KAFKA_BROKERS: broker.certificates,
     KAFKA_TLS_CERT_FILE: cert,
@@ -79,7 +83,10 @@ describe('Kafka with TLS', () => {
   it.each([
     ...['plain', 'scram-sha-256', 'scram-sha-512'].map(
       (KAFKA_SASL_MECHANISM) =>
-        [`a password by ${KAFKA_SASL_MECHANISM}`, () => password({ KAFKA_SASL_MECHANISM })] as const,
+        [
+          `a password by ${KAFKA_SASL_MECHANISM}`,
+          () => password({ KAFKA_SASL_MECHANISM }),
+        ] as const,
     ),
     ['a token of an OAuth endpoint', token] as const,
     ['a certificate', () => certificate(files.cert, files.key)] as const,
@@ -88,10 +95,26 @@ describe('Kafka with TLS', () => {
   });
 
   it.each<Refused>([
-    ['a wrong password', () => password({ KAFKA_SASL_PASSWORD: 'wrong' }), /invalid username or password/i],
-    ['no token', () => ({ ...token(), KAFKA_SASL_PASSWORD: 'wrong' }), /no token for Kafka: its endpoint answered 401/],
-    ['an authority of others', () => password({ KAFKA_TLS_CA_FILE: files.otherCa }), /certificate/i],
-    ['an expired certificate', () => certificate(files.expiredCert, files.expiredKey), /certificate/i],
+    [
+      'a wrong password',
+      () => password({ KAFKA_SASL_PASSWORD: 'wrong' }),
+      /invalid username or password/i,
+    ],
+    [
+      'no token',
+      () => ({ ...token(), KAFKA_SASL_PASSWORD: 'wrong' }),
+      /no token for Kafka: its endpoint answered 401/,
+    ],
+    [
+      'an authority of others',
+      () => password({ KAFKA_TLS_CA_FILE: files.otherCa }),
+      /certificate/i,
+    ],
+    [
+      'an expired certificate',
+      () => certificate(files.expiredCert, files.expiredKey),
+      /certificate/i,
+    ],
     ['no certificate', () => ({ KAFKA_BROKERS: broker.certificates }), /certificate/i],
     [
       'a file that is not there',
@@ -105,7 +128,10 @@ describe('Kafka with TLS', () => {
 
 /** A token endpoint with unsigned tokens, which the broker of this test accepts. */
 function answerWithToken(request: IncomingMessage, response: ServerResponse): void {
-  const credentials = Buffer.from(String(request.headers.authorization).replace('Basic ', ''), 'base64');
+  const credentials = Buffer.from(
+    String(request.headers.authorization).replace('Basic ', ''),
+    'base64',
+  );
   if (credentials.toString() !== `${kafka.USER}:${kafka.PASSWORD}`) {
     response.writeHead(401).end();
     return;
@@ -124,7 +150,11 @@ describe('MongoDB with TLS', () => {
 
   /** The user of both clients with these settings, or the reason of the refusal. */
   async function meet({ parameters = '', ...env }: Record<string, string>): Promise<string> {
-    const config = configOf({ MONGODB_URI: `${mongod.uri}${parameters}`, MONGODB_TLS_CA_FILE: files.ca, ...env });
+    const config = configOf({
+      MONGODB_URI: `${mongod.uri}${parameters}`,
+      MONGODB_TLS_CA_FILE: files.ca,
+      ...env,
+    });
     let user = '';
     for (const make of [createWriterClient, createReaderClient]) {
       await using client = make(config, 'secure');
@@ -143,7 +173,10 @@ describe('MongoDB with TLS', () => {
     MONGODB_PASSWORD: mongodb.PASSWORD,
     ...more,
   });
-  const certificate = (file: string) => ({ MONGODB_TLS_CERT_KEY_FILE: file, parameters: BY_CERTIFICATE });
+  const certificate = (file: string) => ({
+    MONGODB_TLS_CERT_KEY_FILE: file,
+    parameters: BY_CERTIFICATE,
+  });
 
   it('takes a password out of a file', async () => {
     const fromFile = { MONGODB_USERNAME: mongodb.USER, MONGODB_PASSWORD_FILE: files.password };
@@ -157,8 +190,16 @@ describe('MongoDB with TLS', () => {
   it.each<Refused>([
     ['a wrong password', () => password({ MONGODB_PASSWORD: 'wrong' }), /Authentication failed/],
     ['no password', () => ({}), /requires authentication/],
-    ['an authority of others', () => password({ MONGODB_TLS_CA_FILE: files.otherCa }), /certificate/],
-    ['an expired certificate', () => certificate(files.expiredBoth), /certificate|closed|ECONNRESET/i],
+    [
+      'an authority of others',
+      () => password({ MONGODB_TLS_CA_FILE: files.otherCa }),
+      /certificate/,
+    ],
+    [
+      'an expired certificate',
+      () => certificate(files.expiredBoth),
+      /certificate|closed|ECONNRESET/i,
+    ],
   ])('says why with %s', async (_what, env, said) => {
     expect(await meet(env())).toMatch(said);
   });
@@ -192,25 +233,45 @@ describe('Redis with TLS', () => {
   }
 
   it('takes a password out of a file', async () => {
-    expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(redis.USER);
+    expect(await meet({ REDIS_PASSWORD: '', REDIS_PASSWORD_FILE: files.password })).toBe(
+      redis.USER,
+    );
   });
 
   it('reads credentials from the address', async () => {
     const credentials = `${redis.USER}:${encodeURIComponent(redis.PASSWORD)}@`;
     const address = server.url.replace('//', `//${credentials}`);
-    expect(await meet({ REDIS_URL: address, REDIS_USERNAME: '', REDIS_PASSWORD: '' })).toBe(redis.USER);
+    expect(await meet({ REDIS_URL: address, REDIS_USERNAME: '', REDIS_PASSWORD: '' })).toBe(
+      redis.USER,
+    );
   });
 
   it.each<Refused>([
-    ['a wrong password', () => ({ REDIS_PASSWORD: 'wrong' }), /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/],
-    ['no password', () => ({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }), /NOAUTH.*Correct REDIS_USERNAME/],
-    ['an authority of others', () => ({ REDIS_TLS_CA_FILE: files.otherCa }), /certificate.*Correct REDIS_TLS_CA_FILE/],
+    [
+      'a wrong password',
+      () => ({ REDIS_PASSWORD: 'wrong' }),
+      /WRONGPASS.*Correct REDIS_USERNAME, REDIS_PASSWORD/,
+    ],
+    [
+      'no password',
+      () => ({ REDIS_PASSWORD: '', REDIS_USERNAME: '' }),
+      /NOAUTH.*Correct REDIS_USERNAME/,
+    ],
+    [
+      'an authority of others',
+      () => ({ REDIS_TLS_CA_FILE: files.otherCa }),
+      /certificate.*Correct REDIS_TLS_CA_FILE/,
+    ],
     [
       'an expired certificate of the server',
       () => ({ REDIS_URL: server.expiredUrl }),
       /certificate has expired.*Correct REDIS_TLS_CA_FILE/,
     ],
-    ['no certificate', () => ({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }), /certificate.*REDIS_TLS_CERT_FILE/],
+    [
+      'no certificate',
+      () => ({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }),
+      /certificate.*REDIS_TLS_CERT_FILE/,
+    ],
   ])('says why with %s', async (_what, env, said) => {
     expect(await meet(env())).toMatch(said);
   });

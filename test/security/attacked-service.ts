@@ -47,7 +47,11 @@ export async function startAttackedService(): Promise<AttackedService> {
       const opened: Socket[] = [];
       while (opened.length < count) {
         const batch = Math.min(250, count - opened.length);
-        opened.push(...(await Promise.all(Array.from({ length: batch }, async () => open(address, localAddress)))));
+        opened.push(
+          ...(await Promise.all(
+            Array.from({ length: batch }, async () => open(address, localAddress)),
+          )),
+        );
       }
       return opened;
     },
@@ -65,7 +69,9 @@ export async function startAttackedService(): Promise<AttackedService> {
       await attacked.ended;
       await service.close();
       // An attack must not make the service log an internal failure.
-      expect(attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50)).toEqual([]);
+      expect(
+        attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50),
+      ).toEqual([]);
     },
   };
 }

@@ -14,16 +14,23 @@ export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
   return routes.flatMap(({ path, operation }) => {
     const scopes = operation?.security[0]?.['accessToken'] as readonly Scope[] | undefined;
     if (operation === null || scopes === undefined) return [];
-    const ofQuery = operation.parameters.flatMap((one) => ('in' in one && one.in === 'query' ? [one] : []));
+    const ofQuery = operation.parameters.flatMap((one) =>
+      'in' in one && one.in === 'query' ? [one] : [],
+    );
     const required = ofQuery.filter((one) => one.required === true);
     return [{ path, scopes, parameters: namesOf(ofQuery), required: namesOf(required) }];
   });
 }
 
-const namesOf = (parameters: readonly { name?: unknown }[]) => parameters.map(({ name }) => String(name));
+const namesOf = (parameters: readonly { name?: unknown }[]) =>
+  parameters.map(({ name }) => String(name));
 
 /** The target of a request with the required parameters and more. */
-export function targetOf({ path, required }: DataRoute, id: string, more: readonly string[] = []): string {
+export function targetOf(
+  { path, required }: DataRoute,
+  id: string,
+  more: readonly string[] = [],
+): string {
   const pairs = [...required.map((name) => `${name}=${id}`), ...more];
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
 }

@@ -3,15 +3,22 @@ import { createPrivateKey, type JsonWebKey, type KeyObject, sign } from 'node:cr
 
 /** Base64url of a text, or of an object's JSON. */
 export function part(value: object | string): string {
-  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString(
+    'base64url',
+  );
 }
 
 /** The unverified claims of a token. */
-export function opened(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+export function opened(token: string): {
+  header: Record<string, unknown>;
+  claims: Record<string, unknown>;
+} {
   const [header, claims] = token
     .split('.')
     .slice(0, 2)
-    .map((text) => JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>);
+    .map(
+      (text) => JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>,
+    );
   if (header === undefined || claims === undefined) throw new Error('no token');
   return { header, claims };
 }

@@ -34,7 +34,9 @@ describe('very many connections', () => {
     const files = openFilesLimit();
     const count = Math.min(CONNECTIONS, files - OTHER_FILES);
     if (count < CONNECTIONS) {
-      process.stderr.write(`${count} connections instead of ${CONNECTIONS}: this machine allows ${files} files\n`);
+      process.stderr.write(
+        `${count} connections instead of ${CONNECTIONS}: this machine allows ${files} files\n`,
+      );
     }
     const held: Socket[] = [];
     let answered = 0;

@@ -1,4 +1,7 @@
-/** Prototype pollution, operator injection and searches designed to run forever, in every parameter of every endpoint. */
+/**
+ * Prototype pollution, operator injection and searches designed to run forever, in every parameter
+ * of every endpoint.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import type { ErrorAnswer } from '#test/api-client.ts';
@@ -48,7 +51,10 @@ function expectUnpolluted(): void {
   ]);
 }
 
-/** Names that other parsers turn into objects, arrays or operators; `x` stands for an existing parameter. */
+/**
+ * Names that other parsers turn into objects, arrays or operators; `x` stands for an existing
+ * parameter.
+ */
 const NAMES = words(
   '__proto__ __proto__[polluted] __proto__.polluted constructor',
   'constructor[prototype][polluted] constructor.prototype.polluted prototype[polluted] toString',
@@ -149,7 +155,10 @@ describe('every data endpoint', () => {
         for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
           const target = ownTarget(route, [pairs]);
           const answer = await service.api.get(target, token);
-          expect([target.slice(0, 80), answer.status]).toEqual([target.slice(0, 80), pairs[1] === '&' ? 200 : 422]);
+          expect([target.slice(0, 80), answer.status]).toEqual([
+            target.slice(0, 80),
+            pairs[1] === '&' ? 200 : 422,
+          ]);
           expectHarmless(answer, target.slice(0, 80));
         }
       };
@@ -182,7 +191,17 @@ describe('a search', () => {
 
 describe('the token endpoint', () => {
   it('accepts no operator as a client or a secret', async () => {
-    for (const odd of ['{"$gt":""}', '{"$ne":null}', '[$ne]', '$where', '__proto__', 'constructor', '*', '.*', '']) {
+    for (const odd of [
+      '{"$gt":""}',
+      '{"$ne":null}',
+      '[$ne]',
+      '$where',
+      '__proto__',
+      'constructor',
+      '*',
+      '.*',
+      '',
+    ]) {
       for (const [clientId, secret] of [
         [odd, odd],
         ['full', odd],
@@ -202,7 +221,11 @@ describe('the token endpoint', () => {
       expect([value, grant.status]).toEqual([value, 400]);
       expect(grant.json).toMatchObject({ error: 'unsupported_grant_type' });
       expectHarmless(grant, value, [CANARY]);
-      const scope = await service.api.askToken('full', 'secret', `grant_type=client_credentials&scope=${encoded}`);
+      const scope = await service.api.askToken(
+        'full',
+        'secret',
+        `grant_type=client_credentials&scope=${encoded}`,
+      );
       expect(scope.json).toMatchObject({ error: 'invalid_scope' });
       expectHarmless(scope, value, [CANARY]);
     }
@@ -214,7 +237,12 @@ describe('the token endpoint', () => {
       expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
       expectHarmless(answer, form, [CANARY]);
     }
-    for (const name of ['grant_type[$ne]', 'grant_type[]', '__proto__[grant_type]', 'constructor[grant_type]']) {
+    for (const name of [
+      'grant_type[$ne]',
+      'grant_type[]',
+      '__proto__[grant_type]',
+      'constructor[grant_type]',
+    ]) {
       const answer = await service.api.askToken('full', 'secret', `${name}=client_credentials`);
       expect(answer.json).toMatchObject({ error: 'invalid_request' });
     }

@@ -1,4 +1,6 @@
-/** Ambiguous requests (request smuggling) get one refusal, and the bytes after them are not read. */
+/**
+ * Ambiguous requests (request smuggling) get one refusal, and the bytes after them are not read.
+ */
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
@@ -23,13 +25,20 @@ beforeAll(async () => {
   authorization = `Authorization: Bearer ${token}\r\n`;
 });
 
-/** Sends bytes (one per character). @returns the statuses of all answers until the server closes the connection. */
+/**
+ * Sends bytes (one per character).
+ * @returns the statuses of all answers until the server closes the connection.
+ */
 async function statusesOf(bytes: string): Promise<number[]> {
   const { hostname, port } = new URL(service.url);
   const text = await new Promise<string>((resolve, reject) => {
     let received = '';
-    const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes, 'latin1'));
-    socket.setTimeout(60_000, () => socket.destroy(new Error(`the connection stays open after: ${received}`)));
+    const socket = connect({ host: hostname, port: Number(port) }, () =>
+      socket.write(bytes, 'latin1'),
+    );
+    socket.setTimeout(60_000, () =>
+      socket.destroy(new Error(`the connection stays open after: ${received}`)),
+    );
     socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
     socket.on('error', reject);
     socket.on('close', () => resolve(received));
@@ -39,7 +48,8 @@ async function statusesOf(bytes: string): Promise<number[]> {
 }
 
 describe('the body of a request', () => {
-  const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+  const head = (path: string, headers: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
   const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n';
   const LAST = 'GET /api/order/list HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
@@ -50,13 +60,16 @@ describe('the body of a request', () => {
   ])('%s is refused, also if there are many', async (_, length) => {
     const body = length.startsWith('T') ? '0\r\n\r\n' : '';
     const asked = head('/api/auth/token/', FORM + length) + body;
-    const answered = await Promise.all(Array.from({ length: 40 }, async () => statusesOf(asked + LAST)));
+    const answered = await Promise.all(
+      Array.from({ length: 40 }, async () => statusesOf(asked + LAST)),
+    );
     expect(answered).toEqual(answered.map(() => [400, 401]));
   });
 
   it('of 300 KiB, where none is read, leaves its connection to the next request', async () => {
     const length = 300 * 1_024;
-    const asked = head('/api/order/list', `${FORM}Content-Length: ${length}\r\n`) + 'x'.repeat(length);
+    const asked =
+      head('/api/order/list', `${FORM}Content-Length: ${length}\r\n`) + 'x'.repeat(length);
     expect(await statusesOf(asked + LAST)).toEqual([405, 401]);
   });
 });
@@ -73,7 +86,10 @@ describe('the framing of a request', () => {
     ['a vertical tab', 'Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n'],
     ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n'],
     ['a chunk of negative size', 'Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n'],
-    ['a chunk beyond any size', 'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n'],
+    [
+      'a chunk beyond any size',
+      'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n',
+    ],
     ['a size with a prefix', 'Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n'],
     ['a chunk longer than it says', 'Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n'],
     ['chunks ended by LF', 'Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n'],
@@ -129,7 +145,10 @@ describe('a header that must come once', () => {
     ['a good and a bad Authorization', () => `${HOST}${authorization}Authorization: Bearer x\r\n`],
     ['a bad and a good Authorization', () => `${HOST}Authorization: Bearer x\r\n${authorization}`],
     ['the same Authorization twice', () => `${HOST}${authorization}${authorization}`],
-    ['a Basic and a Bearer', () => `${HOST}Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n${authorization}`],
+    [
+      'a Basic and a Bearer',
+      () => `${HOST}Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n${authorization}`,
+    ],
     ['two Host', () => `${HOST}Host: y\r\n${authorization}`],
     ['the same Host twice', () => `${HOST}${HOST}${authorization}`],
   ])('is refused: %s', async (_what, headers) => {
@@ -142,10 +161,14 @@ describe('a header that must come once', () => {
   });
 
   it('is refused: two Content-Type', async () => {
-    const types = ['application/x-www-form-urlencoded', 'text/plain'].map((type) => `Content-Type: ${type}\r\n`);
+    const types = ['application/x-www-form-urlencoded', 'text/plain'].map(
+      (type) => `Content-Type: ${type}\r\n`,
+    );
     for (const pair of [types, types.toReversed()]) {
       const rest = `Authorization: Basic ZnVsbDpzZWNyZXQ=\r\nContent-Length: 29\r\n${CLOSE}`;
-      expect(await statusesOf(`${POST}${pair.join('')}${rest}\r\ngrant_type=client_credentials`)).toEqual([400]);
+      expect(
+        await statusesOf(`${POST}${pair.join('')}${rest}\r\ngrant_type=client_credentials`),
+      ).toEqual([400]);
     }
   });
 
@@ -153,11 +176,15 @@ describe('a header that must come once', () => {
     // With Host, Connection and two Authorization these are 200 fields.
     const many = 'a:\r\n'.repeat(196);
     const bad = 'Authorization: Bearer x\r\n';
-    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${authorization}${many}${bad}\r\n`)).toEqual([400]);
+    expect(await statusesOf(`${LIST}${HOST}${CLOSE}${authorization}${many}${bad}\r\n`)).toEqual([
+      400,
+    ]);
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${many}${authorization}\r\n`)).toEqual([200]);
     for (const others of [2, 3_300]) {
       const beyond = many + 'a:\r\n'.repeat(others);
-      expect(await statusesOf(`${LIST}${HOST}${CLOSE}${beyond}${authorization}${bad}\r\n`)).toEqual([431]);
+      expect(await statusesOf(`${LIST}${HOST}${CLOSE}${beyond}${authorization}${bad}\r\n`)).toEqual(
+        [431],
+      );
     }
   });
 });
@@ -174,9 +201,21 @@ describe('Authorization', () => {
     ['a comma at its end', () => `Authorization: Bearer ${token},\r\n`, 401],
     ['another name', () => `Proxy-Authorization: Bearer ${token}\r\n`, 401],
     ['a name with an underscore', () => `HTTP_Authorization: Bearer ${token}\r\n`, 401],
-    ['blanks and tabs around it, which HTTP allows', () => `Authorization:\t Bearer ${token} \t\r\n`, 200],
-    ['a scheme in another case, which HTTP allows', () => `authorization: bEARER ${token}\r\n`, 200],
-    ['itself named hop-by-hop', () => `Connection: close, Authorization\r\nAuthorization: Bearer ${token}\r\n`, 200],
+    [
+      'blanks and tabs around it, which HTTP allows',
+      () => `Authorization:\t Bearer ${token} \t\r\n`,
+      200,
+    ],
+    [
+      'a scheme in another case, which HTTP allows',
+      () => `authorization: bEARER ${token}\r\n`,
+      200,
+    ],
+    [
+      'itself named hop-by-hop',
+      () => `Connection: close, Authorization\r\nAuthorization: Bearer ${token}\r\n`,
+      200,
+    ],
   ])('with %s', async (_what, header, status) => {
     expect(await statusesOf(`${LIST}${HOST}${CLOSE}${header()}\r\n`)).toEqual([status]);
   });
@@ -191,13 +230,20 @@ describe('the host and the target', () => {
   it.each(['a b', 'a/b', 'user@x', 'x#y', 'x?y', 'x\\y', '<x>', 'x, y', 'x:port', '\xff'])(
     'the host %j is refused',
     async (host) => {
-      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([400]);
+      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([
+        400,
+      ]);
     },
   );
 
-  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])('the host %j is accepted', async (host) => {
-    expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
-  });
+  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])(
+    'the host %j is accepted',
+    async (host) => {
+      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([
+        200,
+      ]);
+    },
+  );
 
   it.each([
     ['http://evil.example/api/order/list', 200],
@@ -269,15 +315,22 @@ describe('headers of proxies and frameworks', () => {
     }
   });
 
-  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])('%s has no effect', async (name) => {
-    const form = { 'content-type': 'application/x-www-form-urlencoded' };
-    const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
-    for (const method of ['POST', 'PUT', 'DELETE']) {
-      const body = method === 'POST' ? { body: '_method=GET' } : {};
-      const answer = await service.api.call('/api/order/list?_method=GET', { method, headers, ...body });
-      expect([method, answer.status]).toEqual([method, 405]);
-    }
-  });
+  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])(
+    '%s has no effect',
+    async (name) => {
+      const form = { 'content-type': 'application/x-www-form-urlencoded' };
+      const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
+      for (const method of ['POST', 'PUT', 'DELETE']) {
+        const body = method === 'POST' ? { body: '_method=GET' } : {};
+        const answer = await service.api.call('/api/order/list?_method=GET', {
+          method,
+          headers,
+          ...body,
+        });
+        expect([method, answer.status]).toEqual([method, 405]);
+      }
+    },
+  );
 });
 
 describe('headers designed to be slow to parse', () => {

@@ -1,4 +1,7 @@
-/** Clients that hold a connection without sending, by sending slowly, or without reading are cut off; others are answered meanwhile. */
+/**
+ * Clients that hold a connection without sending, by sending slowly, or without reading are cut
+ * off; others are answered meanwhile.
+ */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -32,10 +35,13 @@ it.each([
   ['chunks', 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
 ])('%s that do not arrive, from several addresses, take no place from others', async (_, begun) => {
   for (let host = 2; host < 32; host += 1) {
-    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`)) socket.write(POST + begun);
+    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`))
+      socket.write(POST + begun);
   }
   // Held until those bodies are given up, it would take ten seconds.
-  const { status } = await fetch(`${target.url}/api/order/list`, { signal: AbortSignal.timeout(5_000) });
+  const { status } = await fetch(`${target.url}/api/order/list`, {
+    signal: AbortSignal.timeout(5_000),
+  });
   expect(status).toBe(401);
 });
 
@@ -94,7 +100,12 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
   it.for([
     ['sends headers slowly', 100, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
     ['sends a body slowly', 100, POST + FORM, 'grant_type=client_credentials'],
-    ['sends chunks slowly, or without end', 50, `${POST}Transfer-Encoding: chunked\r\n\r\n`, '1\r\na\r\n'],
+    [
+      'sends chunks slowly, or without end',
+      50,
+      `${POST}Transfer-Encoding: chunked\r\n\r\n`,
+      '1\r\na\r\n',
+    ],
   ] as const)('if the client %s', async ([, count, head, slow], { expect: check }) => {
     const opened = await target.openMany(count);
     const ends = opened.map(readToEnd);
@@ -144,12 +155,18 @@ it(
       name: 'x'.repeat(200),
       price: '1.00',
     }));
-    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, 'greedy')));
+    await service.apply(
+      Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, 'greedy')),
+    );
     const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
     const bytes = async () => {
       const metrics = await (await fetch(`${target.operations}/metrics`)).text();
-      const valueOf = (name: string) => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
-      return { unread: valueOf('store_data_unread_bytes'), cut: valueOf('store_data_cut_answers_total') };
+      const valueOf = (name: string) =>
+        Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
+      return {
+        unread: valueOf('store_data_unread_bytes'),
+        cut: valueOf('store_data_cut_answers_total'),
+      };
     };
     const before = await bytes();
     const slow = await target.openMany(60);
@@ -162,7 +179,11 @@ it(
       for (const socket of slow) socket.read(1_300);
     }, 100);
     try {
-      await eventually('many are cut', async () => (await bytes()).cut > before.cut + 20, PATIENCE_MS);
+      await eventually(
+        'many are cut',
+        async () => (await bytes()).cut > before.cut + 20,
+        PATIENCE_MS,
+      );
       await target.expectNormalService(20);
       // Those that are left, and those that are begun meanwhile.
       await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);

@@ -43,7 +43,11 @@ describe('every data endpoint', () => {
         const about = `${target} for ${tenant.name}`;
         expect([about, answer.status]).toEqual([about, 200]);
         expect(answer.text).toContain(tenant.secret);
-        const foreign = others(tenant).flatMap(({ secret, phone, name }) => [secret, phone, `-${name}"`]);
+        const foreign = others(tenant).flatMap(({ secret, phone, name }) => [
+          secret,
+          phone,
+          `-${name}"`,
+        ]);
         expectHarmless(answer, about, foreign);
         if ('count' in (answer.json as object)) expect((answer.json as ListBody).count).toBe(1);
       }
@@ -75,7 +79,10 @@ describe('every data endpoint', () => {
     for (const route of routes.filter(({ required }) => required.length > 0)) {
       for (const entity of Object.keys(COLLECTIONS)) {
         if (entity === entityOf(route.required[0] ?? '')) continue;
-        const { status } = await service.api.get(targetOf(route, idOf(entity, tenant)), tenant.token);
+        const { status } = await service.api.get(
+          targetOf(route, idOf(entity, tenant)),
+          tenant.token,
+        );
         expect([route.path, entity, status]).toEqual([route.path, entity, 404]);
       }
     }
@@ -84,12 +91,17 @@ describe('every data endpoint', () => {
   it('finds nothing by a filter with another tenant’s id', async () => {
     let tried = 0;
     for (const route of routes) {
-      const filters = route.parameters.filter((name) => name.endsWith('_id') && !route.required.includes(name));
+      const filters = route.parameters.filter(
+        (name) => name.endsWith('_id') && !route.required.includes(name),
+      );
       for (const filter of filters) {
         for (const tenant of tenants) {
           for (const other of others(tenant)) {
             const target = `${route.path}?${filter}=${idOf(entityOf(filter), other)}`;
-            expect([target, (await service.api.list(target, tenant.token)).count]).toEqual([target, 0]);
+            expect([target, (await service.api.list(target, tenant.token)).count]).toEqual([
+              target,
+              0,
+            ]);
             tried += 1;
           }
         }
@@ -102,7 +114,10 @@ describe('every data endpoint', () => {
     for (const tenant of tenants) {
       for (const owner of tenants) {
         for (const text of [owner.secret, owner.phone]) {
-          const { count } = await service.api.list(`/api/customer/list?search=${text}`, tenant.token);
+          const { count } = await service.api.list(
+            `/api/customer/list?search=${text}`,
+            tenant.token,
+          );
           expect([tenant.name, text, count]).toEqual([tenant.name, text, owner === tenant ? 1 : 0]);
         }
       }
@@ -140,7 +155,16 @@ describe('every data endpoint', () => {
   it('ignores parameters and headers that name a store or an environment', async () => {
     const [own, foreign] = tenants;
     if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
-    const names = ['store_id', 'store', 'storeid', 'environment', 'env', 'tenant', 'tenant_id', 'client_id'];
+    const names = [
+      'store_id',
+      'store',
+      'storeid',
+      'environment',
+      'env',
+      'tenant',
+      'tenant_id',
+      'client_id',
+    ];
     for (const route of routes) {
       const id = idOf(entityOf(route.required[0] ?? ''), own);
       for (const name of names) {
@@ -148,7 +172,9 @@ describe('every data endpoint', () => {
         const answer = await service.api.get(target, own.token);
         expect([target, answer.status]).toEqual([target, 422]);
       }
-      const headers = Object.fromEntries(names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]));
+      const headers = Object.fromEntries(
+        names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]),
+      );
       const answer = await service.api.get(targetOf(route, id), own.token, headers);
       expect(answer.status).toBe(200);
       expectHarmless(answer, route.path, [foreign.secret]);
@@ -167,8 +193,14 @@ describe('a record that names another tenant’s records', () => {
       expect([target, answer.status]).toEqual([target, 200]);
       expectHarmless(answer, target, [foreign.secret, foreign.phone]);
     }
-    const product = await service.api.get(`/api/product/details/?product_id=${idOf('product', own)}`, own.token);
-    expect(product.json).toMatchObject({ option_groups: [], category_id: idOf('category', foreign) });
+    const product = await service.api.get(
+      `/api/product/details/?product_id=${idOf('product', own)}`,
+      own.token,
+    );
+    expect(product.json).toMatchObject({
+      option_groups: [],
+      category_id: idOf('category', foreign),
+    });
     const menu = await service.api.get('/api/menu/', own.token);
     expect(menu.json).toMatchObject({ categories: [] });
     const category = await service.api.get(

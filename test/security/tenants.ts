@@ -29,7 +29,12 @@ export function recordsOf(tenant: Tenant, other: Tenant = tenant): TestChange[] 
     customer: { name, phone, document: phone },
     review: { comment: name, customer_id: ref('customer'), order_id: ref('order') },
     campaign: { name, message: name, coupon_id: ref('coupon') },
-    order: { notes: name, display_id: name, customer: { id: ref('customer'), name }, items: [item] },
+    order: {
+      notes: name,
+      display_id: name,
+      customer: { id: ref('customer'), name },
+      items: [item],
+    },
     category: { name },
     product: { name, category_id: ref('category'), option_group_ids: [ref('option_group')] },
     option_group: { name, options: [{ id: 'x', name, price: '1.00' }] },

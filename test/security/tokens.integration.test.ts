@@ -41,8 +41,12 @@ async function expectRefused(bad: string, why = ''): Promise<void> {
   );
 }
 
-/** Signed with the service's own key, which no attacker has: even then only the claims that it would issue are valid. */
-const ours = (changes: object, head: object = {}) => signed(own.key, { ...header, ...head }, { ...claims, ...changes });
+/**
+ * Signed with the service's own key, which no attacker has: even then only the claims that it would
+ * issue are valid.
+ */
+const ours = (changes: object, head: object = {}) =>
+  signed(own.key, { ...header, ...head }, { ...claims, ...changes });
 
 describe('a foreign signature', () => {
   it.each([
@@ -54,7 +58,8 @@ describe('a foreign signature', () => {
     {},
   ])('is refused with the algorithm %j', async (alg) => {
     const [, body = '', signature = ''] = token.split('.');
-    for (const last of ['', signature, part('x')]) await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
+    for (const last of ['', signature, part('x')])
+      await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
     await expectRefused(signed(own.key, { ...header, alg }, claims));
   });
 
@@ -69,7 +74,10 @@ describe('a foreign signature', () => {
     for (const bits of ['256', '384', '512']) {
       const text = `${part({ ...header, alg: `HS${bits}` })}.${part(claims)}`;
       for (const secret of secrets) {
-        await expectRefused(`${text}.${createHmac(`sha${bits}`, secret).update(text).digest('base64url')}`, bits);
+        await expectRefused(
+          `${text}.${createHmac(`sha${bits}`, secret).update(text).digest('base64url')}`,
+          bits,
+        );
       }
     }
   });
@@ -77,11 +85,21 @@ describe('a foreign signature', () => {
   it('is refused if it comes from another key, whatever key it names', async () => {
     const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { kid: right } = header;
-    const texts = ['unknown', '', '__proto__', 'constructor', '../../../../dev/null', "' OR 1=1 --", 'x'.repeat(2_000)];
+    const texts = [
+      'unknown',
+      '',
+      '__proto__',
+      'constructor',
+      '../../../../dev/null',
+      "' OR 1=1 --",
+      'x'.repeat(2_000),
+    ];
     const kids = [right, ...texts, undefined, null, 7, [right], { kid: right }];
-    for (const kid of kids) await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
+    for (const kid of kids)
+      await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
     // The service's key under another name is refused, too.
-    for (const kid of kids.slice(1)) await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
+    for (const kid of kids.slice(1))
+      await expectRefused(signed(own.key, { ...header, kid }, claims), 'own kid');
   });
 
   it('is refused if it embeds its own key, whose URL is not fetched', async () => {
@@ -105,7 +123,10 @@ describe('a foreign signature', () => {
         { jku: url, crit: ['jku'] },
       ]) {
         for (const kid of ['own', header['kid'], undefined]) {
-          await expectRefused(signed(privateKey, { ...header, ...extra, kid }, claims), Object.keys(extra).join());
+          await expectRefused(
+            signed(privateKey, { ...header, ...extra, kid }, claims),
+            Object.keys(extra).join(),
+          );
         }
       }
       expect(asked).toBe(0);
@@ -119,13 +140,18 @@ describe('a foreign signature', () => {
     const text = `${head}.${body}`;
     const one = Buffer.from('1'.padStart(64, '0').repeat(2), 'hex');
     // The order of the curve for both numbers is zero, too.
-    const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'.repeat(2), 'hex');
+    const order = Buffer.from(
+      'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'.repeat(2),
+      'hex',
+    );
     const zeros = [64, 0, 63, 65, 2_000].map((length) => Buffer.alloc(length));
     for (const bytes of [...zeros, Buffer.alloc(64, 0xff), one, order]) {
       await expectRefused(`${text}.${bytes.toString('base64url')}`);
     }
     const der = Buffer.from(token.split('.')[2] ?? '', 'base64url');
-    await expectRefused(`${text}.${Buffer.concat([Buffer.from('30440220', 'hex'), der]).toString('base64url')}`);
+    await expectRefused(
+      `${text}.${Buffer.concat([Buffer.from('30440220', 'hex'), der]).toString('base64url')}`,
+    );
     const another = await service.api.token('full', 'secret');
     await expectRefused(`${text}.${another.split('.')[2]}`);
     await expectRefused(`${head}.${another.split('.')[1]}.${token.split('.')[2]}`);
@@ -139,16 +165,53 @@ describe('a token signed with the service’s key', () => {
   });
 
   it.each([
-    ['iss', ['other', undefined, null, '', 7, ['store-data'], { 0: 'store-data' }, 'store-data ', 'STORE-DATA']],
+    [
+      'iss',
+      [
+        'other',
+        undefined,
+        null,
+        '',
+        7,
+        ['store-data'],
+        { 0: 'store-data' },
+        'store-data ',
+        'STORE-DATA',
+      ],
+    ],
     ['aud', ['other', undefined, null, '', 7, [], ['other'], {}, 'store-data-api/', 'store-data']],
     ['sub', [undefined, null, 7, ['full']]],
-    ['client_id', ['other', undefined, null, 7, ['full'], { $ne: '' }, '', 'full ', 'FULL', '__proto__']],
-    ['jti', ['0'.repeat(32), undefined, null, '', 7, ['x'], { $ne: '' }, '*', '../grant:full', '__proto__']],
-    ['store_id', ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x']],
-    ['environment', ['other', undefined, null, '', 7, ['production'], { $ne: '' }, '*', '__proto__']],
+    [
+      'client_id',
+      ['other', undefined, null, 7, ['full'], { $ne: '' }, '', 'full ', 'FULL', '__proto__'],
+    ],
+    [
+      'jti',
+      [
+        '0'.repeat(32),
+        undefined,
+        null,
+        '',
+        7,
+        ['x'],
+        { $ne: '' },
+        '*',
+        '../grant:full',
+        '__proto__',
+      ],
+    ],
+    [
+      'store_id',
+      ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x'],
+    ],
+    [
+      'environment',
+      ['other', undefined, null, '', 7, ['production'], { $ne: '' }, '*', '__proto__'],
+    ],
     ['scope', [undefined, null, 7, ['order'], { $ne: '' }]],
   ])('is refused with another %s', async (claim, values) => {
-    for (const value of values) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
+    for (const value of values)
+      await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
   it.each([['order crm'], ['']])('grants only the scopes in its claim: %j', async (scope) => {
@@ -173,28 +236,43 @@ describe('a token signed with the service’s key', () => {
       'that is no whole number',
       () => [soon + 0.5, [soon], String(soon), `${soon}`.padStart(20, '0'), '9999999999'],
     ],
-    ['iat', 'after its end', () => [Number(claims['exp']), Number(claims['exp']) + 1, Date.now(), 2 ** 53]],
+    [
+      'iat',
+      'after its end',
+      () => [Number(claims['exp']), Number(claims['exp']) + 1, Date.now(), 2 ** 53],
+    ],
     ['iat', 'that is no time of now', () => [0, -1, 1.5, '1']],
     ['nbf', 'to come', () => [seconds + 3_600, Date.now(), 2 ** 53, 1e300, String(seconds)]],
     ['exp', 'of another type', () => [...NO_TIMES, undefined]],
     ['iat', 'of another type', () => [...NO_TIMES, undefined]],
     ['nbf', 'of another type', () => NO_TIMES],
   ])('is refused with an %s %s', async (claim, _what, values) => {
-    for (const value of values()) await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
+    for (const value of values())
+      await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
   it('is refused with an expiry that only JSON can represent', async () => {
     const text = JSON.stringify(claims);
     for (const exp of ['1e999', '-1e999', '9007199254740993', '1E400', '-0']) {
-      await expectRefused(signed(own.key, header, text.replace(/"exp":\d+/, `"exp":${exp}`)), `exp ${exp}`);
+      await expectRefused(
+        signed(own.key, header, text.replace(/"exp":\d+/, `"exp":${exp}`)),
+        `exp ${exp}`,
+      );
     }
   });
 
   it('is read with the last of two equal claims', async () => {
     const text = JSON.stringify(claims).slice(1, -1);
-    const twice = (first: string, last: string) => signed(own.key, header, `{${first},${text},${last}}`);
+    const twice = (first: string, last: string) =>
+      signed(own.key, header, `{${first},${text},${last}}`);
     expect(await statusOf(twice('"store_id":"s2","exp":1', '"iss":"store-data"'))).toBe(200);
-    for (const last of ['"store_id":"s2"', '"exp":1', '"aud":"other"', '"client_id":"other"', '"scope":7']) {
+    for (const last of [
+      '"store_id":"s2"',
+      '"exp":1',
+      '"aud":"other"',
+      '"client_id":"other"',
+      '"scope":7',
+    ]) {
       await expectRefused(twice('"x":1', last), last);
     }
     const head = JSON.stringify(header).slice(1, -1);
@@ -211,11 +289,24 @@ describe('a token signed with the service’s key', () => {
   });
 
   it('is refused if its claims are not an object', async () => {
-    for (const text of ['null', '[]', '7', '"x"', '', '{', '{}', '{"exp":9999999999}', '\uFEFF{}', '{}{}']) {
+    for (const text of [
+      'null',
+      '[]',
+      '7',
+      '"x"',
+      '',
+      '{',
+      '{}',
+      '{"exp":9999999999}',
+      '\uFEFF{}',
+      '{}{}',
+    ]) {
       await expectRefused(signed(own.key, header, text), text);
       await expectRefused(signed(own.key, text, claims), text);
     }
-    await expectRefused(signed(own.key, header, { ...claims, __proto__: null, 'constructor.prototype': 1, exp: 1 }));
+    await expectRefused(
+      signed(own.key, header, { ...claims, __proto__: null, 'constructor.prototype': 1, exp: 1 }),
+    );
   });
 });
 
@@ -232,7 +323,10 @@ describe('a session', () => {
       // All combinations of sessions and tokens of the two.
       await expectRefused(ours({ jti }), `session of ${clientId}`);
       const { jti: mine } = claims;
-      await expectRefused(ours({ store_id, environment, client_id, sub: client_id, jti: mine }), clientId);
+      await expectRefused(
+        ours({ store_id, environment, client_id, sub: client_id, jti: mine }),
+        clientId,
+      );
       if (store_id !== 's1') await expectRefused(ours({ store_id, jti }));
       if (environment !== first) await expectRefused(ours({ environment, jti }));
       if (clientId !== 'sandboxed') await expectRefused(ours({ client_id, sub: client_id }));
@@ -290,10 +384,12 @@ describe('a token in another form', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     for (let at = token.length - 1; at >= 0; at -= 7) {
       const next = alphabet[(alphabet.indexOf(token[at] ?? '') + 1) % 64] ?? 'A';
-      if (token[at] !== '.') await expectRefused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
+      if (token[at] !== '.')
+        await expectRefused(`${token.slice(0, at)}${next}${token.slice(at + 1)}`);
     }
     // The last character has four unused bits.
-    for (const last of alphabet) if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
+    for (const last of alphabet)
+      if (last !== token.at(-1)) await expectRefused(`${token.slice(0, -1)}${last}`);
   });
 
   it('is refused in other variants of base64', async () => {
@@ -318,7 +414,9 @@ describe('a token in another form', () => {
     const jwe = (head: object) => `${part(head)}..${part('iv')}.${part('text')}.${part('tag')}`;
     await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM' }));
     await expectRefused(jwe({ alg: 'ECDH-ES', enc: 'A256GCM', epk: own.jwk['x'] }));
-    await expectRefused(jwe({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 2_147_483_647, p2s: 'x' }));
+    await expectRefused(
+      jwe({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 2_147_483_647, p2s: 'x' }),
+    );
     await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM', zip: 'DEF' }));
     const [protectedHeader, payload, signature] = token.split('.');
     await expectRefused(JSON.stringify({ payload, protected: protectedHeader, signature }));
@@ -341,7 +439,9 @@ describe('a token in another form', () => {
       );
     const refuse = async () => {
       await expectRefused(`${token}${'A'.repeat(10_000)}`);
-      await expectRefused(`${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`);
+      await expectRefused(
+        `${part(header)}.${part({ ...claims, x: 'x'.repeat(9_000) })}.${part('x')}`,
+      );
       expect((await raw(15_000)).status).toBe(401);
       for (const size of [20_000, 1_048_576]) {
         const answer = await raw(size);
@@ -371,7 +471,11 @@ describe('a token in another form', () => {
       [PATH, { cookie: `access_token=${token}; token=${token}` }],
       [
         PATH,
-        { 'x-access-token': token, 'proxy-authorization': `Bearer ${token}`, 'x-authorization': `Bearer ${token}` },
+        {
+          'x-access-token': token,
+          'proxy-authorization': `Bearer ${token}`,
+          'x-authorization': `Bearer ${token}`,
+        },
       ],
       ...authorizations.map((authorization) => [PATH, { authorization }] as const),
     ] as const) {

@@ -66,8 +66,16 @@ it.each(['projector', 'query'] as const)(
   async (name) => {
     const [port = 0] = await freePorts(1);
     const full = openSync('/dev/full', 'w');
-    const env = { ...process.env, ...installation.env, OPERATIONS_PORT: String(port), LOG_LEVEL: 'trace' };
-    const child = spawn(process.execPath, [`services/${name}/main.ts`], { env, stdio: ['ignore', full, 'pipe'] });
+    const env = {
+      ...process.env,
+      ...installation.env,
+      OPERATIONS_PORT: String(port),
+      LOG_LEVEL: 'trace',
+    };
+    const child = spawn(process.execPath, [`services/${name}/main.ts`], {
+      env,
+      stdio: ['ignore', full, 'pipe'],
+    });
     let said = '';
     child.stderr?.on('data', (chunk) => (said += String(chunk)));
     const exited = once(child, 'exit');

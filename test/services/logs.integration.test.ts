@@ -1,6 +1,6 @@
 /**
- * Searches all output of services and commands, at the most verbose log level, and their metrics, for every secret, token and
- * personal datum that was used.
+ * Searches all output of services and commands, at the most verbose log level, and their metrics,
+ * for every secret, token and personal datum that was used.
  */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -76,7 +76,9 @@ beforeAll(async () => {
 });
 afterAll(() => killAll(services));
 
-/** Runs a command. Its output is searched, unless the command shows a secret or a message by design. */
+/**
+ * Runs a command. Its output is searched, unless the command shows a secret or a message by design.
+ */
 async function command(
   args: string[],
   options: { input?: string; shows?: 'secret' | 'message' } = {},
@@ -90,7 +92,11 @@ async function command(
   return result.stdout;
 }
 
-async function ask(path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+async function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  body?: string,
+): Promise<Answer> {
   const answer = await createApiClient(url).call(path, {
     headers,
     ...(body === undefined ? {} : { method: 'POST', body }),
@@ -104,7 +110,12 @@ const basic = (id: string, secret: string) => ({
   authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
   'content-type': 'application/x-www-form-urlencoded',
 });
-const askToken = (id: string, secret: string, form = 'grant_type=client_credentials', query = '') => {
+const askToken = (
+  id: string,
+  secret: string,
+  form = 'grant_type=client_credentials',
+  query = '',
+) => {
   secrets.add(secret);
   return ask(`${TOKEN_PATH}${query}`, basic(id, secret), form);
 };
@@ -122,16 +133,30 @@ const created = { created_at: at };
 const { name, document, phone, email, note: message, comment } = PERSON;
 const contact = { document, phone, email };
 const customer = { id: 'c1', name, phone, document };
-const order = { status: 'pending', order_type: 'delivery', total: '1.00', customer, notes: message };
+const order = {
+  status: 'pending',
+  order_type: 'delivery',
+  total: '1.00',
+  customer,
+  notes: message,
+};
 const entities: [string, string, object][] = [
   ['store', 's1', { name: 'Loja', ...contact, timezone_offset: '-03:00', address, ...created }],
-  ['coupon', 'n1', { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, ...created }],
+  [
+    'coupon',
+    'n1',
+    { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, ...created },
+  ],
   ['customer', 'c1', { name, ...contact, addresses: [address], ...created }],
   ['review', 'r1', { rating: 1, customer_id: 'c1', customer_name: name, comment, ...created }],
   ['campaign', 'm1', { name: 'Volta', channel: 'sms', status: 'draft', message, ...created }],
   ['order', 'o1', { ...order, delivery: { address }, ...created }],
   ['category', 'k1', { name: 'Pizzas', position: 0, active: true }],
-  ['product', 'p1', { name: 'Calabresa', price: '1.00', position: 0, active: true, category_id: 'k1' }],
+  [
+    'product',
+    'p1',
+    { name: 'Calabresa', price: '1.00', position: 0, active: true, category_id: 'k1' },
+  ],
   ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],
 ];
 
@@ -174,7 +199,11 @@ const ENDPOINTS = words(
 );
 
 const everything = () =>
-  [...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))), ...written, metrics].join('\n');
+  [
+    ...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))),
+    ...written,
+    metrics,
+  ].join('\n');
 
 describe('a run with all kinds of activity', () => {
   it('includes endpoints, refusals, poison and outages', async () => {
@@ -195,11 +224,15 @@ describe('a run with all kinds of activity', () => {
     await command(['publish', '-', '-e', environment], { input: lines.join('\n') });
     type Made = { client_id: string; client_secret: string };
     const creating = words('keys create -s s1 --scopes store,crm,order,menu --json');
-    const { client_id: id, client_secret: secret } = JSON.parse(await command(creating, { shows: 'secret' })) as Made;
+    const { client_id: id, client_secret: secret } = JSON.parse(
+      await command(creating, { shows: 'secret' }),
+    ) as Made;
     secrets.add(secret);
     const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-stdin');
     await command(create, { input: imported });
-    const rotated = JSON.parse(await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' })) as Made;
+    const rotated = JSON.parse(
+      await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),
+    ) as Made;
     secrets.add(rotated.client_secret);
 
     // Requests of every kind.
@@ -247,12 +280,20 @@ describe('a run with all kinds of activity', () => {
       expect((await askToken(id, secret, body, query)).status).toBe(400);
     }
     // Malformed HTTP and unknown paths.
-    const sendHead = (line: string, more = '') => sendRaw(url, `${line} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
+    const sendHead = (line: string, more = '') =>
+      sendRaw(url, `${line} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
     const close = 'Connection: close\r\n';
-    await sendHead('GET /api/menu/', `Authorization: ${bearer.authorization}\r\n bad: ${secret}\r\n`);
+    await sendHead(
+      'GET /api/menu/',
+      `Authorization: ${bearer.authorization}\r\n bad: ${secret}\r\n`,
+    );
     await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
     for (const misplaced of [secret, live, encodeURIComponent(PERSON.name)]) {
-      for (const path of [`/${misplaced}`, `/api/customer/list/${misplaced}`, `/api/${misplaced}?x`]) {
+      for (const path of [
+        `/${misplaced}`,
+        `/api/customer/list/${misplaced}`,
+        `/api/${misplaced}?x`,
+      ]) {
         expect((await ask(path, bearer)).status).toBe(404);
       }
       await sendHead(`GET /api/menu/#${misplaced}`, close);
@@ -270,7 +311,9 @@ describe('a run with all kinds of activity', () => {
       keyEvent('bad', 1, { scopes: [secret], status: imported }),
       keyEvent(secret.repeat(4), 1),
     ]);
-    await installation.send(accessTopic(environment), [{ key: 's1', value: `{"secret":"${secret}"` }]);
+    await installation.send(accessTopic(environment), [
+      { key: 's1', value: `{"secret":"${secret}"` },
+    ]);
     const letters = poison().length + 4;
     await eventually('poison is put aside', async () => {
       const listed = await command(['dead-letters', 'list', '--json'], { shows: 'message' });
@@ -291,27 +334,48 @@ describe('a run with all kinds of activity', () => {
     expect((await askToken(id, secret)).status).toBe(400);
     await command(['stores', 'unblock', 's1']);
     await command(['signing-keys', 'rotate']);
-    const shown = [['keys', 'list'], ['signing-keys', 'list'], ['audit'], ['audit', '--json'], ['lag'], ['config']];
+    const shown = [
+      ['keys', 'list'],
+      ['signing-keys', 'list'],
+      ['audit'],
+      ['audit', '--json'],
+      ['lag'],
+      ['config'],
+    ];
     await Promise.all(shown.map((args) => command(args)));
     metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
 
     // A broken key file, and servers that fail during requests and events.
-    await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }));
+    await writeFile(
+      join(folder, 'keys.json'),
+      JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }),
+    );
     await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
     const again = { authorization: `Bearer ${await tokenOf(id, secret)}` };
     expect((await ask(customers, again)).status).toBe(200);
     for (const proxy of [redis, mongodb]) {
       await proxy.cut();
       const data = { name, phone, ...created };
-      await installation.publish([{ entity: 'customer', storeId: 's1', subject: 'c1', sequence: Date.now(), data }]);
+      await installation.publish([
+        { entity: 'customer', storeId: 's1', subject: 'c1', sequence: Date.now(), data },
+      ]);
       const paths = [customers, ...searches];
-      const refusals = await Promise.all([...paths.map((path) => ask(path, again)), askToken(id, secret)]);
+      const refusals = await Promise.all([
+        ...paths.map((path) => ask(path, again)),
+        askToken(id, secret),
+      ]);
       expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 503));
       const failing = command(['keys', 'activate', id, '--wait', '1']);
-      await Promise.race([failing, query.logged(({ msg, status }) => msg === 'request' && status === 503)]);
+      await Promise.race([
+        failing,
+        query.logged(({ msg, status }) => msg === 'request' && status === 503),
+      ]);
       await proxy.restore();
       await failing;
-      await eventually('requests pass again', async () => (await ask(customers, again)).status === 200);
+      await eventually(
+        'requests pass again',
+        async () => (await ask(customers, again)).status === 200,
+      );
     }
     for (const service of [query, projector]) {
       service.kill('SIGTERM');

@@ -1,4 +1,7 @@
-/** Traces at a collector: from a publisher to its transaction, from a request to its reads, without personal or secret data. */
+/**
+ * Traces at a collector: from a publisher to its transaction, from a request to its reads, without
+ * personal or secret data.
+ */
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -56,12 +59,22 @@ beforeAll(async () => {
   });
   projector = startService('projector', installation.env);
   query = startService('query', installation.env);
-  const data = { secret_sha256: hashSecret(SECRET), scopes: ['store', 'crm', 'order'], status: 'active' };
+  const data = {
+    secret_sha256: hashSecret(SECRET),
+    scopes: ['store', 'crm', 'order'],
+    status: 'active',
+  };
   await installation.publishAccess([
     { entity: 'access_key', storeId: 'store-9001', subject: 'client-4242', sequence: 1, data },
   ]);
   await installation.publish([
-    { entity: 'customer', storeId: 'store-9001', subject: 'customer-7311', sequence: 1, data: CUSTOMER },
+    {
+      entity: 'customer',
+      storeId: 'store-9001',
+      subject: 'customer-7311',
+      sequence: 1,
+      data: CUSTOMER,
+    },
     { entity: 'order', storeId: 'store-9001', subject: 'order-5150', sequence: 1, data: ORDER },
   ]);
   const { url } = await query.logged(({ msg }) => msg === 'query service started');
@@ -106,7 +119,10 @@ describe('a slice of messages', () => {
     const { traceId, spanId, traceparent } = newTrace();
     const topic = changesTopic(installation.environment);
     await installation.send(topic, [message(traceparent)]);
-    const slice = await collector.span('the slice', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
+    const slice = await collector.span(
+      'the slice',
+      (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
+    );
     expect(slice).toMatchObject({
       parentSpanId: spanId,
       name: `process ${topic}`,
@@ -124,7 +140,9 @@ describe('a slice of messages', () => {
     expect(commands.map(({ attributes }) => attributes['db.operation.name'])).toEqual(
       expect.arrayContaining(['update', 'commitTransaction']),
     );
-    expect(commands.every(({ kind, traceId: of }) => kind === CLIENT_KIND && of === traceId)).toBe(true);
+    expect(commands.every(({ kind, traceId: of }) => kind === CLIENT_KIND && of === traceId)).toBe(
+      true,
+    );
   });
 
   it('of several publishers continues the first trace and links to the others', async () => {
@@ -150,7 +168,10 @@ it('the publish command continues the trace in its environment', async () => {
   const env = { ...installation.env, TRACEPARENT: traceparent };
   const { code } = await runProcess(env, ['publish', '-'], { input: value });
   expect(code).toBe(0);
-  const slice = await collector.span('the slice', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
+  const slice = await collector.span(
+    'the slice',
+    (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
+  );
   expect(slice.parentSpanId).toBe(spanId);
 });
 
@@ -191,12 +212,18 @@ describe('a request', () => {
   it('with a body is traced to its end', async () => {
     const { traceId, traceparent } = newTrace();
     const authorization = `Basic ${Buffer.from(`client-4242:${SECRET}`).toString('base64')}`;
-    const headers = { traceparent, authorization, 'content-type': 'application/x-www-form-urlencoded' };
+    const headers = {
+      traceparent,
+      authorization,
+      'content-type': 'application/x-www-form-urlencoded',
+    };
     const body = 'grant_type=client_credentials';
     const answer = await api.call(TOKEN_PATH, { method: 'POST', headers, body });
     expect(answer.status).toBe(200);
     const request = await serverSpan(traceId);
-    expect(collector.children(request).map(({ attributes }) => attributes['db.system.name'])).toContain('redis');
+    expect(
+      collector.children(request).map(({ attributes }) => attributes['db.system.name']),
+    ).toContain('redis');
   });
 
   it('has the reason of its refusal, without words of the request', async () => {
@@ -222,11 +249,15 @@ describe('a request', () => {
   it('is linked with reads that it shares with others', async () => {
     const traces = Array.from({ length: 8 }, newTrace);
     await Promise.all(
-      traces.map(({ traceparent }) => api.get('/api/order/details/?order_id=order-5150', token, { traceparent })),
+      traces.map(({ traceparent }) =>
+        api.get('/api/order/details/?order_id=order-5150', token, { traceparent }),
+      ),
     );
     const requests = await Promise.all(traces.map(({ traceId }) => serverSpan(traceId)));
     const reads = new Map(
-      collector.spans.filter(({ name }) => name === 'shared read').map((span) => [span.spanId, span]),
+      collector.spans
+        .filter(({ name }) => name === 'shared read')
+        .map((span) => [span.spanId, span]),
     );
     for (const request of requests) {
       const own = collector.children(request).filter(({ spanId }) => reads.has(spanId));
@@ -240,14 +271,21 @@ describe('a request', () => {
   });
 });
 
-/** Sends requests to a service with a new collector, and stops the service cleanly. @returns the collector's spans. */
+/**
+ * Sends requests to a service with a new collector, and stops the service cleanly.
+ * @returns the collector's spans.
+ */
 async function spansOf(
   settings: Record<string, string>,
   traceparents: string[],
   answer?: RequestListener,
 ): Promise<ReceivedSpan[]> {
   const own = await startOtlpCollector(answer);
-  const service = startService('query', { ...installation.env, OTEL_EXPORTER_OTLP_ENDPOINT: own.url, ...settings });
+  const service = startService('query', {
+    ...installation.env,
+    OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+    ...settings,
+  });
   const { url } = await service.logged(({ msg }) => msg === 'query service started');
   for (const traceparent of traceparents) {
     expect((await fetch(`${String(url)}/health`, { headers: { traceparent } })).status).toBe(200);
@@ -280,14 +318,25 @@ it('no span has personal or secret data, store ids or request parameters', async
     '/api/order/list?created_from=2026-11-19T01:02:03 /api/nowhere/of-a-secret?secret=also-this',
     '/api/order/list?status=not-a-status /api/order/changes',
   );
-  const headers = { traceparent, tracestate: 'vendor=from-the-tracestate', baggage: 'user=from-the-baggage' };
-  for (const path of asked) await api.get(path, token, { ...headers, 'x-request-id': 'own-request-id' });
+  const headers = {
+    traceparent,
+    tracestate: 'vendor=from-the-tracestate',
+    baggage: 'user=from-the-baggage',
+  };
+  for (const path of asked)
+    await api.get(path, token, { ...headers, 'x-request-id': 'own-request-id' });
   await api.get('/api/order/list', 'a-wrong-token', headers);
   await api.askToken('client-4242', 'a-wrong-secret');
   const topic = changesTopic(installation.environment);
   await installation.send(topic, [{ ...message(traceparent), value: '{"poison-of": "somebody"}' }]);
-  await collector.span('the poison', (span) => span.traceId === traceId && span.kind === CONSUMER_KIND);
-  await collector.span('the last request', ({ attributes }) => attributes['http.response.status_code'] === 401);
+  await collector.span(
+    'the poison',
+    (span) => span.traceId === traceId && span.kind === CONSUMER_KIND,
+  );
+  await collector.span(
+    'the last request',
+    ({ attributes }) => attributes['http.response.status_code'] === 401,
+  );
   // Times and ids of spans are digits, among which any number can be.
   const digits = /"(?:traceId|spanId|parentSpanId|\w*TimeUnixNano|timeUnixNano)":"[0-9a-f]+"/g;
   const sent = collector.bodies.join('\n').replaceAll(digits, '');
@@ -305,7 +354,9 @@ it('no span has personal or secret data, store ids or request parameters', async
   ].filter((text) => sent.includes(text));
   expect(leaked).toEqual([]);
   expect(claims).toHaveProperty('jti');
-  expect(collector.spans.filter((span) => span.traceId === traceId).length).toBeGreaterThan(asked.length * 2);
+  expect(collector.spans.filter((span) => span.traceId === traceId).length).toBeGreaterThan(
+    asked.length * 2,
+  );
 });
 
 it('pending spans are sent before a process ends', async () => {

@@ -3,7 +3,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
-/** Prints every module that a service loads. The metrics library includes only OpenTelemetry's API, which does nothing. */
+/**
+ * Prints every module that a service loads. The metrics library includes only OpenTelemetry's API,
+ * which does nothing.
+ */
 const PROGRAM = `
   import { registerHooks } from 'node:module';
   const urls = [];
@@ -25,7 +28,9 @@ async function loaded(env: Record<string, string>): Promise<string[]> {
     env: { PATH: process.env['PATH'] ?? '', ...servers, ...env },
     maxBuffer: 16 * 1_048_576,
   });
-  return (JSON.parse(stdout) as string[]).filter((url) => /@opentelemetry\/(?!api\/)|shared\/tracing\//.test(url));
+  return (JSON.parse(stdout) as string[]).filter((url) =>
+    /@opentelemetry\/(?!api\/)|shared\/tracing\//.test(url),
+  );
 }
 
 it('loads OpenTelemetry only if an address is set, except the metrics library’s API', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { readAddress, readRedisAddress, shownAddress, withoutCredentials } from '#shared/address.ts';
+import {
+  readAddress,
+  readRedisAddress,
+  shownAddress,
+  withoutCredentials,
+} from '#shared/address.ts';
 
 describe('a printed address', () => {
   it.each([
@@ -16,7 +21,10 @@ describe('a printed address', () => {
     ['mongodb://user:secret@a:1,b:2,c:3/db?replicaSet=rs0', 'mongodb://a:1,b:2,c:3/db'],
     ['mongodb://user@a,b/?authMechanismProperties=AWS_SESSION_TOKEN:secret', 'mongodb://a,b/'],
     ['mongodb://a/?tlsCertificateKeyFilePassword=secret', 'mongodb://a/'],
-    ['mongodb+srv://user:secret@cluster0.ab_c.example.net', 'mongodb+srv://cluster0.ab_c.example.net'],
+    [
+      'mongodb+srv://user:secret@cluster0.ab_c.example.net',
+      'mongodb+srv://cluster0.ab_c.example.net',
+    ],
     ['mongodb://u:secret@%2Ftmp%2Fmongodb.sock/db', 'mongodb://%2Ftmp%2Fmongodb.sock/db'],
     ['MONGODB://u:secret@Host', 'MONGODB://Host'],
     ['kafka-1:9092,kafka-2:9092', 'kafka-1:9092,kafka-2:9092'],
@@ -49,7 +57,26 @@ describe('a printed address', () => {
 });
 
 it('contains no part of any password', () => {
-  const pieces = ['@', '/', '?', '#', ':', ',', '%', '%40', '[', ']', ' ', '&', '=', '\\', "'", '"', '://', '\n'];
+  const pieces = [
+    '@',
+    '/',
+    '?',
+    '#',
+    ':',
+    ',',
+    '%',
+    '%40',
+    '[',
+    ']',
+    ' ',
+    '&',
+    '=',
+    '\\',
+    "'",
+    '"',
+    '://',
+    '\n',
+  ];
   for (const scheme of ['redis://', 'mongodb://', 'mongodb+srv://', '']) {
     for (const one of pieces) {
       for (const two of ['', ...pieces]) {
@@ -80,18 +107,30 @@ it('a text only loses the secrets in its addresses', () => {
   expect(withoutCredentials('it is redis://u:p@a:1, and that (rediss://:p@b) fails.')).toBe(
     'it is redis://a:1, and that (rediss://b) fails.',
   );
-  expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe('not by redis+sentinel://a,b/main.');
+  expect(withoutCredentials('not by redis+sentinel://u:p@a,b/main.')).toBe(
+    'not by redis+sentinel://a,b/main.',
+  );
   expect(withoutCredentials('no address: a@b, http:/x')).toBe('no address: a@b, http:/x');
 });
 
 const read = (text: string) => {
   const address = readRedisAddress(text);
-  return address && { ...address, urlOf: undefined, urls: address.nodes.map((node) => address.urlOf(node)) };
+  return (
+    address && {
+      ...address,
+      urlOf: undefined,
+      urls: address.nodes.map((node) => address.urlOf(node)),
+    }
+  );
 };
 
 describe('an address of Redis', () => {
   it('names one server', () => {
-    for (const text of ['redis://host', 'redis://u:p@[::1]:1/3?family=6', 'rediss://:a@b@host:6380']) {
+    for (const text of [
+      'redis://host',
+      'redis://u:p@[::1]:1/3?family=6',
+      'rediss://:a@b@host:6380',
+    ]) {
       expect(read(text)).toMatchObject({ kind: 'server', master: '', urls: [text] });
     }
     expect(read('rediss://h')?.isSecure).toBe(true);

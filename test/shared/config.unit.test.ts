@@ -3,14 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { describeSettings, settingWarnings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
-const servers = { KAFKA_BROKERS: 'k1:9092,k2:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
+const servers = {
+  KAFKA_BROKERS: 'k1:9092,k2:9092',
+  MONGODB_URI: 'mongodb://m',
+  REDIS_URL: 'redis://r',
+};
 
 function mistakes(env: Record<string, string>): string[] {
   try {
     readConfig(env);
     return [];
   } catch (error) {
-    if (error instanceof StoreDataError && error.code === 'config_invalid') return error.message.split('\n');
+    if (error instanceof StoreDataError && error.code === 'config_invalid')
+      return error.message.split('\n');
     throw error;
   }
 }
@@ -25,7 +30,12 @@ describe('readConfig', () => {
         host: '127.0.0.1',
         port: 8_080,
         quota: { requests: 600, windowSeconds: 60 },
-        authFailures: { windowSeconds: 60, perClientAndAddress: 20, perAddress: 200, perClient: 200 },
+        authFailures: {
+          windowSeconds: 60,
+          perClientAndAddress: 20,
+          perAddress: 200,
+          perClient: 200,
+        },
         trustedProxies: [],
       },
       tokens: { lifetimeSeconds: 900, signingKeys: null, signingKeysFile: null },
@@ -88,7 +98,9 @@ describe('readConfig', () => {
 
   it('accepts proxies by address and by network, IPv4 and IPv6', () => {
     const named = ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1'];
-    expect(readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies).toEqual(named);
+    expect(
+      readConfig({ ...servers, TRUSTED_PROXIES: named.join(', ') }).query.trustedProxies,
+    ).toEqual(named);
   });
 
   it.each<[Record<string, string>, string]>([
@@ -97,7 +109,10 @@ describe('readConfig', () => {
     [{ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_PASSWORD: 'a' }, 'needs KAFKA_SASL_USERNAME'],
     [{ KAFKA_SASL_USERNAME: 'a' }, 'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM'],
     [{ KAFKA_TLS_CA_FILE: 'a' }, 'KAFKA_TLS_CA_FILE needs KAFKA_TLS=true'],
-    [{ KAFKA_TLS: 'true', KAFKA_TLS_CERT_FILE: 'a' }, 'KAFKA_TLS_CERT_FILE needs KAFKA_TLS_KEY_FILE'],
+    [
+      { KAFKA_TLS: 'true', KAFKA_TLS_CERT_FILE: 'a' },
+      'KAFKA_TLS_CERT_FILE needs KAFKA_TLS_KEY_FILE',
+    ],
     [{ KAFKA_TLS: 'yes' }, 'KAFKA_TLS must be true or false'],
     [{ MONGODB_USERNAME: 'a' }, 'MONGODB_USERNAME needs MONGODB_PASSWORD'],
     [{ REDIS_TLS_CA_FILE: 'a' }, 'REDIS_TLS_CA_FILE needs an address'],
@@ -119,7 +134,9 @@ describe('settingWarnings', () => {
 
   it('names the setting that is nearest to a similar name', () => {
     const others = { PATH: '/bin', HOME: '/', QUERY_PORT: '1' };
-    expect(settingWarnings({ ...servers, ...others, QUOTA_REQUEST: '1', MONGODB_URL: 'x' })).toEqual([
+    expect(
+      settingWarnings({ ...servers, ...others, QUOTA_REQUEST: '1', MONGODB_URL: 'x' }),
+    ).toEqual([
       'QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS',
       'MONGODB_URL is not a setting; the nearest is MONGODB_URI',
     ]);
@@ -136,6 +153,8 @@ describe('docs/configuration.md', () => {
       .split('\n')
       .filter((line) => line.startsWith('| `'));
     const squeezed = table.map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| '));
-    expect(squeezed).toEqual(rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')));
+    expect(squeezed).toEqual(
+      rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')),
+    );
   });
 });

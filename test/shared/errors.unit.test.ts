@@ -24,7 +24,11 @@ describe('a transient error', () => {
   });
 
   it('is a conflict of transactions', () => {
-    const labelled = { message: 'WriteConflict', code: 112, errorLabels: ['TransientTransactionError'] };
+    const labelled = {
+      message: 'WriteConflict',
+      code: 112,
+      errorLabels: ['TransientTransactionError'],
+    };
     expect(isUnavailable(new MongoServerError(labelled))).toBe(true);
     expect(isUnavailable(duringBulkWrite(new MongoServerError(labelled)))).toBe(true);
   });
@@ -53,27 +57,38 @@ describe('a transient error', () => {
     },
   );
 
-  it.each(['SystemOverloadedError', 'RetryableError', 'TransientTransactionError', 'RetryableWriteError'])(
-    'is what MongoDB labels %s, whatever its code',
-    (label) => {
-      const error = new MongoServerError({ message: 'not now', code: 11000, errorLabels: [label] });
-      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
-      expect(canBeFaultOfMessage(duringBulkWrite(error))).toBe(false);
+  it.each([
+    'SystemOverloadedError',
+    'RetryableError',
+    'TransientTransactionError',
+    'RetryableWriteError',
+  ])('is what MongoDB labels %s, whatever its code', (label) => {
+    const error = new MongoServerError({ message: 'not now', code: 11000, errorLabels: [label] });
+    expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
+    expect(canBeFaultOfMessage(duringBulkWrite(error))).toBe(false);
+  });
+
+  it.each([2, 9, 40324])(
+    'is not a mistake in the command, which is no fault of a message either: code %i',
+    (code) => {
+      const error = new MongoServerError({ message: 'unrecognized', code });
+      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([false, false]);
     },
   );
-
-  it.each([2, 9, 40324])('is not a mistake in the command, which is no fault of a message either: code %i', (code) => {
-    const error = new MongoServerError({ message: 'unrecognized', code });
-    expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([false, false]);
-  });
 });
 
 describe('the fault of a message', () => {
-  it.each([121, 257, 10334, 11000, 17419])('is an error of MongoDB that names the data: code %i', (code) => {
-    const error = new MongoServerError({ message: 'refused', code });
-    expect([canBeFaultOfMessage(error), canBeFaultOfMessage(duringBulkWrite(error))]).toEqual([true, true]);
-    expect(isUnavailable(error)).toBe(false);
-  });
+  it.each([121, 257, 10334, 11000, 17419])(
+    'is an error of MongoDB that names the data: code %i',
+    (code) => {
+      const error = new MongoServerError({ message: 'refused', code });
+      expect([canBeFaultOfMessage(error), canBeFaultOfMessage(duringBulkWrite(error))]).toEqual([
+        true,
+        true,
+      ]);
+      expect(isUnavailable(error)).toBe(false);
+    },
+  );
 
   it('is an error of our own code', () => {
     expect(canBeFaultOfMessage(new RangeError('Invalid time value'))).toBe(true);
@@ -92,13 +107,19 @@ describe('the fault of a message', () => {
 });
 
 describe('a refusal by a server', () => {
-  const { KafkaJSDeleteGroupsError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
+  const { KafkaJSDeleteGroupsError, KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } =
+    kafkajs;
   const ofKafka = (type: string) =>
-    new KafkaJSProtocolError(Object.assign(new Error('refused'), { type, code: 1, retriable: false }));
+    new KafkaJSProtocolError(
+      Object.assign(new Error('refused'), { type, code: 1, retriable: false }),
+    );
   const mongodb = (code: number, message: string) => new MongoServerError({ code, message });
 
   it.each([
-    [mongodb(13, 'not authorized on x to execute command { find: "y" }'), /^not authorized by MongoDB: .* on x .*role/],
+    [
+      mongodb(13, 'not authorized on x to execute command { find: "y" }'),
+      /^not authorized by MongoDB: .* on x .*role/,
+    ],
     [mongodb(18, 'Authentication failed.'), /^not authorized by MongoDB: .*password is wrong/],
     [ofKafka('TOPIC_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*topic/],
     [ofKafka('GROUP_AUTHORIZATION_FAILED'), /^not authorized by Kafka: .*consumer group/],
@@ -115,11 +136,19 @@ describe('a refusal by a server', () => {
       ]),
       /^not authorized by Kafka: .*consumer group/,
     ],
-    [new Error("NOPERM this user has no permissions to run the 'keys' command"), /^not authorized by Redis: /],
-    [new Error('WRONGPASS invalid username-password pair'), /^not authorized by Redis: .*password is wrong/],
+    [
+      new Error("NOPERM this user has no permissions to run the 'keys' command"),
+      /^not authorized by Redis: /,
+    ],
+    [
+      new Error('WRONGPASS invalid username-password pair'),
+      /^not authorized by Redis: .*password is wrong/,
+    ],
   ])('is recognised: %s', (error, told) => {
     expect(refusalOf(error)).toMatch(told);
-    expect(asFailure(new Error('wrapped', { cause: error }))).toMatchObject({ code: 'not_authorized' });
+    expect(asFailure(new Error('wrapped', { cause: error }))).toMatchObject({
+      code: 'not_authorized',
+    });
   });
 
   it('is not any other error', () => {
@@ -155,7 +184,10 @@ it('a described error contains no data that MongoDB or a parser quotes', () => {
       return error;
     }
   };
-  const parsers = [thrown(() => JSON.parse('Zulmira')), thrown(() => new RegExp(['Zulmira', '('].join('')))];
+  const parsers = [
+    thrown(() => JSON.parse('Zulmira')),
+    thrown(() => new RegExp(['Zulmira', '('].join(''))),
+  ];
   expect([...mongodb, ...parsers].map(describeError)).toEqual([
     'MongoServerError: not authorized on shop to execute command …',
     'MongoServerError: E11000 duplicate key error collection: shop.customers index: name_1 dup key: …',

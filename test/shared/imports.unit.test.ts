@@ -6,7 +6,9 @@ import { projectFiles } from '../docs/project-files.ts';
 const sources = projectFiles(['.ts']).filter((path) => /^(?:services|shared|deploy)\//.test(path));
 
 it('nothing outside shared/kafka imports kafkajs', () => {
-  const importing = sources.filter((path) => /from 'kafkajs|'kafkajs\//.test(readFileSync(path, 'utf8')));
+  const importing = sources.filter((path) =>
+    /from 'kafkajs|'kafkajs\//.test(readFileSync(path, 'utf8')),
+  );
   expect(importing.filter((path) => !path.startsWith('shared/kafka/'))).toEqual([]);
 });
 
@@ -26,7 +28,8 @@ it('the folders of shared/projection have no import cycle', () => {
   // Repeatedly removes folders without remaining imports; the rest is a cycle.
   for (let before = -1; before !== imports.size;) {
     before = imports.size;
-    for (const [name, reached] of imports) if (![...reached].some((one) => imports.has(one))) imports.delete(name);
+    for (const [name, reached] of imports)
+      if (![...reached].some((one) => imports.has(one))) imports.delete(name);
   }
   expect([...imports.keys()]).toEqual([]);
 });

@@ -21,7 +21,9 @@ it('each command is timed, also in transactions, and no connection counts as use
     return values.find(({ metricName }) => metricName?.endsWith('_count'))?.value;
   };
   await collection.insertOne({ n: 1 });
-  expect(await commands(() => Promise.all([1, 2, 3].map((n) => collection.findOne({ n }))))).toBe(3);
+  expect(await commands(() => Promise.all([1, 2, 3].map((n) => collection.findOne({ n }))))).toBe(
+    3,
+  );
   const transaction = () =>
     client.withSession((session) =>
       session.withTransaction(async () => {

@@ -23,7 +23,9 @@ describe('the required Node version', () => {
     (version) => {
       const { status, stderr } = startWith(version);
       expect(status).toBe(1);
-      expect(stderr).toMatch(/^Node 24\.16 or later is needed, and this is [\d.]+: install a newer one.*\n$/);
+      expect(stderr).toMatch(
+        /^Node 24\.16 or later is needed, and this is [\d.]+: install a newer one.*\n$/,
+      );
       expect(stderr).toContain(version);
     },
   );
@@ -42,7 +44,9 @@ describe('the required Node version', () => {
   });
 
   it('is the one in package.json, and checked by every script that starts a program', () => {
-    const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    const manifest = JSON.parse(
+      readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+    ) as {
       engines: { node: string };
       scripts: Record<string, string>;
     };

@@ -38,16 +38,18 @@ describe('the operations server', () => {
     expect(await (await ask('/ready')).json()).toEqual({ status: 'ok' });
     unreadyReason = 'it stops';
     const answer = await ask('/ready?x=1');
-    expect([answer.status, await answer.json()]).toEqual([503, { status: 'unavailable', reason: 'it stops' }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { status: 'unavailable', reason: 'it stops' },
+    ]);
     expect((await ask('/live')).status).toBe(200);
   });
 
   it('answers the release', async () => {
     const ask = await start();
-    const { version, projection_version: projection } = (await (await ask('/version')).json()) as Record<
-      string,
-      unknown
-    >;
+    const { version, projection_version: projection } = (await (
+      await ask('/version')
+    ).json()) as Record<string, unknown>;
     expect(version).toMatch(/^\d+\.\d+\.\d+/);
     expect(projection).toBe(PROJECTION_VERSION);
   });

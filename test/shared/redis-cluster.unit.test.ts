@@ -9,7 +9,9 @@ it('reads the slots of a master without moving ones, and the other nodes', () =>
     [
       `${B} 10.0.0.2:6379@16379,redis-1.redis master - 0 1426238316232 2 connected 5461-10922`,
       `${A} 10.0.0.1:6379@16379 myself,master - 0 0 7 connected 0-5459 5460 [93->-${B}] [94-<-${B}]`,
-      `${C} [2001:db8::1]:6379@16379,,shard-id=x slave ${A} 0 1 7 connected`.replace('[', '').replace(']', ''),
+      `${C} [2001:db8::1]:6379@16379,,shard-id=x slave ${A} 0 1 7 connected`
+        .replace('[', '')
+        .replace(']', ''),
       `${D} :0@0 master,fail,noaddr - 1 1 3 disconnected 10923-16383`,
       `${E} 10.0.0.9:6379@16379 handshake - 0 0 0 connected`,
       '',

@@ -21,7 +21,8 @@ it('commands are timed, even if Redis is silent', async () => {
     const redis = nodeFor(masters, 'any');
     const measured = async () => {
       const { values } = await seconds.get();
-      const of = (end: string) => values.find(({ metricName }) => metricName?.endsWith(end))?.value ?? 0;
+      const of = (end: string) =>
+        values.find(({ metricName }) => metricName?.endsWith(end))?.value ?? 0;
       return { count: of('_count'), sum: of('_sum') };
     };
     const before = await measured();

@@ -1,4 +1,7 @@
-/** A Redis that refuses a service's password: a wrong setting, not an outage. The service reports it and is not ready. */
+/**
+ * A Redis that refuses a service's password: a wrong setting, not an outage. The service reports it
+ * and is not ready.
+ */
 import { expect, it } from 'vitest';
 import { createInstallation, eventually } from '#test/installation.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
@@ -19,7 +22,9 @@ it.each(['projector', 'query'] as const)(
     });
     try {
       const { msg } = await service.logged(({ level }) => level === 50);
-      expect(msg).toMatch(/^configuration error: Redis refuses this process: .*WRONGPASS.*REDIS_PASSWORD/);
+      expect(msg).toMatch(
+        /^configuration error: Redis refuses this process: .*WRONGPASS.*REDIS_PASSWORD/,
+      );
       await service.logged((line) => line.msg?.endsWith(' started') === true);
       const { url } = await service.logged((line) => line.msg === 'operations server listens');
       const ready = () => fetch(`${String(url)}/ready`);

@@ -1,4 +1,7 @@
-/** A database restored from a snapshot of before an election: its primary's election is older than the newest that a client knows. */
+/**
+ * A database restored from a snapshot of before an election: its primary's election is older than
+ * the newest that a client knows.
+ */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
@@ -44,7 +47,8 @@ it('is accepted by clients that run on, and so is what they do in sessions', asy
   await rm(data, { recursive: true });
   await cp(snapshot, data, { recursive: true });
   await server.start();
-  for (const client of [writer, reader]) await eventually('it answers', () => answers(client), 60_000);
+  for (const client of [writer, reader])
+    await eventually('it answers', () => answers(client), 60_000);
   await writer.withSession((session) =>
     session.withTransaction(() => writer.db('x').collection('a').insertOne({ n: 1 }, { session })),
   );

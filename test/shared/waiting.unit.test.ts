@@ -34,7 +34,9 @@ describe('a time limit', () => {
 
   it('returns the result or error of the work, and leaves no timer', async () => {
     expect(await withTimeLimit(100, late, async () => 'done')).toBe('done');
-    await expect(withTimeLimit(100, late, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    await expect(
+      withTimeLimit(100, late, () => Promise.reject(new Error('broken'))),
+    ).rejects.toThrow('broken');
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -1,6 +1,6 @@
 /**
- * The brokers of the world, for the real fetcher: answers are late, cut, throttled or lost, leave partitions out, come from a former leader,
- * or find no leader at all.
+ * The brokers of the world, for the real fetcher: answers are late, cut, throttled or lost, leave
+ * partitions out, come from a former leader, or find no leader at all.
  */
 import type { Answer, Brokers, Fetched, FetchRequest } from '#shared/kafka/fetcher.ts';
 import { unavailable } from '#shared/errors.ts';
@@ -67,14 +67,17 @@ export class SimulatedBrokers implements Brokers {
     if (this.#hasFault()) return { throttleMs: 1 + random.below(MAX_THROTTLE_MS), partitions: [] };
     const isReady = () =>
       partitions.some(
-        ({ partition, from }) => leaders[partition] !== broker || this.#logOf(partition).isReadable(from),
+        ({ partition, from }) =>
+          leaders[partition] !== broker || this.#logOf(partition).isReadable(from),
       );
     const end = scheduler.now + maxWaitMs;
-    while (!isReady() && scheduler.now < end) await this.#pass(end - scheduler.now, this.#waiting.signal);
+    while (!isReady() && scheduler.now < end)
+      await this.#pass(end - scheduler.now, this.#waiting.signal);
     const answered = partitions
       .filter(() => !this.#hasFault())
       .map(({ partition, from }) => {
-        const answer: 'moved' | Answer = leaders[partition] === broker ? this.#logOf(partition).fetch(from) : 'moved';
+        const answer: 'moved' | Answer =
+          leaders[partition] === broker ? this.#logOf(partition).fetch(from) : 'moved';
         return { partition, read: async () => answer };
       });
     if (this.#hasFault()) await this.#pass(random.below(MAX_LATE_MS));

@@ -1,4 +1,7 @@
-/** The filters, updates and expressions of MongoDB that the projection uses. Others throw, since no test compares them with MongoDB. */
+/**
+ * The filters, updates and expressions of MongoDB that the projection uses. Others throw, since no
+ * test compares them with MongoDB.
+ */
 
 export type Value = unknown;
 export type Doc = { _id: string } & Record<string, Value>;
@@ -12,7 +15,8 @@ export function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item: unknown) => copy(item)) as T;
   if (!isPlain(value)) return value;
   const copied: Fields = {};
-  for (const [name, member] of Object.entries(value)) if (member !== undefined) copied[name] = copy(member);
+  for (const [name, member] of Object.entries(value))
+    if (member !== undefined) copied[name] = copy(member);
   return copied as T;
 }
 
@@ -42,15 +46,18 @@ function setAt(doc: Fields, path: string, value: Value): void {
 export function compare(a: Value, b: Value): number {
   if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (typeof a === 'string' && typeof b === 'string')
+    return Buffer.compare(Buffer.from(a), Buffer.from(b));
   if (isAbsent(a) || isAbsent(b)) return Number(isAbsent(b)) - Number(isAbsent(a));
   return JSON.stringify(a) === JSON.stringify(b) ? 0 : 1;
 }
 
 const isAbsent = (value: Value) => value === null || value === undefined;
-const isSame = (a: Value, b: Value) => (isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0);
+const isSame = (a: Value, b: Value) =>
+  isAbsent(a) || isAbsent(b) ? isAbsent(a) && isAbsent(b) : compare(a, b) === 0;
 /** A list matches if one of its items does. */
-const some = (value: Value, test: (item: Value) => boolean) => (Array.isArray(value) ? value.some(test) : test(value));
+const some = (value: Value, test: (item: Value) => boolean) =>
+  Array.isArray(value) ? value.some(test) : test(value);
 
 const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
   $in: (value, list) => some(value, (item) => (list as Value[]).some((one) => isSame(item, one))),
@@ -84,7 +91,8 @@ export function matches(doc: Doc, filter: object): boolean {
 
 /** An aggregation expression, used in updates of texts. */
 export function evaluate(doc: Doc, expression: Value): Value {
-  if (typeof expression === 'string' && expression.startsWith('$')) return valueAt(doc, expression.slice(1));
+  if (typeof expression === 'string' && expression.startsWith('$'))
+    return valueAt(doc, expression.slice(1));
   if (!isPlain(expression)) return expression;
   const [[name, operand] = ['', undefined]] = Object.entries(expression);
   const each = () => (operand as Value[]).map((item) => evaluate(doc, item));
@@ -95,7 +103,9 @@ export function evaluate(doc: Doc, expression: Value): Value {
   if (name === '$arrayElemAt') return (each()[0] as Value[])[Number(each()[1])];
   if (name === '$replaceOne') {
     const { input, find, replacement } = operand as Fields;
-    return String(evaluate(doc, input)).replace(String(evaluate(doc, find)), () => String(replacement));
+    return String(evaluate(doc, input)).replace(String(evaluate(doc, find)), () =>
+      String(replacement),
+    );
   }
   throw new Error(`the simulated store does not know ${name}`);
 }
@@ -105,16 +115,20 @@ export function updated(before: Doc, update: object, isNew: boolean): Doc {
   const doc = copy(before);
   if (Array.isArray(update)) {
     for (const { $set } of update as { $set: Fields }[]) {
-      for (const [path, expression] of Object.entries($set)) setAt(doc, path, evaluate(before, expression));
+      for (const [path, expression] of Object.entries($set))
+        setAt(doc, path, evaluate(before, expression));
     }
     return doc;
   }
   for (const [operator, fields] of Object.entries(update) as [string, Fields][]) {
     for (const [path, value] of Object.entries(fields)) {
-      if (operator === '$set' || (operator === '$setOnInsert' && isNew)) setAt(doc, path, copy(value));
+      if (operator === '$set' || (operator === '$setOnInsert' && isNew))
+        setAt(doc, path, copy(value));
       else if (operator === '$unset') setAt(doc, path, undefined);
-      else if (operator === '$inc') setAt(doc, path, Number(valueAt(doc, path) ?? 0) + Number(value));
-      else if (operator !== '$setOnInsert') throw new Error(`the simulated store does not know ${operator}`);
+      else if (operator === '$inc')
+        setAt(doc, path, Number(valueAt(doc, path) ?? 0) + Number(value));
+      else if (operator !== '$setOnInsert')
+        throw new Error(`the simulated store does not know ${operator}`);
     }
   }
   return doc;

@@ -1,8 +1,17 @@
-/** A client of the change feed with a cursor and a copy, which reads by the query service's cursor rules. */
+/**
+ * A client of the change feed with a cursor and a copy, which reads by the query service's cursor
+ * rules.
+ */
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
-import { type Cursor, decodeCursor, encodeCursor, generationMark, startAt } from '#query/feed/cursor.ts';
+import {
+  type Cursor,
+  decodeCursor,
+  encodeCursor,
+  generationMark,
+  startAt,
+} from '#query/feed/cursor.ts';
 import type { Doc } from './filters.ts';
 import type { State } from './store.ts';
 
@@ -33,13 +42,16 @@ export class Follower {
     const mark = generationMark(database);
     const scope = { environment: 'production', storeId: this.storeId, feed: 'all' };
     const after: Cursor | null = this.#next === null ? null : decodeCursor(scope, this.#next);
-    if (this.#next !== null && after === null) throw new Error(`${this.name}: its own cursor was refused`);
-    const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ?? null) as unknown as Stamp | null;
+    if (this.#next !== null && after === null)
+      throw new Error(`${this.name}: its own cursor was refused`);
+    const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ??
+      null) as unknown as Stamp | null;
     const { lastDelivered, skipDeletionsUpTo } = startAt(after, mark, stamp);
     const changes = changesOf(state, database, this.storeId)
       .filter(
         ({ position, sequence }) =>
-          position > (sequence === null ? Math.max(lastDelivered, skipDeletionsUpTo) : lastDelivered),
+          position >
+          (sequence === null ? Math.max(lastDelivered, skipDeletionsUpTo) : lastDelivered),
       )
       .sort((a, b) => a.position - b.position);
     const page = changes.slice(0, this.#pageSize);
@@ -73,7 +85,10 @@ function changesOf(state: State, database: string, storeId: string): Change[] {
       sequence: Number(doc['sequence']),
     })),
   );
-  return [...records, ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null }))];
+  return [
+    ...records,
+    ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null })),
+  ];
 }
 
 /** The present records of a store, in the form of a copy. */

@@ -1,4 +1,7 @@
-/** The invariants after every commit: the read models of a generation match the rules, applied to its log up to its checkpoints. */
+/**
+ * The invariants after every commit: the read models of a generation match the rules, applied to
+ * its log up to its checkpoints.
+ */
 import {
   CATEGORY_PRODUCTS,
   COLLECTIONS,
@@ -55,7 +58,12 @@ export class Invariants {
   }
 
   /** Checks the changes of a commit. @throws {Violation} */
-  check(before: State, after: State, session: Session['id'] | null, ended: ReadonlySet<string>): void {
+  check(
+    before: State,
+    after: State,
+    session: Session['id'] | null,
+    ended: ReadonlySet<string>,
+  ): void {
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
       if (collection !== CHECKPOINTS || documents === before.get(name)) continue;
@@ -64,34 +72,51 @@ export class Invariants {
         if (doc['position'] === was) continue;
         const owner = doc['session'] as Session['id'];
         if (was !== undefined && owner.id !== session?.id)
-          throw new Violation(`${name}/${id}: it was moved by ${session?.id ?? 'nobody'}, not by its owner`);
+          throw new Violation(
+            `${name}/${id}: it was moved by ${session?.id ?? 'nobody'}, not by its owner`,
+          );
         if (!ended.has(`${generation}/${String(doc['partition'])}`)) {
-          this.#checkPartition(after, generation, Number(doc['partition']), Number(doc['position']));
+          this.#checkPartition(
+            after,
+            generation,
+            Number(doc['partition']),
+            Number(doc['position']),
+          );
         }
       }
     }
     this.#checkSession(before, after, session);
     for (const [name, documents] of after) {
       const [generation = '', collection] = name.split('/');
-      if (collection === RETRIES && documents !== before.get(name)) this.checkAll(after, generation, ended);
+      if (collection === RETRIES && documents !== before.get(name))
+        this.checkAll(after, generation, ended);
     }
     for (const [name, documents] of after) {
       if (documents === before.get(name) || !name.endsWith(`/${STAMPS}`)) continue;
       for (const [id, { doc }] of documents) {
         const was = Number(before.get(name)?.get(id)?.doc['position'] ?? 0);
-        if (Number(doc['position'] ?? 0) < was) throw new Violation(`${name}/${id}: its position went back`);
+        if (Number(doc['position'] ?? 0) < was)
+          throw new Violation(`${name}/${id}: its position went back`);
       }
     }
   }
 
-  /** A transaction runs in a session that a checkpoint names, or a claim could not end it: but for the operator's. */
+  /**
+   * A transaction runs in a session that a checkpoint names, or a claim could not end it: but for
+   * the operator's.
+   */
   #checkSession(before: State, after: State, session: Session['id'] | null): void {
-    const changed = [...after].filter(([name, documents]) => documents !== before.get(name)).map(([name]) => name);
+    const changed = [...after]
+      .filter(([name, documents]) => documents !== before.get(name))
+      .map(([name]) => name);
     if (session === null || changed.some((name) => name.endsWith(`/${RETRIES}`))) return;
     for (const generation of new Set(changed.map((name) => name.slice(0, name.indexOf('/'))))) {
       const checkpoints = [...(after.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [])];
-      if (checkpoints.some(({ doc }) => (doc['session'] as Session['id']).id === session.id)) continue;
-      throw new Violation(`${generation}: it was written in ${session.id}, a session that no checkpoint names`);
+      if (checkpoints.some(({ doc }) => (doc['session'] as Session['id']).id === session.id))
+        continue;
+      throw new Violation(
+        `${generation}: it was written in ${session.id}, a session that no checkpoint names`,
+      );
     }
   }
 
@@ -132,14 +157,18 @@ export class Invariants {
     const about = `${key} at ${position}`;
     for (const { from: at, unreadable } of this.#history(partition)) {
       if (unreadable === null || !isDamaged(unreadable) || at >= position) continue;
-      if (!this.#isSkipped(partition, at)) throw new Violation(`${about}: it has passed the damaged batch at ${at}`);
+      if (!this.#isSkipped(partition, at))
+        throw new Violation(`${about}: it has passed the damaged batch at ${at}`);
     }
     const isOurs = (doc: Doc) => this.#partitionOf(String(doc['store_id'])) === partition;
     const of = (collection: string) =>
-      [...(state.get(`${generation}/${collection}`)?.values() ?? [])].map(({ doc }) => doc).filter(isOurs);
+      [...(state.get(`${generation}/${collection}`)?.values() ?? [])]
+        .map(({ doc }) => doc)
+        .filter(isOurs);
     const found = new Map<string, string>();
     for (const entity of ENTITIES) {
-      for (const doc of of(COLLECTIONS[entity])) found.set(`${entity}/${doc._id}`, String(doc['sequence']));
+      for (const doc of of(COLLECTIONS[entity]))
+        found.set(`${entity}/${doc._id}`, String(doc['sequence']));
     }
     for (const doc of of(TOMBSTONES)) {
       if (found.has(doc._id)) throw new Violation(`${about}: ${doc._id} is stored and deleted`);
@@ -160,12 +189,18 @@ export class Invariants {
       throw new Violation(`${about}: ${letters.length} dead letters, not ${model.letters}`);
   }
 
-  #checkStamps(stamps: readonly Doc[], of: (collection: string) => Doc[], model: Model, about: string): void {
+  #checkStamps(
+    stamps: readonly Doc[],
+    of: (collection: string) => Doc[],
+    model: Model,
+    about: string,
+  ): void {
     const erasures = of(ERASURES);
     const categories = (docs: readonly Doc[], products: (doc: Doc) => number) => {
       const counts: Record<string, number> = {};
       for (const doc of docs)
-        counts[String(doc['category_id'])] = (counts[String(doc['category_id'])] ?? 0) + products(doc);
+        counts[String(doc['category_id'])] =
+          (counts[String(doc['category_id'])] ?? 0) + products(doc);
       return textOf(counts);
     };
     for (const stamp of stamps as unknown as readonly Stamp[]) {
@@ -186,7 +221,9 @@ export class Invariants {
         }
         for (const doc of docs) {
           const customer = model.records.get(`customer/${storeId}/${String(doc['customer_id'])}`);
-          const erasure = erasures.find(({ _id }) => _id === `${storeId}/${String(doc['customer_id'])}`);
+          const erasure = erasures.find(
+            ({ _id }) => _id === `${storeId}/${String(doc['customer_id'])}`,
+          );
           const isMasked = Number(doc['feed_position']) <= Number(erasure?.['position'] ?? 0);
           if (customer?.isDeleted === true && !isMasked && String(doc['summary']).includes(NAME)) {
             throw new Violation(`${about}: ${doc._id} shows a customer who was deleted`);
@@ -195,7 +232,9 @@ export class Invariants {
           if (Number(position) > (stamp.positions?.[entity] ?? 0))
             throw new Violation(`${about}: ${doc._id} is ahead of the ${entity}s of its store`);
           if (positions.has(position))
-            throw new Violation(`${about}: position ${String(position)} of ${storeId} was given twice`);
+            throw new Violation(
+              `${about}: position ${String(position)} of ${storeId} was given twice`,
+            );
           if (Number(position) > (stamp.position ?? 0))
             throw new Violation(`${about}: ${doc._id} is ahead of its store`);
           positions.add(position);
@@ -211,7 +250,9 @@ export class Invariants {
         categories(of(COLLECTIONS.product).filter(ofStore), () => 1),
       ];
       if (stored !== expected) {
-        throw new Violation(`${about}: the categories of ${storeId} have ${stored} products, not ${expected}`);
+        throw new Violation(
+          `${about}: the categories of ${storeId} have ${stored} products, not ${expected}`,
+        );
       }
     }
   }
@@ -225,7 +266,9 @@ export class Invariants {
       const stored = textOf(stamp.ranks?.[name]?.counts ?? {});
       const expected = textOf(counts);
       if (stored !== expected) {
-        throw new Violation(`${about}: the tree ${name} of ${stamp._id} counts ${stored}, not ${expected}`);
+        throw new Violation(
+          `${about}: the tree ${name} of ${stamp._id} counts ${stored}, not ${expected}`,
+        );
       }
     }
   }

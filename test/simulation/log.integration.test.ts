@@ -1,4 +1,6 @@
-/** The log in memory behaves like Kafka: the same cases for both, read by the fetcher as loops do. */
+/**
+ * The log in memory behaves like Kafka: the same cases for both, read by the fetcher as loops do.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
@@ -28,7 +30,9 @@ const LARGE = 'x'.repeat(1_000);
 
 interface Log {
   bounds: () => Promise<PartitionBounds>;
-  /** Resolves with what the log has from an offset on; with `null` if it has nothing for a while. */
+  /**
+   * Resolves with what the log has from an offset on; with `null` if it has nothing for a while.
+   */
   read: (from: number, options?: Partial<Wanted & { forMs: number }>) => Promise<Answer | null>;
   /** Sends each value as a separate batch. */
   send: (...values: string[]) => Promise<void>;
@@ -102,7 +106,10 @@ async function kafkaLogs(): Promise<Kind> {
         withAdmin(tools, async (admin) => {
           // kafkajs does not refresh metadata here.
           await admin.fetchTopicOffsets(topic);
-          await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(to) }] });
+          await admin.deleteTopicRecords({
+            topic,
+            partitions: [{ partition: 0, offset: String(to) }],
+          });
         }),
       makeAnew: () => makeTopicAnew(tools, topic),
     };
@@ -126,7 +133,10 @@ async function logsInMemory(): Promise<Kind> {
   const running = run();
   const open: Kind['open'] = async () => {
     const log = new PartitionLog(random);
-    const brokers = new SimulatedBrokers({ scheduler, random, logs: [log], leaders: [1], faultChance: 0 }, host);
+    const brokers = new SimulatedBrokers(
+      { scheduler, random, logs: [log], leaders: [1], faultChance: 0 },
+      host,
+    );
     const changed = async (change: () => void) => {
       change();
       brokers.wake();
@@ -190,19 +200,24 @@ describe.each([
     expect(answers.at(-1)).toMatchObject({ next: 3, end: 3 });
   });
 
-  it.each([true, false])('waits at its end for new messages (%s: as one that is at its end)', async (atEnd) => {
-    const { send, read, readUpTo } = await openLog();
-    await send('a');
-    expect(await read(1, { atEnd, forMs: NOTHING_MS })).toBeNull();
-    const coming = readUpTo(1, 2, atEnd);
-    await send('b');
-    expect(await coming).toEqual(['1 b']);
-  });
+  it.each([true, false])(
+    'waits at its end for new messages (%s: as one that is at its end)',
+    async (atEnd) => {
+      const { send, read, readUpTo } = await openLog();
+      await send('a');
+      expect(await read(1, { atEnd, forMs: NOTHING_MS })).toBeNull();
+      const coming = readUpTo(1, 2, atEnd);
+      await send('b');
+      expect(await coming).toEqual(['1 b']);
+    },
+  );
 
   it('continues after a truncated fetch', async () => {
     const { send, readUpTo, answers } = await openLog();
     await send(...Array.from({ length: 20 }, () => LARGE));
-    expect(await readUpTo(0, 20)).toEqual(Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`));
+    expect(await readUpTo(0, 20)).toEqual(
+      Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`),
+    );
     expect(answers.length).toBeGreaterThan(1);
     expect(answers[0]?.end).toBe(20);
   });

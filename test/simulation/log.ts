@@ -1,13 +1,17 @@
 /**
- * A Kafka partition in memory with transactions, compaction, unreadable batches, retention, lost ends and recreated topics.
- * `test/simulation/log.integration.test.ts` runs the same cases against a real broker.
+ * A Kafka partition in memory with transactions, compaction, unreadable batches, retention, lost
+ * ends and recreated topics. `test/simulation/log.integration.test.ts` runs the same cases against
+ * a real broker.
  */
 import type { Answer } from '#shared/kafka/fetcher.ts';
 import { isDamaged, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
-/** The content of some offsets: a message, an unreadable batch, or nothing (markers and aborted messages). */
+/**
+ * The content of some offsets: a message, an unreadable batch, or nothing (markers and aborted
+ * messages).
+ */
 export interface Entry {
   from: number;
   to: number;
@@ -101,10 +105,16 @@ export class PartitionLog {
     if (this.#isOutside(from)) return { messages: [], next: 0, end, isOutside: true };
     const shown = this.#shownFrom(from);
     // A damaged batch ends its answer.
-    const damaged = shown.findIndex(({ unreadable }) => unreadable !== null && isDamaged(unreadable));
-    const part = shown.slice(0, Math.min(1 + this.#random.below(MAX_FETCHED), damaged === -1 ? Infinity : damaged + 1));
+    const damaged = shown.findIndex(
+      ({ unreadable }) => unreadable !== null && isDamaged(unreadable),
+    );
+    const part = shown.slice(
+      0,
+      Math.min(1 + this.#random.below(MAX_FETCHED), damaged === -1 ? Infinity : damaged + 1),
+    );
     const messages = part.flatMap(({ message, unreadable, to }): LogMessage[] => {
-      if (unreadable !== null) return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
+      if (unreadable !== null)
+        return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
       return message === null ? [] : [message];
     });
     return { messages, next: (part.at(-1)?.to ?? from - 1) + 1, end, isOutside: false };
@@ -130,5 +140,12 @@ export class PartitionLog {
 }
 
 function placeholder(offset: number): LogMessage {
-  return { key: null, value: null, headers: {}, offset: String(offset), timestamp: '0', attributes: 0 };
+  return {
+    key: null,
+    value: null,
+    headers: {},
+    offset: String(offset),
+    timestamp: '0',
+    attributes: 0,
+  };
 }

@@ -12,7 +12,11 @@ const { seed, trace, seconds, from, shrink } = new Command('npm run simulation -
     'Runs the core of the projector in a simulated world, in which things fail at random. Exits with 1 when a promise is broken.',
   )
   .option('--seconds <n>', 'seconds of processor time', wholeNumber(0, 86_400), 20)
-  .option('--from <seed>', 'the seed of the first history; each further one has the next', wholeNumber(0, MAX_SEED))
+  .option(
+    '--from <seed>',
+    'the seed of the first history; each further one has the next',
+    wholeNumber(0, MAX_SEED),
+  )
   .option('--no-shrink', 'do not make a history that breaks a promise shorter')
   .option('--seed <n>', 'replays the history of this seed alone', wholeNumber(0, MAX_SEED))
   .option('--trace', 'with --seed: prints what happens in it', false)
@@ -32,7 +36,12 @@ if (seed !== undefined) {
   say(`seed ${seed}: ${violation?.stack ?? `${steps} steps, every promise was kept`}`);
   process.exitCode = violation === null ? 0 : 1;
 } else {
-  const { summary, broken } = await simulate(from ?? randomInt(2 ** 31), seconds * 1_000, shrink, processorMs);
+  const { summary, broken } = await simulate(
+    from ?? randomInt(2 ** 31),
+    seconds * 1_000,
+    shrink,
+    processorMs,
+  );
   for (const line of broken ?? []) say(line);
   say(summary);
   process.exitCode = broken === null ? 0 : 1;

@@ -23,11 +23,23 @@ export class Model {
   readonly effects = new Map<string, number>();
   letters = 0;
 
-  /** Applies the log between two positions. @param retried events that an operator applied, by the preceding position. */
-  apply(entries: readonly Entry[], from: number, to: number, retried: readonly Retried[] = []): void {
+  /**
+   * Applies the log between two positions.
+   * @param retried events that an operator applied, by the preceding position.
+   */
+  apply(
+    entries: readonly Entry[],
+    from: number,
+    to: number,
+    retried: readonly Retried[] = [],
+  ): void {
     let next = 0;
     const retryUpTo = (position: number) => {
-      for (let event = retried[next]; event !== undefined && event.position <= position; event = retried[next]) {
+      for (
+        let event = retried[next];
+        event !== undefined && event.position <= position;
+        event = retried[next]
+      ) {
         this.#applyMessage(event);
         next += 1;
       }

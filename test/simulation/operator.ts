@@ -1,4 +1,7 @@
-/** An operator's retry of a dead letter, like `dead-letters retry`: a separate slice that does not move the checkpoint. */
+/**
+ * An operator's retry of a dead letter, like `dead-letters retry`: a separate slice that does not
+ * move the checkpoint.
+ */
 import type { ClientSession, Db } from 'mongodb';
 import type { EncodedMessage } from '#shared/events/topics.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -30,7 +33,9 @@ export async function retryLetter(
   retries += 1;
   const note = `${operator.name}/${retries}`;
   await runInTransaction(session as unknown as ClientSession, async () => {
-    const checkpoint = await db.collection(CHECKPOINTS).findOne({ _id: checkpointId(TOPIC, partition) }, { session });
+    const checkpoint = await db
+      .collection(CHECKPOINTS)
+      .findOne({ _id: checkpointId(TOPIC, partition) }, { session });
     const slice = { topic: TOPIC, partition, messages: [message], next: 0 };
     await applyChanges(db as unknown as Db, session as unknown as ClientSession, slice, {
       findErased,
@@ -38,6 +43,8 @@ export async function retryLetter(
       reader: new ChangeReader(CACHED),
     });
     const position = Number(checkpoint?.['position'] ?? 0);
-    await db.collection(RETRIES).insertMany([{ _id: note, partition, position, value: message.value }], { session });
+    await db
+      .collection(RETRIES)
+      .insertMany([{ _id: note, partition, position, value: message.value }], { session });
   });
 }

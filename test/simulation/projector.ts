@@ -7,7 +7,11 @@ import { erasePiece } from '#shared/projection/erasure/pieces.ts';
 import { findQueued } from '#shared/projection/erasure/erase.ts';
 import { giveUpSlice } from '#shared/projection/dead-letters/write.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import { applyWithCheckpoint, claimCheckpoint, whereIs } from '#shared/projection/slice/checkpoint.ts';
+import {
+  applyWithCheckpoint,
+  claimCheckpoint,
+  whereIs,
+} from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
@@ -26,7 +30,9 @@ const CONFIRM_MS = 500;
 export const CACHED = 10;
 
 export interface WorldOfProjectors extends Cluster {
-  /** The last offset that an operator decided to skip from an offset on; `null` without a decision. */
+  /**
+   * The last offset that an operator decided to skip from an offset on; `null` without a decision.
+   */
   skippedTo: (partition: number, from: number) => number | null;
   trace: (what: string) => void;
   /** Called with a broken promise. */
@@ -65,13 +71,16 @@ export class Projector implements Host {
     const shares = Map.groupBy(wanted, (key) => key.slice(0, key.indexOf('/')));
     for (const generation of new Set([...this.#assignments.keys(), ...shares.keys()])) {
       const keys = shares.get(generation) ?? [];
-      this.#assignmentOf(generation).assign(keys.map((key) => Number(key.slice(generation.length + 1))));
+      this.#assignmentOf(generation).assign(
+        keys.map((key) => Number(key.slice(generation.length + 1))),
+      );
     }
   }
 
   #assignmentOf(generation: string): Assignment {
     const clock = this.#world.scheduler.clockOf(this);
-    const make = () => new Assignment((partition) => this.#createLoop(generation, partition), clock);
+    const make = () =>
+      new Assignment((partition) => this.#createLoop(generation, partition), clock);
     return this.#of(this.#assignments, generation, make);
   }
 
@@ -100,7 +109,9 @@ export class Projector implements Host {
       const db = this.#client.db(generation) as unknown as Db;
       const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
       const queued = (await findQueued(db)).filter(({ partition }) => ours.includes(partition));
-      for (const { store_id: storeId, partition } of queued.toSorted((a, b) => (a._id < b._id ? -1 : 1))) {
+      for (const { store_id: storeId, partition } of queued.toSorted((a, b) =>
+        a._id < b._id ? -1 : 1,
+      )) {
         const documents = 1 + this.#world.random.below(3);
         const piece = await assignment.runBetweenSlices(partition, (session) =>
           erasePiece(db, session, storeId, documents, epochs),

@@ -69,8 +69,11 @@ describe.each([
     const { db, session } = await opened;
     const things = db.collection<Thing>('things');
     const _id = randomUUID();
-    await things.bulkWrite([{ updateOne: { filter: { _id }, update: { $set: { n } }, upsert: true } }]);
-    const read = async (options: { session?: ClientSession } = {}) => (await things.findOne({ _id }, options))?.n;
+    await things.bulkWrite([
+      { updateOne: { filter: { _id }, update: { $set: { n } }, upsert: true } },
+    ]);
+    const read = async (options: { session?: ClientSession } = {}) =>
+      (await things.findOne({ _id }, options))?.n;
     const add = (by: number, options: { session?: ClientSession } = {}) =>
       things.updateOne({ _id }, { $inc: { n: by } }, options);
     /** A new session in a transaction. */
@@ -116,7 +119,9 @@ describe.each([
     const own = begin();
     await read({ session: own });
     await add(1);
-    expect(isWriteConflict(await add(10, { session: own }).catch((error: unknown) => error))).toBe(true);
+    expect(isWriteConflict(await add(10, { session: own }).catch((error: unknown) => error))).toBe(
+      true,
+    );
     expect(await read()).toBe(2);
   });
 
@@ -158,7 +163,9 @@ describe.each([
 
   it('refuses a duplicate id, with a different error than a conflict', async () => {
     const { things, _id } = await thing(1);
-    const failure: unknown = await things.insertMany([{ _id, n: 2 }]).catch((error: unknown) => error);
+    const failure: unknown = await things
+      .insertMany([{ _id, n: 2 }])
+      .catch((error: unknown) => error);
     expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, false]);
   });
 

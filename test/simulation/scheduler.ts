@@ -1,11 +1,14 @@
 /**
- * Virtual time. Every wait, for a server or for a time, is an event of this scheduler. It runs one event with all its immediate
- * consequences before the next, so that the seed alone decides the order.
+ * Virtual time. Every wait, for a server or for a time, is an event of this scheduler. It runs one
+ * event with all its immediate consequences before the next, so that the seed alone decides the
+ * order.
  */
 import type { Clock } from '#shared/waiting.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
-/** A process of the world: its events wait while it is frozen, and are dropped once it is killed. */
+/**
+ * A process of the world: its events wait while it is frozen, and are dropped once it is killed.
+ */
 export interface Host {
   readonly name: string;
   state: 'running' | 'frozen' | 'killed';
@@ -48,7 +51,12 @@ export class Scheduler {
     let next: Event | undefined;
     for (const event of this.#events) {
       if (event.host?.state === 'frozen') continue;
-      if (next === undefined || event.at < next.at || (event.at === next.at && event.order < next.order)) next = event;
+      if (
+        next === undefined ||
+        event.at < next.at ||
+        (event.at === next.at && event.order < next.order)
+      )
+        next = event;
     }
     if (next === undefined || next.at > until) {
       this.now = Math.max(this.now, Math.min(until, Number.MAX_SAFE_INTEGER));
@@ -71,7 +79,9 @@ export class Scheduler {
         new Promise((resolve) => {
           if (signal?.aborted === true) return resolve();
           const end = this.#add(milliseconds, host, resolve);
-          signal?.addEventListener('abort', () => (end.at = Math.min(end.at, this.now)), { once: true });
+          signal?.addEventListener('abort', () => (end.at = Math.min(end.at, this.now)), {
+            once: true,
+          });
         }),
     };
   }

@@ -28,7 +28,9 @@ export async function simulate(
     histories += 1;
     steps += history.steps;
     if (history.violation === null) continue;
-    const { actions, shortest } = isShrunk ? await shrink(history) : { actions: actionsOf(seed), shortest: history };
+    const { actions, shortest } = isShrunk
+      ? await shrink(history)
+      : { actions: actionsOf(seed), shortest: history };
     const summary = `seed ${seed}, the first ${actions} actions: ${shortest.violation?.message ?? ''}`;
     return { histories, steps, broken: shortest.trace, summary };
   }

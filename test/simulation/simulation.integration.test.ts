@@ -17,7 +17,9 @@ const PERMANENT = [20_563, 2_127, 368_122_291];
 describe('the simulated world', { retry: 0 }, () => {
   it.each(PERMANENT)('keeps every promise in the history of seed %i', async (seed) => {
     const { violation, trace } = await runHistory(seed);
-    expect([...(violation === null ? [] : trace), violation?.message ?? 'kept'].join('\n')).toBe('kept');
+    expect([...(violation === null ? [] : trace), violation?.message ?? 'kept'].join('\n')).toBe(
+      'kept',
+    );
   });
 
   it('keeps every promise in new histories', async () => {

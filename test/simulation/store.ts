@@ -1,7 +1,8 @@
 /**
- * A MongoDB in memory with exactly the guarantees of a replica set that the projector uses. Transactions read one snapshot. A write to a
- * document that another transaction holds, or that changed since the snapshot, is a conflict. A killed client's transaction keeps its
- * locks until its session is killed or a minute has passed. An answer may be lost, with the work done or not.
+ * A MongoDB in memory with exactly the guarantees of a replica set that the projector uses.
+ * Transactions read one snapshot. A write to a document that another transaction holds, or that
+ * changed since the snapshot, is a conflict. A killed client's transaction keeps its locks until
+ * its session is killed or a minute has passed. An answer may be lost, with the work done or not.
  * `test/simulation/promises.integration.test.ts` runs the same cases against a real server.
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
@@ -80,7 +81,11 @@ export class Server {
   }
 
   /** Executes and answers a request of a host; either message may be lost. */
-  request<T>(host: Host, work: () => T, { isCommit = false, maxTimeMS = Infinity } = {}): Promise<T> {
+  request<T>(
+    host: Host,
+    work: () => T,
+    { isCommit = false, maxTimeMS = Infinity } = {},
+  ): Promise<T> {
     const sentAt = this.#scheduler.now;
     return new Promise((resolve, reject) => {
       const attempt = () => {
@@ -95,7 +100,8 @@ export class Server {
             if (result === WAIT && this.#scheduler.now - sentAt < maxTimeMS) {
               return this.#scheduler.after(LOCK_WAIT_MS, null, attempt);
             }
-            if (result === WAIT) throw new MongoServerError({ message: 'operation exceeded time limit', code: 50 });
+            if (result === WAIT)
+              throw new MongoServerError({ message: 'operation exceeded time limit', code: 50 });
             if (!isLost) answer = () => resolve(result);
           } catch (error) {
             if (!(error instanceof MongoServerError)) {
@@ -113,7 +119,10 @@ export class Server {
     });
   }
 
-  /** A commit in transit when its client gave up: it takes effect unless its session was killed before. */
+  /**
+   * A commit in transit when its client gave up: it takes effect unless its session was killed
+   * before.
+   */
   #arriveLate(commit: () => unknown): void {
     this.#scheduler.after(this.#random.below(MAX_LATE_MS), null, () => {
       const before = this.state;
@@ -136,8 +145,15 @@ export class Server {
     return found;
   }
 
-  /** Writes documents; outside of a transaction they are committed immediately. @returns `WAIT` if another transaction holds one. */
-  write(name: string, transaction: Transaction | null, changes: ReadonlyMap<string, Doc | null>): typeof WAIT | null {
+  /**
+   * Writes documents; outside of a transaction they are committed immediately.
+   * @returns `WAIT` if another transaction holds one.
+   */
+  write(
+    name: string,
+    transaction: Transaction | null,
+    changes: ReadonlyMap<string, Doc | null>,
+  ): typeof WAIT | null {
     const { version } = this.#viewOf(transaction);
     for (const id of changes.keys()) {
       const holder = this.#locks.get(`${name}/${id}`);
@@ -145,7 +161,8 @@ export class Server {
         if (transaction === null) return WAIT;
         this.#fail(transaction);
       }
-      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version) this.#fail(transaction);
+      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version)
+        this.#fail(transaction);
       // The document was deleted since the snapshot.
       if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
     }
@@ -179,7 +196,14 @@ export class Server {
 
   begin(session: Session): Transaction {
     const usedAt = this.#scheduler.now;
-    const transaction = { session, snapshot: null, writes: new Map(), written: 0, isOpen: true, usedAt };
+    const transaction = {
+      session,
+      snapshot: null,
+      writes: new Map(),
+      written: 0,
+      isOpen: true,
+      usedAt,
+    };
     this.#open.add(transaction);
     return transaction;
   }
@@ -193,7 +217,8 @@ export class Server {
 
   /** Ends a client's open transaction, like a clean exit. */
   endSessionsOf(host: Host): void {
-    for (const transaction of this.#open) if (transaction.session.host === host) this.#end(transaction);
+    for (const transaction of this.#open)
+      if (transaction.session.host === host) this.#end(transaction);
   }
 
   #viewOf(transaction: Transaction | null): { state: State; version: number } {
@@ -238,7 +263,10 @@ export class Server {
     for (const [key, holder] of this.#locks) if (holder === transaction) this.#locks.delete(key);
   }
 
-  #commit(writes: ReadonlyMap<string, ReadonlyMap<string, Doc | null>>, session: Session['id'] | null): void {
+  #commit(
+    writes: ReadonlyMap<string, ReadonlyMap<string, Doc | null>>,
+    session: Session['id'] | null,
+  ): void {
     const before = this.state;
     this.#version += 1;
     const state = new Map(before);
@@ -296,13 +324,16 @@ export class Session {
     const { transaction } = this;
     if (transaction === null) throw new Error('no transaction is under way');
     this.transaction = null;
-    await this.#server.request(this.host, () => this.#server.commit(transaction), { isCommit: true });
+    await this.#server.request(this.host, () => this.#server.commit(transaction), {
+      isCommit: true,
+    });
   }
 
   async abortTransaction(): Promise<void> {
     const { transaction } = this;
     this.transaction = null;
-    if (transaction !== null) await this.#server.request(this.host, () => this.#server.abort(transaction));
+    if (transaction !== null)
+      await this.#server.request(this.host, () => this.#server.abort(transaction));
   }
 
   async endSession(): Promise<void> {
@@ -339,7 +370,11 @@ function cursorOf(read: () => Promise<Doc[]>) {
   };
 }
 
-function select(documents: Iterable<Doc>, filter: object, { sort = {}, limit = 0 }: Options): Doc[] {
+function select(
+  documents: Iterable<Doc>,
+  filter: object,
+  { sort = {}, limit = 0 }: Options,
+): Doc[] {
   const found = [...documents].filter((doc) => matches(doc, filter));
   const order = Object.entries(sort);
   found.sort((a, b) => {
@@ -358,9 +393,11 @@ type Stage = { $match?: object; $project?: Record<string, unknown>; $count?: str
 export function readerOf(state: State, database: string) {
   return {
     collection: (name: string) => {
-      const docs = () => [...(state.get(`${database}/${name}`)?.values() ?? [])].map(({ doc }) => doc);
+      const docs = () =>
+        [...(state.get(`${database}/${name}`)?.values() ?? [])].map(({ doc }) => doc);
       return {
-        find: (filter: object, options: Options) => cursorOf(async () => select(docs(), filter, options)),
+        find: (filter: object, options: Options) =>
+          cursorOf(async () => select(docs(), filter, options)),
         aggregate: (stages: readonly Stage[]) =>
           cursorOf(async () => stages.reduce((rows, stage) => staged(rows, stage), docs())),
       };
@@ -386,16 +423,23 @@ function change(
   const [[kind, { filter = {}, update = {}, replacement, document, upsert = false }] = ['', {}]] =
     Object.entries(operation);
   if (document !== undefined) {
-    if (docs.has(document._id)) throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
+    if (docs.has(document._id))
+      throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
     return { matched: 0, changes: [[document._id, copy(document)]] };
   }
-  const found = [...docs.values()].filter((doc) => matches(doc, filter)).slice(0, kind.endsWith('Many') ? Infinity : 1);
-  if (kind.startsWith('delete')) return { matched: found.length, changes: found.map(({ _id }) => [_id, null]) };
+  const found = [...docs.values()]
+    .filter((doc) => matches(doc, filter))
+    .slice(0, kind.endsWith('Many') ? Infinity : 1);
+  if (kind.startsWith('delete'))
+    return { matched: found.length, changes: found.map(({ _id }) => [_id, null]) };
   const isNew = found.length === 0 && upsert;
   const targets = isNew ? [{ _id: String(valueAt(filter, '_id')) }] : found;
   const changes = targets.map((before): [string, Doc] => {
     const { _id } = before;
-    return [_id, replacement === undefined ? updated(before, update, isNew) : { ...copy(replacement), _id }];
+    return [
+      _id,
+      replacement === undefined ? updated(before, update, isNew) : { ...copy(replacement), _id },
+    ];
   });
   return { matched: found.length, changes };
 }
@@ -412,7 +456,9 @@ class Collection {
   }
 
   find(filter: object = {}, options: Options = {}) {
-    return cursorOf(() => this.#request(options, (transaction) => this.#select(filter, options, transaction)));
+    return cursorOf(() =>
+      this.#request(options, (transaction) => this.#select(filter, options, transaction)),
+    );
   }
 
   async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
@@ -422,12 +468,20 @@ class Collection {
     return found;
   }
 
-  async findOneAndUpdate(filter: object, update: object, options: Options = {}): Promise<Doc | null> {
+  async findOneAndUpdate(
+    filter: object,
+    update: object,
+    options: Options = {},
+  ): Promise<Doc | null> {
     const { doc } = await this.updateOne(filter, update, options);
     return doc;
   }
 
-  updateOne(filter: object, update: object, { upsert = false, ...options }: Options = {}): Promise<Written> {
+  updateOne(
+    filter: object,
+    update: object,
+    { upsert = false, ...options }: Options = {},
+  ): Promise<Written> {
     return this.#change([{ updateOne: { filter, update, upsert } }], options);
   }
 
@@ -470,13 +524,23 @@ class Collection {
           changes.set(id, doc);
         }
       }
-      const waiting = changes.size === 0 ? null : this.#server.write(this.#name, transaction, changes);
+      const waiting =
+        changes.size === 0 ? null : this.#server.write(this.#name, transaction, changes);
       const [doc = null] = changes.values();
-      return waiting ?? { matchedCount, modifiedCount: changes.size, doc: doc === null ? null : copy(doc) };
+      return (
+        waiting ?? {
+          matchedCount,
+          modifiedCount: changes.size,
+          doc: doc === null ? null : copy(doc),
+        }
+      );
     }) as Promise<Written>;
   }
 
-  #request<T>({ session, maxTimeMS }: Options, work: (transaction: Transaction | null) => T): Promise<T> {
+  #request<T>(
+    { session, maxTimeMS }: Options,
+    work: (transaction: Transaction | null) => T,
+  ): Promise<T> {
     const transaction = session?.transaction ?? null;
     return this.#server.request(this.#host, () => work(transaction), { maxTimeMS });
   }

@@ -1,4 +1,7 @@
-/** One history of a world of projectors, publishers, operators and followers, with faults determined by the seed. */
+/**
+ * One history of a world of projectors, publishers, operators and followers, with faults determined
+ * by the seed.
+ */
 import { MongoError } from 'mongodb';
 import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
 import { KEPT_EPOCHS } from '#shared/read-models/feed-epochs.ts';
@@ -17,14 +20,22 @@ import { Server, type Session, type State } from './store.ts';
 const STORES = ['s1', 's2', 's3'];
 /** The session timeout of the group. */
 const SESSION_MS = 1_500;
-/** The limit for catching up after the last fault. MongoDB itself ends a killed client's transaction only later. */
+/**
+ * The limit for catching up after the last fault. MongoDB itself ends a killed client's transaction
+ * only later.
+ */
 const QUIET_MS = 45_000;
 const LIVE = 'g1';
 const NEXT = 'g2';
 
 const DATA = {
   store: { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
-  order: { status: 'pending', order_type: 'delivery', total: '1.00', created_at: '2026-01-01T00:00:00Z' },
+  order: {
+    status: 'pending',
+    order_type: 'delivery',
+    total: '1.00',
+    created_at: '2026-01-01T00:00:00Z',
+  },
   customer: { name: 'Ana', created_at: '2026-01-01T00:00:00Z' },
   review: { rating: 5, created_at: '2026-01-01T00:00:00Z' },
   category: { name: 'Pizzas', position: 1, active: true },
@@ -41,7 +52,10 @@ export interface History {
   violation: Error | null;
 }
 
-/** The number of actions before the quiet end. Three of four histories are short, about 200 steps, which suffices for most mistakes. */
+/**
+ * The number of actions before the quiet end. Three of four histories are short, about 200 steps,
+ * which suffices for most mistakes.
+ */
 export const actionsOf = (seed: number) => (seed % 4 < 3 ? 16 : 60);
 
 /** Runs a history, or its beginning. */
@@ -90,7 +104,10 @@ class World implements WorldOfProjectors {
   #isCalm = false;
   /** Whether followers may differ from the store until everything is applied again. */
   #isRestored = false;
-  /** Partitions whose applied log has lost its end, by `<generation>/<partition>`: they must not apply more. */
+  /**
+   * Partitions whose applied log has lost its end, by `<generation>/<partition>`: they must not
+   * apply more.
+   */
   readonly #ended = new Set<string>();
   readonly #followers: Follower[];
   readonly #operator: Host = { name: 'operator', state: 'running' };
@@ -108,7 +125,9 @@ class World implements WorldOfProjectors {
       this.#partitionOf,
       (partition, from) => this.#skips.has(`${partition}/${from}`),
     );
-    this.#followers = STORES.map((storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3));
+    this.#followers = STORES.map(
+      (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
+    );
     this.#server.onUnknownCommit = (before) => this.#restoreBefore(before);
     this.#server.onCommit = (before, after, session) => this.#checkCommit(before, after, session);
   }
@@ -222,7 +241,10 @@ class World implements WorldOfProjectors {
     const { isDeleted = !isGiven && random.chance(0.2) } = given;
     // Mostly newer than all before, sometimes late or repeated.
     this.#sequence += isGiven || random.chance(0.8) ? 1 : 0;
-    const sequence = Math.max(0, this.#sequence - (!isGiven && random.chance(0.15) ? random.below(5) : 0));
+    const sequence = Math.max(
+      0,
+      this.#sequence - (!isGiven && random.chance(0.15) ? random.below(5) : 0),
+    );
     const named =
       isGiven || random.chance(0.6)
         ? { id: isGiven ? 'c1' : `c${1 + random.below(6)}`, name: NAME, phone: '11 9' }
@@ -233,7 +255,11 @@ class World implements WorldOfProjectors {
         : entity === 'review'
           ? { ...DATA.review, customer_id: named?.id ?? null, customer_name: named?.name ?? null }
           : entity === 'customer'
-            ? { ...DATA.customer, name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']), phone: '11 98765-4321' }
+            ? {
+                ...DATA.customer,
+                name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']),
+                phone: '11 98765-4321',
+              }
             : entity === 'product'
               ? { ...DATA.product, category_id: random.pick(['k1', 'k2', null]) }
               : DATA[entity];
@@ -250,7 +276,9 @@ class World implements WorldOfProjectors {
     });
     const partition = this.#partitionOf(storeId);
     const entry = this.#logOf(partition).append(key, value, this.scheduler.now);
-    this.trace(`${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`);
+    this.trace(
+      `${partition}/${entry.from}: ${entity} ${storeId}/${subject} ${sequence}${isDeleted ? ' deleted' : ''}`,
+    );
     this.#noted(partition, entry);
     return entry;
   }
@@ -260,7 +288,9 @@ class World implements WorldOfProjectors {
     const { random } = this;
     const log = this.#logOf(partition);
     if (log.isOpen) return;
-    const entries = Array.from({ length: 1 + random.below(4) }, () => this.#publish(this.#storeIn(partition)));
+    const entries = Array.from({ length: 1 + random.below(4) }, () =>
+      this.#publish(this.#storeIn(partition)),
+    );
     log.openTransaction(entries);
     const isAborted = random.chance(0.5);
     this.scheduler.after(random.below(3_000), null, () => {
@@ -284,7 +314,8 @@ class World implements WorldOfProjectors {
     const positions = this.#generations.map((generation) =>
       this.#positionOf(this.#server.state, generation, partition),
     );
-    const backup = this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
+    const backup =
+      this.#backup === null ? Infinity : this.#positionOf(this.#backup, LIVE, partition);
     const to = Math.min(...positions, backup);
     // The proof of a replaced log must stay: after its deletion no one can detect the replacement.
     if (to === 0 || this.#generations.length === 1 || this.#isOther(partition)) return;
@@ -300,13 +331,16 @@ class World implements WorldOfProjectors {
   /** Whether every generation has applied all of a partition. */
   #isApplied(partition: number): boolean {
     const { end } = this.#logOf(partition);
-    return this.#generations.every((generation) => this.#positionOf(this.#server.state, generation, partition) === end);
+    return this.#generations.every(
+      (generation) => this.#positionOf(this.#server.state, generation, partition) === end,
+    );
   }
 
   #loseEnd(partition: number): void {
     const log = this.#logOf(partition);
     if (log.end - log.start < 4 || !this.#isApplied(partition)) return;
-    // At least the last message: a lost end without one cannot be detected (docs/decisions/0078-simulation.md).
+    // At least the last message: a lost end without one cannot be detected
+    // (docs/decisions/0078-simulation.md).
     const last = log.entries.findLast(({ message }) => message !== null);
     if (last === undefined) return;
     const { end } = log;
@@ -404,7 +438,9 @@ class World implements WorldOfProjectors {
     this.#rebalance();
   }
 
-  /** Assigns the partitions to responsive projectors, each of which learns of it at its own time. */
+  /**
+   * Assigns the partitions to responsive projectors, each of which learns of it at its own time.
+   */
   #rebalance(): void {
     const members = this.#running();
     if (members.length === 0) return;
@@ -413,7 +449,8 @@ class World implements WorldOfProjectors {
       for (let partition = 0; partition < this.logs.length; partition += 1) {
         const key = `${generation}/${partition}`;
         const former = members.find(({ assigned }) => assigned.includes(key));
-        const owner = former !== undefined && this.random.chance(0.7) ? former : this.random.pick(members);
+        const owner =
+          former !== undefined && this.random.chance(0.7) ? former : this.random.pick(members);
         shares.get(owner)?.push(key);
       }
     }
@@ -451,12 +488,17 @@ class World implements WorldOfProjectors {
     this.#server.restore(to);
   }
 
-  /** A customer with several orders is deleted, partitions change owners, and MongoDB is restored to before: its erasures go on at once. */
+  /**
+   * A customer with several orders is deleted, partitions change owners, and MongoDB is restored to
+   * before: its erasures go on at once.
+   */
   #restoreErasures(): void {
     const storeId = this.random.pick(STORES);
-    for (let order = 1; order <= 5; order += 1) this.#publish(storeId, { entity: 'order', subject: `o${order}` });
+    for (let order = 1; order <= 5; order += 1)
+      this.#publish(storeId, { entity: 'order', subject: `o${order}` });
     this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
-    const after = (milliseconds: number, work: () => void) => this.scheduler.after(milliseconds, null, work);
+    const after = (milliseconds: number, work: () => void) =>
+      this.scheduler.after(milliseconds, null, work);
     after(50 + this.random.below(200), () => {
       if (this.#isCalm) return;
       this.#backUp();
@@ -468,17 +510,24 @@ class World implements WorldOfProjectors {
     });
   }
 
-  /** The worst case: followers received a commit whose outcome its client does not know, and the database loses it. */
+  /**
+   * The worst case: followers received a commit whose outcome its client does not know, and the
+   * database loses it.
+   */
   #restoreBefore(state: State): void {
     this.scheduler.after(this.random.below(20), null, () => {
-      for (const follower of this.#followers) while (!follower.poll(this.#server.state, this.#answering));
+      for (const follower of this.#followers)
+        while (!follower.poll(this.#server.state, this.#answering));
       this.#restore(state);
       // Other changes now get its positions.
       for (let count = this.random.below(4); count > 0; count -= 1) this.#publish();
     });
   }
 
-  /** An operator retries a dead letter, which assigns a position that a replay of the log does not assign. */
+  /**
+   * An operator retries a dead letter, which assigns a position that a replay of the log does not
+   * assign.
+   */
   #retry(): void {
     const storeId = this.random.pick(STORES);
     const stored = recordsOf(this.#server.state, LIVE, storeId);
@@ -534,7 +583,8 @@ class World implements WorldOfProjectors {
     if (this.#generations.length === 1 || this.#answering === NEXT) return;
     const { state } = this.#server;
     for (let partition = 0; partition < this.logs.length; partition += 1) {
-      if (this.#positionOf(state, NEXT, partition) < this.#positionOf(state, LIVE, partition)) return;
+      if (this.#positionOf(state, NEXT, partition) < this.#positionOf(state, LIVE, partition))
+        return;
     }
     this.trace('flip');
     this.#answering = NEXT;
@@ -542,11 +592,14 @@ class World implements WorldOfProjectors {
 
   #positionOf(state: State, generation: string, partition: number): number {
     const documents = state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [];
-    return Number([...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0);
+    return Number(
+      [...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0,
+    );
   }
 
   async #checkTrees(): Promise<void> {
-    for (const generation of this.#generations) await this.#invariants.checkTrees(this.#server.state, generation);
+    for (const generation of this.#generations)
+      await this.#invariants.checkTrees(this.#server.state, generation);
   }
 
   #checkCommit(before: State, after: State, session: Session['id'] | null): void {
@@ -554,7 +607,9 @@ class World implements WorldOfProjectors {
     try {
       for (const key of this.#ended) {
         const [generation = '', partition] = key.split('/');
-        const [was, is] = [before, after].map((state) => this.#positionOf(state, generation, Number(partition)));
+        const [was, is] = [before, after].map((state) =>
+          this.#positionOf(state, generation, Number(partition)),
+        );
         if (was !== is) throw new Violation(`${key}: another log was applied at ${was}`);
       }
       this.#invariants.check(before, after, session, this.#ended);
@@ -591,23 +646,27 @@ class World implements WorldOfProjectors {
     this.faultChance = 0;
     this.#mend();
     this.#server.endSessionsOf(this.#operator);
-    for (const projector of this.#projectors) if (projector.state === 'frozen') projector.state = 'running';
+    for (const projector of this.#projectors)
+      if (projector.state === 'frozen') projector.state = 'running';
     while (this.#running().length < 2) this.#join();
     this.#rebalance();
     const end = this.scheduler.now + QUIET_MS;
     while (!this.#isCaughtUp()) {
-      if (this.scheduler.now >= end) throw new Violation(`not everything is applied: ${this.#positions()}`);
+      if (this.scheduler.now >= end)
+        throw new Violation(`not everything is applied: ${this.#positions()}`);
       await this.#pass(500);
       this.#wake();
       this.#erase();
     }
     const { state } = this.#server;
-    for (const generation of this.#generations) this.#invariants.checkAll(state, generation, this.#ended);
+    for (const generation of this.#generations)
+      this.#invariants.checkAll(state, generation, this.#ended);
     await this.#checkTrees();
     for (const follower of this.#followers) {
       const partition = this.#partitionOf(follower.storeId);
       // Followers may have changes of a lost end, which no other generation has.
-      if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`))) continue;
+      if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`)))
+        continue;
       while (!follower.poll(state, this.#answering));
       this.#compare(follower, state, true);
     }
@@ -618,12 +677,15 @@ class World implements WorldOfProjectors {
     const { state } = this.#server;
     return this.#generations.every((generation) => {
       const queued = [...(state.get(`${generation}/${REWRITINGS}`)?.values() ?? [])];
-      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`))) return false;
+      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`)))
+        return false;
       return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;
         // Lost history is always reported.
         if (this.#ended.has(key)) return this.#running().some(({ stopped }) => stopped.has(key));
-        return this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end);
+        return (
+          this.#positionOf(state, generation, partition) >= lastEnd(this.#history[partition], end)
+        );
       });
     });
   }

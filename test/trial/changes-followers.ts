@@ -1,6 +1,7 @@
 /**
- * Followers of every store: of each kind's feed, and of all kinds with details. At the end the copies of single kinds must equal the
- * model's lists, and the copy of all kinds every details answer.
+ * Followers of every store: of each kind's feed, and of all kinds with details. At the end the
+ * copies of single kinds must equal the model's lists, and the copy of all kinds every details
+ * answer.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +12,16 @@ import { STREAM_STORES } from '#test/streams.ts';
 
 const WHOLE = '/api/changes?records=whole&page_size=3';
 
-const KINDS = ['order', 'customer', 'review', 'campaign', 'coupon', 'category', 'product', 'option-group'];
+const KINDS = [
+  'order',
+  'customer',
+  'review',
+  'campaign',
+  'coupon',
+  'category',
+  'product',
+  'option-group',
+];
 /** The model's name of the entity. */
 const entityOf = (kind: string) => kind.replace('-', '_');
 
@@ -36,7 +46,10 @@ export class ChangesFollowers {
         follower: follow(storeId, `/api/${kind}/changes?page_size=3`),
       })),
     );
-    this.#ofStores = STREAM_STORES.map((storeId) => ({ storeId, follower: follow(storeId, WHOLE) }));
+    this.#ofStores = STREAM_STORES.map((storeId) => ({
+      storeId,
+      follower: follow(storeId, WHOLE),
+    }));
   }
 
   /** Follows until the signal is aborted. */
@@ -76,7 +89,9 @@ export class ChangesFollowers {
 
 /** A follower's copy of a kind, sorted by id. */
 function copyOf({ copy }: Follower, kind: string): Fields[] {
-  return inOrder([...copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])));
+  return inOrder(
+    [...copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : [])),
+  );
 }
 
 /** The details answers, made only from a copy. */
@@ -91,7 +106,9 @@ function answersFrom(follower: Follower): Record<string, Fields[]> {
     })),
     product: products.map(({ option_group_ids: ids, ...product }) => ({
       ...product,
-      option_groups: (ids as string[]).flatMap((id) => groups.filter((group) => group['id'] === id)),
+      option_groups: (ids as string[]).flatMap((id) =>
+        groups.filter((group) => group['id'] === id),
+      ),
     })),
   };
 }
@@ -119,12 +136,19 @@ function inOrder(records: Fields[]): Fields[] {
   return records.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
 }
 
-/** Date-times as instants: a moved offset is not a change, so that copies have times in several offsets. */
+/**
+ * Date-times as instants: a moved offset is not a change, so that copies have times in several
+ * offsets.
+ */
 function instants(value: unknown, offset: string): unknown {
   if (typeof value === 'string') {
-    return /^\d{4}-\d\d-\d\dT[\d:]{8}$/.test(value) ? new Date(value + offset).toISOString() : value;
+    return /^\d{4}-\d\d-\d\dT[\d:]{8}$/.test(value)
+      ? new Date(value + offset).toISOString()
+      : value;
   }
   if (Array.isArray(value)) return value.map((one) => instants(one, offset));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, instants(one, offset)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, instants(one, offset)]),
+  );
 }

@@ -1,4 +1,7 @@
-/** Randomly kills, kills inside a transaction, freezes and restarts projector processes, and lets MongoDB hand over and shed load. */
+/**
+ * Randomly kills, kills inside a transaction, freezes and restarts projector processes, and lets
+ * MongoDB hand over and shed load.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
@@ -70,7 +73,9 @@ export class DisturbedProjectors {
           ] as const)),
     ] as const);
     const wait = (most: number) =>
-      sleep(chance.number.int({ min: 50, max: most }), undefined, { signal: over }).catch(() => undefined);
+      sleep(chance.number.int({ min: 50, max: most }), undefined, { signal: over }).catch(
+        () => undefined,
+      );
     if (kind === 'kill') {
       this.#faults.kills += 1;
       victim.kill('SIGKILL');
@@ -98,7 +103,9 @@ export class DisturbedProjectors {
 
   /** The last log lines, to find the cause of a difference. */
   lastLines(): string[] {
-    return this.#projectors.flatMap(({ lines }) => lines.slice(-15).map((line) => JSON.stringify(line)));
+    return this.#projectors.flatMap(({ lines }) =>
+      lines.slice(-15).map((line) => JSON.stringify(line)),
+    );
   }
 
   async stop(): Promise<void> {

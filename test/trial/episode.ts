@@ -1,6 +1,7 @@
 /**
- * One episode of the trial: a new installation, with rounds of adversarial events while projectors are disturbed and read models
- * rebuilt and rolled back. After each round all answers are compared with the model.
+ * One episode of the trial: a new installation, with rounds of adversarial events while projectors
+ * are disturbed and read models rebuilt and rolled back. After each round all answers are compared
+ * with the model.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -96,7 +97,12 @@ class Episode {
   /** Expected dead letters of record batches, as `<partition>/<offset>`. */
   readonly #poisonBatches = new Set<string>();
 
-  constructor(options: EpisodeOptions, tally: Tally, installation: Installation, projectors: DisturbedProjectors) {
+  constructor(
+    options: EpisodeOptions,
+    tally: Tally,
+    installation: Installation,
+    projectors: DisturbedProjectors,
+  ) {
     this.#options = options;
     this.#tally = tally;
     this.#installation = installation;
@@ -136,7 +142,10 @@ class Episode {
     try {
       // After that a store's history is in two partitions, whose order a rebuild does not keep.
       const commands = round < this.#options.rounds ? this.#operate(round) : Promise.resolve();
-      await Promise.race([Promise.all([this.#publish(round, messages), commands]), failure(following)]);
+      await Promise.race([
+        Promise.all([this.#publish(round, messages), commands]),
+        failure(following),
+      ]);
     } finally {
       over.abort();
       await Promise.all([disturbing, following]);
@@ -196,10 +205,14 @@ class Episode {
       { weight: 1, value: 'rollback' },
       { weight: 2, value: 'none' },
     ] as const);
-    const known = await findGenerations(this.#installation.databases, this.#installation.environment);
+    const known = await findGenerations(
+      this.#installation.databases,
+      this.#installation.environment,
+    );
     const kept = known.filter(({ state }) => state === 'kept');
     if (command === 'rebuild') {
-      for (const { number } of kept) await this.#admin(['generations', 'drop', String(number), '--yes']);
+      for (const { number } of kept)
+        await this.#admin(['generations', 'drop', String(number), '--yes']);
       await this.#admin(['rebuild', '--share', '100']);
       this.#tally.rebuilds += 1;
     } else if (command === 'rollback' && kept.length > 0) {
@@ -234,14 +247,17 @@ class Episode {
 
   /** Letters that a deletion emptied, with the headers that Kafka has. */
   async #withHeaders(letters: readonly DeadLetter[]): Promise<DeadLetter[]> {
-    const emptied = letters.filter(({ headers, gathered }) => headers.length === 0 && gathered === undefined);
+    const emptied = letters.filter(
+      ({ headers, gathered }) => headers.length === 0 && gathered === undefined,
+    );
     const servers = new Servers({ config: this.#installation.config, origin: 'the trial' });
     const messages = new Map<string, LogMessage[]>();
     try {
       for (const [partition, group] of Map.groupBy(emptied, (letter) => letter.partition)) {
         const reader = await servers.logReader(changesTopic(this.#installation.environment));
         for (const [id, found] of await messagesOf(reader, group)) messages.set(id, found);
-        if (group.some(({ _id }) => !messages.has(_id))) throw new Error(`partition ${partition} lacks a message`);
+        if (group.some(({ _id }) => !messages.has(_id)))
+          throw new Error(`partition ${partition} lacks a message`);
       }
     } finally {
       await servers.close();
@@ -255,7 +271,9 @@ class Episode {
   async #growTopic(): Promise<void> {
     const topic = changesTopic(this.#installation.environment);
     const topicPartitions = [{ topic, count: PARTITIONS + 3 }];
-    await withAdmin(this.#installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
+    await withAdmin(this.#installation.kafka, (admin) =>
+      admin.createPartitions({ topicPartitions }),
+    );
     await untilPartitions(this.#installation, topic, PARTITIONS + 3);
     this.#tally.topicsGrown += 1;
   }
@@ -272,8 +290,10 @@ class Episode {
     const { code, stdout, stderr } = await runProcess(this.#installation.env, args, {
       program: new URL('store-data.ts', import.meta.url).pathname,
     });
-    if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached')) return this.#admin(args, again - 1);
-    if (code !== 0) throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
+    if (code !== 0 && again > 0 && stderr.includes('a server cannot be reached'))
+      return this.#admin(args, again - 1);
+    if (code !== 0)
+      throw new Error(`store-data ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
     return { stdout };
   }
 }
@@ -299,6 +319,12 @@ async function failure(going: Promise<void>): Promise<never> {
 function wipe(chance: Chance): StreamEvent[] {
   const storeId = chance.helpers.arrayElement(STREAM_STORES);
   return Object.entries(recordIds).flatMap(([entity, ids]) =>
-    ids.map((subject): StreamEvent => ({ entity, storeId, subject, sequence: 13, action: 'deleted' })),
+    ids.map((subject): StreamEvent => ({
+      entity,
+      storeId,
+      subject,
+      sequence: 13,
+      action: 'deleted',
+    })),
   );
 }

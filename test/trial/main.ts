@@ -1,4 +1,7 @@
-/** `npm run test:trial`: adversarial events and faults, and every answer compared with the model of the contract. */
+/**
+ * `npm run test:trial`: adversarial events and faults, and every answer compared with the model of
+ * the contract.
+ */
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
 import startServers from '#test/global-setup.ts';

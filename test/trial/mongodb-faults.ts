@@ -1,4 +1,7 @@
-/** What MongoDB does while a trial runs: its primary hands over, and it refuses commands of projectors because it is overloaded. */
+/**
+ * What MongoDB does while a trial runs: its primary hands over, and it refuses commands of
+ * projectors because it is overloaded.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandAt, failPoint, type ReplicaSet } from '../faults/servers/replica-set.ts';
 
@@ -9,7 +12,16 @@ export interface MongodbFaults {
   shedLoad: (milliseconds: number) => Promise<void>;
 }
 
-const REFUSED = ['find', 'aggregate', 'insert', 'update', 'delete', 'findAndModify', 'commitTransaction', 'getMore'];
+const REFUSED = [
+  'find',
+  'aggregate',
+  'insert',
+  'update',
+  'delete',
+  'findAndModify',
+  'commitTransaction',
+  'getMore',
+];
 const OVERLOADED = { errorCode: 462, errorLabels: ['SystemOverloadedError', 'RetryableError'] };
 
 export function mongodbFaults(mongodb: ReplicaSet): MongodbFaults {

@@ -1,4 +1,6 @@
-/** Invalid messages of a careless source. The model does not know them, so they must have no effect. */
+/**
+ * Invalid messages of a careless source. The model does not know them, so they must have no effect.
+ */
 import type { Chance } from '#local/simulator/random.ts';
 import { orderMessage } from '#test/events.ts';
 import type { RawMessage } from '#test/installation.ts';

@@ -1,4 +1,5 @@
-// The projector with very small rank trees, erasures in pieces, and an optional kill inside a transaction.
+// The projector with very small rank trees, erasures in pieces, and an optional kill inside a
+// transaction.
 import { killInTransaction } from '#test/killed-in-transaction.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';

@@ -1,6 +1,7 @@
 /**
- * Sends messages in every way of publishers: plain, in transactions mixed with aborted ones, idempotent, and in hand-made record
- * batches. Keeps the order of valid events, and notes expected dead letters.
+ * Sends messages in every way of publishers: plain, in transactions mixed with aborted ones,
+ * idempotent, and in hand-made record batches. Keeps the order of valid events, and notes expected
+ * dead letters.
  */
 import zlib from 'node:zlib';
 import kafkajs, { type Message, type Producer } from 'kafkajs';
@@ -11,7 +12,12 @@ import type { Chance } from '#local/simulator/random.ts';
 import { orderMessage } from '#test/events.ts';
 import { eventually, type Installation, type RawMessage } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
-import { type BatchToEncode, encodeBatch, encodeRecord, type RecordToEncode } from '#test/record-batches.ts';
+import {
+  type BatchToEncode,
+  encodeBatch,
+  encodeRecord,
+  type RecordToEncode,
+} from '#test/record-batches.ts';
 import { withAdmin } from '#test/topics.ts';
 import { poison } from './poison.ts';
 
@@ -45,9 +51,14 @@ export class Traffic {
   /** Connects producers, which know the topic's present partitions. */
   async open(): Promise<void> {
     const { kafka } = this.#installation;
-    const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: [this.#topic] }));
+    const { topics } = await withAdmin(kafka, (admin) =>
+      admin.fetchTopicMetadata({ topics: [this.#topic] }),
+    );
     this.#partitions = topics[0]?.partitions.length ?? 0;
-    this.#plain = [createProducer(kafka), kafka.producer({ idempotent: true, maxInFlightRequests: 1 })];
+    this.#plain = [
+      createProducer(kafka),
+      kafka.producer({ idempotent: true, maxInFlightRequests: 1 }),
+    ];
     this.#transactional = Array.from({ length: PRODUCERS }, (_, at) =>
       kafka.producer({
         idempotent: true,
@@ -65,12 +76,18 @@ export class Traffic {
 
   /** Sends messages in order, mixed with messages that must have no effect. */
   async send(chance: Chance, messages: readonly RawMessage[]): Promise<void> {
-    const placed = messages.map((message) => ({ ...message, partition: this.#partitionOf(message) }));
+    const placed = messages.map((message) => ({
+      ...message,
+      partition: this.#partitionOf(message),
+    }));
     const [own, ...others] = this.#transactional;
     if (own === undefined) throw new Error('open() comes first');
     const count = chance.number.int({ min: 0, max: others.length });
-    const decoys = await Promise.all(chance.helpers.arrayElements(others, count).map((one) => one.transaction()));
-    for (const decoy of decoys) await decoy.send({ topic: this.#topic, messages: this.#decoys(chance) });
+    const decoys = await Promise.all(
+      chance.helpers.arrayElements(others, count).map((one) => one.transaction()),
+    );
+    for (const decoy of decoys)
+      await decoy.send({ topic: this.#topic, messages: this.#decoys(chance) });
     const endSome = async (some: typeof decoys) => {
       for (const decoy of chance.helpers.shuffle(some)) {
         await decoy.abort();
@@ -111,7 +128,9 @@ export class Traffic {
     for (let start = 0; start < messages.length;) {
       const partition = messages[start]?.partition ?? 0;
       const length = chance.number.int({ min: 1, max: 6 });
-      const others = messages.slice(start, start + length).findIndex((message) => message.partition !== partition);
+      const others = messages
+        .slice(start, start + length)
+        .findIndex((message) => message.partition !== partition);
       const part = messages.slice(start, start + (others === -1 ? length : others));
       start += part.length;
       const records = part.map((message) => toRecord(chance, message));
@@ -146,7 +165,9 @@ export class Traffic {
     return produceRaw(this.#installation.kafka, { topic: this.#topic, partition }, encoded);
   }
 
-  /** The partition of a key, on which all producers agree even after the topic got more partitions. */
+  /**
+   * The partition of a key, on which all producers agree even after the topic got more partitions.
+   */
   #partitionOf({ key, partition }: RawMessage): number {
     if (partition !== undefined) return partition;
     if (key === null) return 0;
@@ -158,7 +179,11 @@ export class Traffic {
       isr: [],
     }));
     const message = { key, value: null };
-    return kafkajs.Partitioners.DefaultPartitioner()({ topic: this.#topic, partitionMetadata, message });
+    return kafkajs.Partitioners.DefaultPartitioner()({
+      topic: this.#topic,
+      partitionMetadata,
+      message,
+    });
   }
 }
 
@@ -213,8 +238,17 @@ export function inSomeForm(chance: Chance, event: Omit<EventToEncode, 'source'>)
   const { key, value, headers } = encodeEvent({ source: '/test', ...event });
   const attributes = JSON.parse(value) as Record<string, unknown>;
   const { data, ...others } = attributes;
-  const form = chance.helpers.arrayElement(['usual', 'usual', 'JSON', 'none', 'base64', 'integer', 'binary'] as const);
-  if (form === 'JSON') return { key, value, headers: { 'content-type': 'application/json; charset=utf-8' } };
+  const form = chance.helpers.arrayElement([
+    'usual',
+    'usual',
+    'JSON',
+    'none',
+    'base64',
+    'integer',
+    'binary',
+  ] as const);
+  if (form === 'JSON')
+    return { key, value, headers: { 'content-type': 'application/json; charset=utf-8' } };
   if (form === 'none') return { key, value };
   if (form === 'integer') {
     return { key, headers, value: JSON.stringify({ ...attributes, sequence: event.sequence }) };
@@ -235,11 +269,18 @@ export function inSomeForm(chance: Chance, event: Omit<EventToEncode, 'source'>)
 }
 
 function decoy(chance: Chance): RawMessage {
-  return orderMessage('o1', { storeId: chance.helpers.arrayElement(['s1', 's2']), sequence: 1_000_000 });
+  return orderMessage('o1', {
+    storeId: chance.helpers.arrayElement(['s1', 's2']),
+    sequence: 1_000_000,
+  });
 }
 
 /** Waits until every broker reports so many partitions of a topic. */
-export function untilPartitions({ kafka }: Installation, topic: string, count: number): Promise<void> {
+export function untilPartitions(
+  { kafka }: Installation,
+  topic: string,
+  count: number,
+): Promise<void> {
   return withAdmin(kafka, (admin) =>
     eventually(`${topic} has ${count} partitions`, async () => {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });

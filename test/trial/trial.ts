@@ -15,7 +15,13 @@ export interface TrialOptions {
  * Runs the trial, and completes the last round.
  * @throws at the first difference, with the seed.
  */
-export async function runTrial({ seed, seconds, rounds, say, mongodb }: TrialOptions): Promise<Tally> {
+export async function runTrial({
+  seed,
+  seconds,
+  rounds,
+  say,
+  mongodb,
+}: TrialOptions): Promise<Tally> {
   const tally: Tally = {
     answers: 0,
     found: 0,
@@ -55,6 +61,9 @@ export async function runTrial({ seed, seconds, rounds, say, mongodb }: TrialOpt
 /** The tally in one line. */
 export function describeTally(tally: Tally): string {
   return Object.entries(tally)
-    .map(([name, count]) => `${name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${count}`)
+    .map(
+      ([name, count]) =>
+        `${name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${count}`,
+    )
     .join(', ');
 }

@@ -1,4 +1,7 @@
-/** Builds the package: a module, the same for `require`, their types and the license. @param argument the folder, `dist` unless given */
+/**
+ * Builds the package: a module, the same for `require`, their types and the license.
+ * @param argument the folder, `dist` unless given
+ */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** A client of the Store Data API: tokens, retries, lists and the change feed. It needs `fetch`, and nothing else. */
+/**
+ * A client of the Store Data API: tokens, retries, lists and the change feed. It needs `fetch`, and
+ * nothing else.
+ */
 import type * as Api from './types.ts';
 
 export type * from './types.ts';
@@ -14,7 +17,10 @@ export interface ClientOptions {
   scopes?: readonly Scope[];
   /** The limit of each attempt, in addition to `wait`: 10,000 ms unless given. */
   timeoutMs?: number;
-  /** How often a call is repeated after 429, 5xx and failures of the connection: 5 times unless given. */
+  /**
+   * How often a call is repeated after 429, 5xx and failures of the connection: 5 times unless
+   * given.
+   */
   retries?: number;
   /** The part of the store's quota that `changes` uses: a half unless given. */
   quotaShare?: number;
@@ -71,9 +77,13 @@ export class ApiError extends StoreDataError {
     const { status, headers } = response;
     const { code, detail } = (json ?? {}) as Record<string, unknown>;
     const isOwn = typeof code === 'string' && typeof detail === 'string';
-    const about = isOwn ? detail : `an answer of type ${headers.get('content-type') ?? 'none'}, not the API's`;
+    const about = isOwn
+      ? detail
+      : `an answer of type ${headers.get('content-type') ?? 'none'}, not the API's`;
     const requestId = headers.get('x-request-id');
-    super(`${path} answered ${status}: ${about}${requestId === null ? '' : ` (request ${requestId})`}`);
+    super(
+      `${path} answered ${status}: ${about}${requestId === null ? '' : ` (request ${requestId})`}`,
+    );
     this.status = status;
     this.code = isOwn ? code : 'unknown';
     this.detail = about;
@@ -89,19 +99,28 @@ interface Received {
   json: unknown;
 }
 
-type Query = Record<string, string | number | boolean | readonly (string | number)[] | null | undefined>;
+type Query = Record<
+  string,
+  string | number | boolean | readonly (string | number)[] | null | undefined
+>;
 type Init = Omit<RequestInit, 'headers'> & { headers: Record<string, string> };
 type Signal = AbortSignal | undefined;
 type Token = { value: string; renewAt: number };
 
 const MAX_PAUSE_MS = 30_000;
 const DAY_SECONDS = 86_400;
-/** A token is renewed so long before it expires, or after half its life: a held request is authorized again at its end. */
+/**
+ * A token is renewed so long before it expires, or after half its life: a held request is
+ * authorized again at its end.
+ */
 const RENEW_EARLY_SECONDS = 60;
 /** A proxy may end requests sooner than the API: after a cut the wait is halved, down to this. */
 const MIN_WAIT_SECONDS = 5;
 
-/** The one connection of a client: its token, its retries, and how soon the quota allows the next request. */
+/**
+ * The one connection of a client: its token, its retries, and how soon the quota allows the next
+ * request.
+ */
 class Connection {
   readonly #options: ClientOptions;
   readonly #base: string;
@@ -113,26 +132,44 @@ class Connection {
 
   constructor(options: ClientOptions) {
     const url = URL.canParse(options.baseUrl) ? new URL(options.baseUrl) : null;
-    if (url === null || !/^https?:$/.test(url.protocol)) throw new TypeError('baseUrl is not an http(s) URL');
-    if (url.username !== '' || url.password !== '') throw new TypeError('baseUrl must not hold credentials');
-    if (!options.clientId || !options.clientSecret) throw new TypeError('clientId or clientSecret is missing');
+    if (url === null || !/^https?:$/.test(url.protocol))
+      throw new TypeError('baseUrl is not an http(s) URL');
+    if (url.username !== '' || url.password !== '')
+      throw new TypeError('baseUrl must not hold credentials');
+    if (!options.clientId || !options.clientSecret)
+      throw new TypeError('clientId or clientSecret is missing');
     this.#options = options;
     this.#base = options.baseUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '');
   }
 
-  /** Gets JSON, with retries. If a proxy cuts a request that waits, `wait` of the query is halved. */
-  async get(path: string, query: Query, options: GetOptions = {}): Promise<{ etag: string; value: unknown }> {
+  /**
+   * Gets JSON, with retries. If a proxy cuts a request that waits, `wait` of the query is halved.
+   */
+  async get(
+    path: string,
+    query: Query,
+    options: GetOptions = {},
+  ): Promise<{ etag: string; value: unknown }> {
     const { signal, timeoutMs = this.#options.timeoutMs ?? 10_000, ifNoneMatch = '' } = options;
     const { retries = this.#options.retries ?? 5 } = options;
-    const headers: Record<string, string> = ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch };
+    const headers: Record<string, string> =
+      ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch };
     for (let attempt = 1; ; attempt += 1) {
       await sleep(this.#quietUntil - performance.now(), signal);
       const began = performance.now();
       const wait = Number(query['wait'] ?? 0);
       try {
         const target = `${path}${encode(query)}`;
-        const { response, json } = await this.#authorized(target, headers, timeoutMs + wait * 1_000, signal);
-        return { etag: response.headers.get('etag') ?? '', value: response.status === 304 ? null : json };
+        const { response, json } = await this.#authorized(
+          target,
+          headers,
+          timeoutMs + wait * 1_000,
+          signal,
+        );
+        return {
+          etag: response.headers.get('etag') ?? '',
+          value: response.status === 304 ? null : json,
+        };
       } catch (error) {
         if (!(error instanceof StoreDataError)) throw error;
         const seconds = (performance.now() - began) / 1_000;
@@ -149,9 +186,14 @@ class Connection {
   }
 
   /** Gets what one request answers. */
-  async one<T, O extends GetOptions>(path: string, query: Query, options?: O): Promise<Answer<T, O>> {
+  async one<T, O extends GetOptions>(
+    path: string,
+    query: Query,
+    options?: O,
+  ): Promise<Answer<T, O>> {
     const { value, etag } = await this.get(path, query, options);
-    const given = options?.ifNoneMatch === undefined ? value : { unchanged: value === null, etag, value };
+    const given =
+      options?.ifNoneMatch === undefined ? value : { unchanged: value === null, etag, value };
     return given as Answer<T, O>;
   }
 
@@ -161,7 +203,12 @@ class Connection {
   }
 
   /** One request with a token, and once more with a new one after a 401. */
-  async #authorized(target: string, headers: Record<string, string>, ms: number, signal: Signal): Promise<Received> {
+  async #authorized(
+    target: string,
+    headers: Record<string, string>,
+    ms: number,
+    signal: Signal,
+  ): Promise<Received> {
     for (let isRenewed = false; ; isRenewed = true) {
       const token = await limited(ms, signal, (own) => Promise.race([this.#token(), ended(own)]));
       signal?.throwIfAborted();
@@ -181,7 +228,9 @@ class Connection {
     }
   }
 
-  /** One request for a token at a time, whatever the number of calls; each call repeats by itself. */
+  /**
+   * One request for a token at a time, whatever the number of calls; each call repeats by itself.
+   */
   async #token(): Promise<Token> {
     if (this.#held !== null && performance.now() < this.#held.renewAt) return this.#held;
     this.#renewal ??= this.#requestToken().finally(() => (this.#renewal = null));
@@ -195,17 +244,35 @@ class Connection {
     const body = new URLSearchParams({ grant_type: 'client_credentials' });
     if (scopes !== undefined) body.set('scope', scopes.join(' '));
     const began = performance.now();
-    const { json } = await this.#send('/api/auth/token/', { method: 'POST', headers, body }, timeoutMs, undefined);
-    const { access_token: value, expires_in: lifetime } = json as { access_token: unknown; expires_in: unknown };
+    const { json } = await this.#send(
+      '/api/auth/token/',
+      { method: 'POST', headers, body },
+      timeoutMs,
+      undefined,
+    );
+    const { access_token: value, expires_in: lifetime } = json as {
+      access_token: unknown;
+      expires_in: unknown;
+    };
     // An invalid header would be shown by the error about it.
-    if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || typeof lifetime !== 'number') {
+    if (
+      typeof value !== 'string' ||
+      !/^[\x21-\x7e]+$/.test(value) ||
+      typeof lifetime !== 'number'
+    ) {
       throw new StoreDataError('the answer to the request for a token holds none');
     }
-    this.#held = { value, renewAt: began + Math.max(lifetime / 2, lifetime - RENEW_EARLY_SECONDS) * 1_000 };
+    this.#held = {
+      value,
+      renewAt: began + Math.max(lifetime / 2, lifetime - RENEW_EARLY_SECONDS) * 1_000,
+    };
     return this.#held;
   }
 
-  /** @throws {ApiError} for any status but 200 and 304. @throws {ConnectionError} without a whole answer. */
+  /**
+   * @throws {ApiError} for any status but 200 and 304.
+   * @throws {ConnectionError} without a whole answer.
+   */
   async #send(target: string, init: Init, ms: number, signal: Signal): Promise<Received> {
     const { fetch = globalThis.fetch } = this.#options;
     const path = target.split('?', 1)[0] ?? '';
@@ -213,19 +280,30 @@ class Connection {
       try {
         const headers = { 'user-agent': 'store-data-client-typescript', ...init.headers };
         // A redirect could carry the secret elsewhere.
-        const response = await fetch(`${this.#base}${target}`, { ...init, headers, redirect: 'manual', signal: own });
+        const response = await fetch(`${this.#base}${target}`, {
+          ...init,
+          headers,
+          redirect: 'manual',
+          signal: own,
+        });
         return { response, text: await response.text() };
       } catch (cause) {
         signal?.throwIfAborted();
-        const { code = 'the connection failed' } = (cause as { cause?: { code?: string } }).cause ?? {};
-        throw new ConnectionError(`${path}: no answer (${own.aborted ? `in ${ms / 1_000} s` : code})`, { cause });
+        const { code = 'the connection failed' } =
+          (cause as { cause?: { code?: string } }).cause ?? {};
+        throw new ConnectionError(
+          `${path}: no answer (${own.aborted ? `in ${ms / 1_000} s` : code})`,
+          { cause },
+        );
       }
     });
     const json = parse(text);
     const { status, headers } = response;
-    const [, requests, seconds] = /;q=(\d+);w=(\d+)/.exec(headers.get('ratelimit-policy') ?? '') ?? [];
+    const [, requests, seconds] =
+      /;q=(\d+);w=(\d+)/.exec(headers.get('ratelimit-policy') ?? '') ?? [];
     if (seconds !== undefined) this.#paceMs = (Number(seconds) * 1_000) / Number(requests);
-    if (status === 304 || (status === 200 && typeof json === 'object' && json !== null)) return { response, json };
+    if (status === 304 || (status === 200 && typeof json === 'object' && json !== null))
+      return { response, json };
     if (status === 200 && headers.get('content-type')?.includes('json') === true) {
       throw new ConnectionError(`${path}: only a part of the body came`);
     }
@@ -247,7 +325,10 @@ export class List<Summary, Filters> {
   }
 
   /** All records that match, read page by page. */
-  async *list(filters?: Filters & { page_size?: number }, options?: CallOptions): AsyncGenerator<Summary, void> {
+  async *list(
+    filters?: Filters & { page_size?: number },
+    options?: CallOptions,
+  ): AsyncGenerator<Summary, void> {
     for await (const { results } of this.pages(filters, options)) yield* results;
   }
 
@@ -275,37 +356,55 @@ export class List<Summary, Filters> {
 /** A list endpoint, and one for the details of a record. */
 export class Records<Summary, Whole, Filters> extends List<Summary, Filters> {
   /** One record with its details. @throws {ApiError} with `status` 404 if there is none. */
-  readonly get: <O extends GetOptions = CallOptions>(id: string, options?: O) => Promise<Answer<Whole, O>>;
+  readonly get: <O extends GetOptions = CallOptions>(
+    id: string,
+    options?: O,
+  ) => Promise<Answer<Whole, O>>;
 
   constructor(connection: Connection, kind: string) {
     super(connection, `/api/${kind}/list`);
-    this.get = (id, options) => connection.one(`/api/${kind}/details/`, { [`${kind}_id`]: id }, options);
+    this.get = (id, options) =>
+      connection.one(`/api/${kind}/details/`, { [`${kind}_id`]: id }, options);
   }
 }
 
 export type Client = ReturnType<typeof createClient>;
 
-/** @example const store = createClient({ baseUrl: 'https://api.example.com', clientId, clientSecret }); */
+/**
+ * @example const store = createClient({ baseUrl: 'https://api.example.com', clientId, clientSecret
+ * });
+ */
 export function createClient(options: ClientOptions) {
   const connection = new Connection(options);
   return {
     coupons: new Records<Api.CouponSummary, Api.Coupon, Api.CouponsFilters>(connection, 'coupon'),
     customers: new List<Api.Customer, Api.CustomersFilters>(connection, '/api/customer/list'),
-    customerOrders: new List<Api.OrderSummary, Api.CustomerOrdersFilters>(connection, '/api/customer/order-list/'),
+    customerOrders: new List<Api.OrderSummary, Api.CustomerOrdersFilters>(
+      connection,
+      '/api/customer/order-list/',
+    ),
     reviews: new Records<Api.ReviewSummary, Api.Review, Api.ReviewsFilters>(connection, 'review'),
-    campaigns: new Records<Api.CampaignSummary, Api.Campaign, Api.CampaignsFilters>(connection, 'campaign'),
+    campaigns: new Records<Api.CampaignSummary, Api.Campaign, Api.CampaignsFilters>(
+      connection,
+      'campaign',
+    ),
     orders: new Records<Api.OrderSummary, Api.Order, Api.OrdersFilters>(connection, 'order'),
     categories: new Records<Api.CategorySummary, Api.Category, unknown>(connection, 'category'),
-    products: new Records<Api.ProductSummary, Api.Product, Api.ProductsFilters>(connection, 'product'),
+    products: new Records<Api.ProductSummary, Api.Product, Api.ProductsFilters>(
+      connection,
+      'product',
+    ),
     optionGroups: new List<Api.OptionGroup, unknown>(connection, '/api/option-group/list'),
     /** The store that the key belongs to. */
     info: <O extends GetOptions = CallOptions>(options?: O) =>
       connection.one<Api.StoreInfo, O>('/api/store/info/', {}, options),
     /** What the store sells now. */
-    menu: <O extends GetOptions = CallOptions>(options?: O) => connection.one<Api.Menu, O>('/api/menu/', {}, options),
+    menu: <O extends GetOptions = CallOptions>(options?: O) =>
+      connection.one<Api.Menu, O>('/api/menu/', {}, options),
     /**
-     * Follows changes without end, with retries without limit unless `retries` is given. It asks for the next batch when the loop body is
-     * done with this one: a `next` that was stored there misses nothing.
+     * Follows changes without end, with retries without limit unless `retries` is given. It asks
+     * for the next batch when the loop body is done with this one: a `next` that was stored there
+     * misses nothing.
      */
     async *changes<K extends Api.Kind = Api.Kind, D extends Api.Detail = 'whole'>(
       parameters: Api.ChangesParameters<K, D> = {},
@@ -325,10 +424,14 @@ export function createClient(options: ClientOptions) {
   };
 }
 
-/** The instant of a local date-time of the API. @param timezoneOffset of the store, or of the batch that the record came with. */
+/**
+ * The instant of a local date-time of the API.
+ * @param timezoneOffset of the store, or of the batch that the record came with.
+ */
 export function toInstant(localDateTime: string, timezoneOffset: string): Date {
   const instant = new Date(`${localDateTime}${timezoneOffset}`);
-  if (Number.isNaN(instant.getTime())) throw new RangeError('not a local date-time and an offset of the API');
+  if (Number.isNaN(instant.getTime()))
+    throw new RangeError('not a local date-time and an offset of the API');
   return instant;
 }
 
@@ -342,10 +445,16 @@ function pauseAfter(error: StoreDataError, attempt: number): number | null {
 }
 
 function isCut(error: StoreDataError): boolean {
-  return error instanceof ConnectionError || (error instanceof ApiError && [502, 504].includes(error.status));
+  return (
+    error instanceof ConnectionError ||
+    (error instanceof ApiError && [502, 504].includes(error.status))
+  );
 }
 
-/** An empty list becomes an empty value, which the API refuses: leaving it out would give everything. */
+/**
+ * An empty list becomes an empty value, which the API refuses: leaving it out would give
+ * everything.
+ */
 function encode(query: Query): string {
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -364,8 +473,15 @@ function parse(text: string): unknown {
   }
 }
 
-/** Aborts a signal of its own with the caller's, or after some time. `AbortSignal.any` would leave a trace at a long-lived signal each time. */
-async function limited<T>(ms: number, signal: Signal, run: (own: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Aborts a signal of its own with the caller's, or after some time. `AbortSignal.any` would leave a
+ * trace at a long-lived signal each time.
+ */
+async function limited<T>(
+  ms: number,
+  signal: Signal,
+  run: (own: AbortSignal) => Promise<T>,
+): Promise<T> {
   const own = new AbortController();
   const stop = () => own.abort();
   const timer = setTimeout(stop, Math.min(ms, DAY_SECONDS * 1_000));

@@ -383,7 +383,14 @@ export interface OrderPayment {
 
 /** How far an order is: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`. */
 export type OrderStatus =
-  'pending' | 'confirmed' | 'preparing' | 'ready' | 'dispatched' | 'delivered' | 'concluded' | 'cancelled';
+  | 'pending'
+  | 'confirmed'
+  | 'preparing'
+  | 'ready'
+  | 'dispatched'
+  | 'delivered'
+  | 'concluded'
+  | 'cancelled';
 
 /** A status that an order has had. */
 export interface OrderStatusChange {
@@ -576,7 +583,8 @@ export type StoreStatus = 'active' | 'blocked';
 export type TimezoneOffset = string;
 
 /** A day of the week. */
-export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
+export type Weekday =
+  'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
 
 export interface CouponsFilters {
   /** Only coupons that are switched on, or only those that are not. */
@@ -669,7 +677,8 @@ export type Detail = 'whole' | 'summary';
 /** A record as it is now, or its deletion. */
 export type Change<K extends Kind = Kind, D extends Detail = 'whole'> = {
   [P in K]:
-    { kind: P; id: Id; deleted: false; record: KindRecords[P][D] } | { kind: P; id: Id; deleted: true; record: null };
+    | { kind: P; id: Id; deleted: false; record: KindRecords[P][D] }
+    | { kind: P; id: Id; deleted: true; record: null };
 }[K];
 
 /** Changes, oldest first. Store `next` together with what you make of them. */

@@ -1,6 +1,6 @@
 /**
- * A store's past: its record, its menu, its customers, the orders of the past thirty days in their final states with their reviews, and
- * its coupons and campaigns.
+ * A store's past: its record, its menu, its customers, the orders of the past thirty days in their
+ * final states with their reviews, and its coupons and campaigns.
  */
 import { WEEKDAYS } from '#shared/records/store.ts';
 import { type Origin, regularCustomer, regularCustomers, type SimulatedStore } from './store.ts';
@@ -23,7 +23,9 @@ const DAYS = 30;
 /** Longer than any order takes: an order placed earlier has ended. */
 const MAX_LIFE_MS = 180 * MINUTE;
 
-/** The history of one store in one environment: every entity once, customers before their orders. */
+/**
+ * The history of one store in one environment: every entity once, customers before their orders.
+ */
 export function* history(origin: Origin, orders: number): Generator<SimulatedEvent> {
   const { seed, environment, store, now } = origin;
   yield eventOf(store, 'store', store.id, store.record);
@@ -37,7 +39,9 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
   for (const { id, state } of customers) yield eventOf(store, 'customer', id, state);
 
   const chance = chanceOf(seed, ['orders', environment, store.id]);
-  const instants = Array.from({ length: orders }, () => openInstant(chance, store, now - MAX_LIFE_MS));
+  const instants = Array.from({ length: orders }, () =>
+    openInstant(chance, store, now - MAX_LIFE_MS),
+  );
   const used = new Map<string, number>();
   for (const [index, at] of instants.toSorted((a, b) => a - b).entries()) {
     const place = { id: `o${index + 1}`, number: index + 1, at };
@@ -55,7 +59,11 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
 }
 
 /** A past instant at which the store was open, most likely in the middle of its hours. */
-function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStore, until: number): number {
+function openInstant(
+  chance: Chance,
+  { city, cuisine: { opens } }: SimulatedStore,
+  until: number,
+): number {
   const minutes = (clock: string) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
   const [from, to] = [minutes(opens.from), minutes(opens.to)];
   for (;;) {
@@ -73,7 +81,11 @@ function openInstant(chance: Chance, { city, cuisine: { opens } }: SimulatedStor
 const CREATED_DAY = -100;
 
 /** The store's coupons and campaigns. @param used how many orders name each coupon. */
-export function* offers({ store, now }: Origin, used: ReadonlyMap<string, number>, customers: number) {
+export function* offers(
+  { store, now }: Origin,
+  used: ReadonlyMap<string, number>,
+  customers: number,
+) {
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
   const created_at = day(CREATED_DAY);
   const times = { created_at, updated_at: created_at };
@@ -84,7 +96,9 @@ export function* offers({ store, now }: Origin, used: ReadonlyMap<string, number
       starts_at: day(days.from),
       ends_at: days.to === null ? null : day(days.to),
       usage_count: (terms.usage_count ?? 0) + (used.get(id) ?? 0),
-      order_types: (terms.order_types ?? []).filter((type) => store.cuisine.indoor || type !== 'indoor'),
+      order_types: (terms.order_types ?? []).filter(
+        (type) => store.cuisine.indoor || type !== 'indoor',
+      ),
       ...times,
     });
   }

@@ -1,4 +1,7 @@
-/** Makes the menu of a store from the files in `data/`, with prices of its own, promotions and products that are sold out. */
+/**
+ * Makes the menu of a store from the files in `data/`, with prices of its own, promotions and
+ * products that are sold out.
+ */
 import type { EntityStates } from '#shared/events/entities.ts';
 import type { PRICE_METHODS } from '#shared/records/catalog.ts';
 import type { WEEKDAYS } from '#shared/records/store.ts';
@@ -7,7 +10,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** Records by their ids. At least `min` options of a group are active. A product whose options make its price costs zero. */
+/**
+ * Records by their ids. At least `min` options of a group are active. A product whose options make
+ * its price costs zero.
+ */
 export interface Menu {
   categories: ReadonlyMap<string, EntityStates['category']>;
   products: ReadonlyMap<string, EntityStates['product']>;
@@ -15,12 +21,21 @@ export interface Menu {
 }
 
 /** The cuisine's dishes at this store's level of prices. */
-export function makeMenu(storeId: string, cuisine: Cuisine, chance: Chance, created_at: string): Menu {
+export function makeMenu(
+  storeId: string,
+  cuisine: Cuisine,
+  chance: Chance,
+  created_at: string,
+): Menu {
   const level = pick(chance, [0.9, 0.95, 1, 1.05, 1.1, 1.15]);
   const times = { created_at, updated_at: created_at };
   const image = (id: string) => ({ image_url: `https://images.example.com/${storeId}/${id}.jpg` });
   const keys = Object.keys(cuisine.optionGroups);
-  const product = (recipe: CategoryRecipe['products'][number], category: number, position: number) => {
+  const product = (
+    recipe: CategoryRecipe['products'][number],
+    category: number,
+    position: number,
+  ) => {
     const { name, description, price, serves = null, groups = [] } = recipe;
     const id = `p${category * 100 + position}`;
     const isOnOffer = price > 0 && happens(chance, 10);
@@ -84,7 +99,10 @@ function rounded(amount: number): string {
   return money(Math.round(amount / 10) * 10);
 }
 
-/** Takes a product off sale or puts it back. While more than one is sold out, one of these comes back. */
+/**
+ * Takes a product off sale or puts it back. While more than one is sold out, one of these comes
+ * back.
+ */
 export function changedProduct(
   chance: Chance,
   { products }: Menu,
@@ -110,7 +128,13 @@ export interface CategoryRecipe {
   name: string;
   description?: string;
   active?: boolean;
-  products: { name: string; description: string; price: number; groups?: string[]; serves?: number }[];
+  products: {
+    name: string;
+    description: string;
+    price: number;
+    groups?: string[];
+    serves?: number;
+  }[];
 }
 
 export interface OptionGroupRecipe {
@@ -131,17 +155,26 @@ export interface Cuisine {
 }
 
 /** `days`: begins and ends so many days from now. */
-export type CouponTerms = Omit<EntityStates['coupon'], 'active' | 'starts_at' | 'ends_at' | 'created_at'> & {
+export type CouponTerms = Omit<
+  EntityStates['coupon'],
+  'active' | 'starts_at' | 'ends_at' | 'created_at'
+> & {
   id: string;
   days: { from: number; to: number | null };
 };
 /** `days`: as in a coupon; `null` for a draft. */
-export type CampaignTerms = Pick<EntityStates['campaign'], 'name' | 'channel' | 'status' | 'audience' | 'coupon_id'> & {
+export type CampaignTerms = Pick<
+  EntityStates['campaign'],
+  'name' | 'channel' | 'status' | 'audience' | 'coupon_id'
+> & {
   message: string;
   days: { from: number; to: number } | null;
 };
 
-/** In percent: reviews without a comment (`silent`), and reviews with a reply of the store (`replied`). */
+/**
+ * In percent: reviews without a comment (`silent`), and reviews with a reply of the store
+ * (`replied`).
+ */
 type Mood = { comments: string[]; replies: string[]; silent: number; replied: number };
 
 function read(name: string): unknown {
@@ -149,7 +182,10 @@ function read(name: string): unknown {
 }
 
 const { minas, campoGrande } = read('cities') as { minas: City[]; campoGrande: City };
-const { everywhere, cuisines } = read('menus') as { everywhere: CategoryRecipe[]; cuisines: Cuisine[] };
+const { everywhere, cuisines } = read('menus') as {
+  everywhere: CategoryRecipe[];
+  cuisines: Cuisine[];
+};
 export const COUPONS = read('coupons') as CouponTerms[];
 export const CAMPAIGNS = read('campaigns') as CampaignTerms[];
 export const MOODS = read('reviews') as Record<'glad' | 'lukewarm' | 'angry', Mood>;
@@ -159,7 +195,10 @@ export function cityOf(index: number): City {
   return index % 5 === 4 || city === undefined ? campoGrande : city;
 }
 
-/** The cuisine of the n-th store (from 0). It shifts at each round, so that a city gets several cuisines. */
+/**
+ * The cuisine of the n-th store (from 0). It shifts at each round, so that a city gets several
+ * cuisines.
+ */
 export function cuisineOf(index: number): Cuisine {
   const cuisine = cuisines[(index + Math.floor(index / cuisines.length)) % cuisines.length];
   if (cuisine === undefined) throw new RangeError('there are no cuisines');

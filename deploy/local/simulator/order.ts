@@ -1,4 +1,7 @@
-/** Makes orders with items, customer, prices and payments; their states from `pending` to the end; and their reviews. */
+/**
+ * Makes orders with items, customer, prices and payments; their states from `pending` to the end;
+ * and their reviews.
+ */
 import type { EntityStates } from '#shared/events/entities.ts';
 import type { ORDER_STATUSES } from '#shared/records/order.ts';
 import type { ORDER_TYPES } from '#shared/records/store.ts';
@@ -25,7 +28,10 @@ type Item = NonNullable<OrderState['items']>[number];
 
 export interface SimulatedOrder {
   id: string;
-  /** The statuses in order, from `pending` to the final one; `after` in milliseconds since the order was placed. */
+  /**
+   * The statuses in order, from `pending` to the final one; `after` in milliseconds since the order
+   * was placed.
+   */
   journey: { status: Status; after: number }[];
   /** The fields that no status changes. */
   placed: Omit<OrderState, 'status' | 'status_history' | 'cancellation' | 'updated_at'>;
@@ -37,12 +43,23 @@ const JOURNEYS: Readonly<Record<OrderType, readonly Status[]>> = {
   indoor: ['confirmed', 'preparing', 'ready', 'delivered', 'concluded'],
 };
 const MAX_MINUTES = [4, 3, 30, 8, 35, 20];
-const TYPES = ['indoor', 'takeout', 'takeout', 'delivery', 'delivery', 'delivery', 'delivery'] as const;
+const TYPES = [
+  'indoor',
+  'takeout',
+  'takeout',
+  'delivery',
+  'delivery',
+  'delivery',
+  'delivery',
+] as const;
 const CANCELLED_PERCENT = 7;
 const REASONS = ['Cliente desistiu do pedido', 'Item em falta', 'Endereço não localizado'];
 const NOTES = ['Tocar o interfone', 'Deixar na portaria', 'Sem talheres', 'É para presente'];
 
-/** A new order of the customer. `number` counts the store's orders; `display_id` shows its last four digits. */
+/**
+ * A new order of the customer. `number` counts the store's orders; `display_id` shows its last four
+ * digits.
+ */
 export function placeOrder(
   chance: Chance,
   store: SimulatedStore,
@@ -50,14 +67,19 @@ export function placeOrder(
   { id, number, at }: { id: string; number: number; at: number },
 ): SimulatedOrder {
   const type = pick(chance, store.cuisine.indoor ? TYPES : TYPES.slice(1));
-  const channel = type === 'indoor' ? 'counter' : pick(chance, ['app', 'app', 'site', 'whatsapp', 'phone']);
+  const channel =
+    type === 'indoor' ? 'counter' : pick(chance, ['app', 'app', 'site', 'whatsapp', 'phone']);
   const { items, subtotal } = orderItems(chance, store);
   const deliveryFee = type === 'delivery' ? pick(chance, [0, 500, 600, 800]) : 0;
   const serviceFee = type === 'indoor' ? percentOf(subtotal, 10) : channel === 'app' ? 99 : 0;
   const { coupon, discount } = redeemed(chance, type, subtotal, deliveryFee);
   const total = subtotal + deliveryFee + serviceFee - discount;
   const arrival = instant(at + chance.number.int({ min: 30, max: 60 }) * MINUTE);
-  const delivery = { address: addresses?.[0] ?? null, fee: money(deliveryFee), estimated_at: arrival };
+  const delivery = {
+    address: addresses?.[0] ?? null,
+    fee: money(deliveryFee),
+    estimated_at: arrival,
+  };
   const method = pick(chance, ['pix', 'pix', 'pix', 'credit', 'debit', 'cash', 'voucher'] as const);
   const isPrepaid = type !== 'indoor' && ['pix', 'credit', 'voucher'].includes(method);
   return {
@@ -67,7 +89,8 @@ export function placeOrder(
       display_id: String(number % 10_000).padStart(4, '0'),
       order_type: type,
       sales_channel: channel,
-      customer: type === 'indoor' && happens(chance, 60) ? null : { id: customerId, name, phone, document },
+      customer:
+        type === 'indoor' && happens(chance, 60) ? null : { id: customerId, name, phone, document },
       subtotal: money(subtotal),
       delivery_fee: money(deliveryFee),
       service_fee: money(serviceFee),
@@ -98,8 +121,13 @@ function orderJourney(chance: Chance, type: OrderType): SimulatedOrder['journey'
 }
 
 /** The order's state after as many steps as there are times. */
-export function orderState({ id, journey, placed }: SimulatedOrder, times: readonly number[]): OrderState {
-  const steps = journey.slice(0, times.length).map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
+export function orderState(
+  { id, journey, placed }: SimulatedOrder,
+  times: readonly number[],
+): OrderState {
+  const steps = journey
+    .slice(0, times.length)
+    .map(({ status }, index) => ({ status, at: instant(times[index] ?? 0) }));
   const { status, at } = steps.at(-1) ?? { status: 'pending' as const, at: placed.created_at };
   const reason = REASONS[id.length % REASONS.length] ?? null;
   const cancellation = status === 'cancelled' ? { reason, at } : null;
@@ -107,10 +135,14 @@ export function orderState({ id, journey, placed }: SimulatedOrder, times: reado
 }
 
 /** Items and the sum of their totals in cents, at least the store's minimum order. */
-function orderItems(chance: Chance, { menu, cuisine }: SimulatedStore): { items: Item[]; subtotal: number } {
+function orderItems(
+  chance: Chance,
+  { menu, cuisine }: SimulatedStore,
+): { items: Item[]; subtotal: number } {
   const items: Item[] = [];
   const onSale = [...menu.products].filter(
-    ([, { active, category_id: category }]) => active && menu.categories.get(category ?? '')?.active,
+    ([, { active, category_id: category }]) =>
+      active && menu.categories.get(category ?? '')?.active,
   );
   const wanted = pick(chance, [1, 1, 2, 2, 3, 4]);
   let subtotal = 0;
@@ -189,13 +221,26 @@ export function review(
 }
 
 /** The coupon that an order names, if any, and its discount in cents. */
-function redeemed(chance: Chance, type: (typeof ORDER_TYPES)[number], subtotal: number, deliveryFee: number) {
-  const usable = COUPONS.filter(({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
-    const isCurrent = from < 0 && (to === null || to > 0);
-    return isCurrent && types?.includes(type) === true && subtotal >= cents(minimum ?? '0');
-  });
+function redeemed(
+  chance: Chance,
+  type: (typeof ORDER_TYPES)[number],
+  subtotal: number,
+  deliveryFee: number,
+) {
+  const usable = COUPONS.filter(
+    ({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
+      const isCurrent = from < 0 && (to === null || to > 0);
+      return isCurrent && types?.includes(type) === true && subtotal >= cents(minimum ?? '0');
+    },
+  );
   if (usable.length === 0 || !happens(chance, 18)) return { coupon: null, discount: 0 };
-  const { id, code, discount_type: kind, discount_value: value, maximum_discount: most } = pick(chance, usable);
+  const {
+    id,
+    code,
+    discount_type: kind,
+    discount_value: value,
+    maximum_discount: most,
+  } = pick(chance, usable);
   const cut = kind === 'fixed' ? cents(value) : percentOf(subtotal, cents(value) / 100);
   const discount = kind === 'free_delivery' ? deliveryFee : Math.min(cut, cents(most ?? value));
   return { coupon: discount > 0 ? { id, code } : null, discount };

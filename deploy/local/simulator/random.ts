@@ -11,7 +11,10 @@ export type Chance = Faker;
 // The package's main entry exports the class too, but loads seventy languages, which takes 0.3 s.
 const FakerOfOneLanguage = brazilian.constructor as typeof Faker;
 
-/** The random source of what the names describe, such as `['customer', 's1', 7]`: the same seed gives the same values. */
+/**
+ * The random source of what the names describe, such as `['customer', 's1', 7]`: the same seed
+ * gives the same values.
+ */
 export function chanceOf(seed: number, names: readonly (string | number)[]): Chance {
   const chance = new FakerOfOneLanguage({ locale: brazilian.rawDefinitions });
   const words = hash('sha256', [seed, ...names].join('/'), 'buffer');
@@ -58,7 +61,13 @@ export function localDay(now: number, offset: string, days: number): number {
 
 /** A union that TypeScript narrows by `entity`; `subject` is the entity's id. */
 export type SimulatedEvent = {
-  [E in EntityName]: { entity: E; storeId: string; subject: string; sequence: number; data: EntityStates[E] };
+  [E in EntityName]: {
+    entity: E;
+    storeId: string;
+    subject: string;
+    sequence: number;
+    data: EntityStates[E];
+  };
 }[EntityName];
 
 export function eventOf<E extends EntityName>(

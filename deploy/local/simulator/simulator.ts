@@ -1,12 +1,20 @@
 /**
- * The simulator: stores that publish their past and then new changes to Kafka, like any other source. Opening hours count for the past
- * only, so that changes come at any time of the day.
+ * The simulator: stores that publish their past and then new changes to Kafka, like any other
+ * source. Opening hours count for the past only, so that changes come at any time of the day.
  */
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { inBatches } from '#shared/waiting.ts';
-import { asMessage, type SimulatedEvent, eventOf, chanceOf, happens, instant, MINUTE } from './random.ts';
+import {
+  asMessage,
+  type SimulatedEvent,
+  eventOf,
+  chanceOf,
+  happens,
+  instant,
+  MINUTE,
+} from './random.ts';
 import { history } from './history.ts';
 import {
   simulatedStore,
@@ -46,7 +54,8 @@ export async function createSimulator(options: SimulatorOptions) {
   const places = environments.map((environment, index) => ({
     environment,
     orders: index === 0 ? options.history : Math.ceil(options.history / QUIETER),
-    ordersPerMinute: (options.ordersPerMinute * (index === 0 ? QUIETER - environments.length + 1 : 1)) / QUIETER,
+    ordersPerMinute:
+      (options.ordersPerMinute * (index === 0 ? QUIETER - environments.length + 1 : 1)) / QUIETER,
   }));
   const producer = createProducer(kafka);
   await producer.connect();
@@ -63,7 +72,9 @@ export async function createSimulator(options: SimulatorOptions) {
     /** @param progress gets the number of published orders. */
     async publishHistory(progress: (orders: number) => void): Promise<void> {
       let published = 0;
-      const waiting = stores.flatMap((store) => places.map((place) => ({ store, ...place }))).values();
+      const waiting = stores
+        .flatMap((store) => places.map((place) => ({ store, ...place })))
+        .values();
       const lane = async () => {
         for (const { store, environment, orders } of waiting) {
           const events = history({ seed, environment, store, now }, orders);
@@ -120,7 +131,10 @@ export interface TrafficOptions extends Omit<Origin, 'store'> {
   began: number;
 }
 
-/** The traffic of one environment. @returns a function that returns the events since its last call, in order. */
+/**
+ * The traffic of one environment.
+ * @returns a function that returns the events since its last call, in order.
+ */
 export function traffic(options: TrafficOptions): (now: number) => SimulatedEvent[] {
   const { environment, history, ordersPerMinute, began } = options;
   const stores = [...options.stores];
@@ -131,7 +145,12 @@ export function traffic(options: TrafficOptions): (now: number) => SimulatedEven
   let [time, due, placed, version] = [began, 1, 0, 0];
 
   /** Takes an order's next step, and schedules the one after it, or the review. */
-  function step(store: SimulatedStore, order: SimulatedOrder, times: number[], now: number): SimulatedEvent {
+  function step(
+    store: SimulatedStore,
+    order: SimulatedOrder,
+    times: number[],
+    now: number,
+  ): SimulatedEvent {
     const [last, next] = order.journey.slice(times.length);
     times.push(now);
     if (next === undefined) {

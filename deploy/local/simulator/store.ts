@@ -1,4 +1,7 @@
-/** Makes stores, with their city, cuisine, menu and record, and their customers. All data is invented. */
+/**
+ * Makes stores, with their city, cuisine, menu and record, and their customers. All data is
+ * invented.
+ */
 import type { EntityStates } from '#shared/events/entities.ts';
 import { type City, cityOf, type Cuisine, cuisineOf, makeMenu, type Menu } from './menu.ts';
 import { type Chance, chanceOf, pick, sometimes, instant, money, happens, DAY } from './random.ts';
@@ -19,7 +22,9 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
   const family = chance.person.lastName();
   const name = pick(chance, cuisine.names).replace('{}', family);
   const { days, from: opens, to: closes } = cuisine.opens;
-  const created_at = instant(Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12));
+  const created_at = instant(
+    Date.UTC(2019, chance.number.int(11), chance.number.int({ min: 1, max: 28 }), 12),
+  );
   const record: EntityStates['store'] = {
     name,
     legal_name: `${family} & ${chance.person.lastName()} Alimentos Ltda.`,
@@ -42,7 +47,8 @@ export function simulatedStore(seed: number, index: number): SimulatedStore {
 
 export function address(chance: Chance, city: City): NonNullable<EntityStates['store']['address']> {
   const { from, to } = city.postalCodes;
-  const near = (degrees: number) => Number((degrees + chance.number.float({ max: 0.04 })).toFixed(4));
+  const near = (degrees: number) =>
+    Number((degrees + chance.number.float({ max: 0.04 })).toFixed(4));
   const references = ['Em frente à praça', 'Portão azul', 'Ao lado da farmácia'];
   return {
     street: chance.location.street(),
@@ -80,13 +86,26 @@ export function regularCustomers(orders: number): number {
 }
 
 /** The n-th customer (from 1) of a store, with a record older than all orders of the history. */
-export function regularCustomer({ seed, environment, store, now }: Origin, number: number): SimulatedCustomer {
+export function regularCustomer(
+  { seed, environment, store, now }: Origin,
+  number: number,
+): SimulatedCustomer {
   const chance = chanceOf(seed, ['customer', environment, store.id, number]);
-  return customer(chance, store, `c${number}`, now - chance.number.int({ min: 31, max: 900 }) * DAY);
+  return customer(
+    chance,
+    store,
+    `c${number}`,
+    now - chance.number.int({ min: 31, max: 900 }) * DAY,
+  );
 }
 
 /** A customer whose record was created at `since`. */
-export function customer(chance: Chance, store: SimulatedStore, id: string, since: number): SimulatedCustomer {
+export function customer(
+  chance: Chance,
+  store: SimulatedStore,
+  id: string,
+  since: number,
+): SimulatedCustomer {
   const { city } = store;
   const name = `${chance.person.firstName()} ${chance.person.lastName()}`;
   const created_at = instant(since);
@@ -95,7 +114,11 @@ export function customer(chance: Chance, store: SimulatedStore, id: string, sinc
     document: sometimes(chance, 70, () => chance.string.numeric(11)),
     // No Brazilian mobile number begins with 90.
     phone: `+55${city.area}90${chance.string.numeric(7)}`,
-    email: sometimes(chance, 60, () => `${asciiLetters(name)}${chance.string.numeric(3)}@example.com`),
+    email: sometimes(
+      chance,
+      60,
+      () => `${asciiLetters(name)}${chance.string.numeric(3)}@example.com`,
+    ),
     birth_date: sometimes(chance, 40, () => `19${chance.number.int({ min: 50, max: 99 })}-05-17`),
     accepts_marketing: happens(chance, 55),
     addresses: Array.from({ length: happens(chance, 20) ? 2 : 1 }, () => address(chance, city)),

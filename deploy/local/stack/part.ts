@@ -5,13 +5,25 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutCredentials } from '#shared/address.ts';
 import { hasCode } from '#shared/errors.ts';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** The variables of deploy/.env. */
-export type ImageVariable = 'NODE_IMAGE' | 'KAFKA_IMAGE' | 'MONGO_IMAGE' | 'REDIS_IMAGE' | 'PROXY_IMAGE';
+export type ImageVariable =
+  'NODE_IMAGE' | 'KAFKA_IMAGE' | 'MONGO_IMAGE' | 'REDIS_IMAGE' | 'PROXY_IMAGE';
 
-/** An address from the environment, a container, or a program of this machine or of a package registry. */
+/**
+ * An address from the environment, a container, or a program of this machine or of a package
+ * registry.
+ */
 export const SOURCES = ['address', 'container', 'program'] as const;
 export type PartSource = (typeof SOURCES)[number];
 
@@ -59,8 +71,16 @@ export interface ContainerPlan {
 }
 
 export interface LocatedProgram {
-  /** Prepares `folder` (what is in it stays) and says how to start the server on these ports, alone or in a cluster. */
-  prepare(folder: string, ports: readonly number[], logFile: string, member?: ClusterMember): Promise<Command>;
+  /**
+   * Prepares `folder` (what is in it stays) and says how to start the server on these ports, alone
+   * or in a cluster.
+   */
+  prepare(
+    folder: string,
+    ports: readonly number[],
+    logFile: string,
+    member?: ClusterMember,
+  ): Promise<Command>;
 }
 
 export interface PartDefinition {
@@ -74,7 +94,10 @@ export interface PartDefinition {
   checkAddress(address: string): Promise<void>;
   locateProgram(context: StartContext): Promise<LocatedProgram>;
   planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
-  /** Resolves with the address when the server or cluster, whose ports take connections, serves. Gives up on `signal`. */
+  /**
+   * Resolves with the address when the server or cluster, whose ports take connections, serves.
+   * Gives up on `signal`.
+   */
   awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
@@ -93,7 +116,9 @@ export async function retryUntil<T>(signal: AbortSignal, attempt: () => Promise<
     } catch (error) {
       if (signal.aborted) throw error;
       if (Date.now() > limit) {
-        throw new Error(`not ready after ${START_LIMIT_MS / 1000} s: ${reasonOf(error)}`, { cause: error });
+        throw new Error(`not ready after ${START_LIMIT_MS / 1000} s: ${reasonOf(error)}`, {
+          cause: error,
+        });
       }
     }
     await sleep(PAUSE_MS);
@@ -148,8 +173,9 @@ const MAX_CLAIMS = 10;
 const UNDECIDED_MS = 1_000;
 
 /**
- * Makes the folder and claims it for this process and its guardian, after waiting for the guardian of a dead owner. Each process has a
- * file of its own, writes it before it looks at those of others, and never removes that of a live one: so two cannot both claim it.
+ * Makes the folder and claims it for this process and its guardian, after waiting for the guardian
+ * of a dead owner. Each process has a file of its own, writes it before it looks at those of
+ * others, and never removes that of a live one: so two cannot both claim it.
  */
 export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
   const limit = Date.now() + GUARDIAN_LIMIT_MS;
@@ -175,7 +201,9 @@ export async function claimFolder(folder: DataFolder, guardianPid: number): Prom
 }
 
 const claimed = ({ path }: DataFolder, pid: number) =>
-  new StackError(`process ${pid} runs a stack in ${path}; stop it, or give this one its own folder`);
+  new StackError(
+    `process ${pid} runs a stack in ${path}; stop it, or give this one its own folder`,
+  );
 
 /** @returns whether it was written: a guardian may just have removed the folder. */
 function writeClaim({ path, ownerFile }: DataFolder, claim: Owner): boolean {
@@ -227,7 +255,10 @@ function isRunning(known: ProcessIdentity): boolean {
   return identify(known.pid).started === known.started;
 }
 
-/** On Linux the start time distinguishes a process from a later one with its id; other systems have the id alone. */
+/**
+ * On Linux the start time distinguishes a process from a later one with its id; other systems have
+ * the id alone.
+ */
 function identify(pid: number) {
   const { state, started = '' } = statOf(pid);
   return { pid, started: state === 'Z' ? 'ended' : started };

@@ -1,4 +1,5 @@
-// Runs programs that never outlive their owner: the guardian (guardian.ts) knows each before its first instruction.
+// Runs programs that never outlive their owner: the guardian (guardian.ts) knows each before its
+// first instruction.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
@@ -8,7 +9,10 @@ import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 
 const GUARDIAN = join(import.meta.dirname, `guardian${PROGRAM_SUFFIX}`);
 
-/** The kinds of things that a guard holds: a process group by its leader's id, a container by its id, a file or folder by its path. */
+/**
+ * The kinds of things that a guard holds: a process group by its leader's id, a container by its
+ * id, a file or folder by its path.
+ */
 export type HeldKind = 'process' | 'container' | 'path';
 
 /** Removes what it holds when this process ends. */
@@ -34,7 +38,9 @@ export function startGuard() {
     /** Resolves when the guardian knows them: they cannot outlive this process. */
     async hold(kind: HeldKind, ...what: (string | number)[]): Promise<void> {
       const lines = what.map((one) => `hold ${kind} ${one}`);
-      const acknowledged = lines.map((line) => new Promise<void>((resolve) => waiting.set(line, resolve)));
+      const acknowledged = lines.map(
+        (line) => new Promise<void>((resolve) => waiting.set(line, resolve)),
+      );
       // One write: a stream delays a second one to the next turn of the event loop.
       guardian.stdin.write(lines.map((line) => `${line}\n`).join(''));
       await Promise.race([Promise.all(acknowledged), gone]);
@@ -70,12 +76,16 @@ export interface GuardedProcess {
   stop(graceMs: number): Promise<void>;
 }
 
-// The shell waits for a line before it becomes the program, so the guardian always knows a running program. If the owner dies first, the
-// pipe ends, and so does the shell.
+// The shell waits for a line before it becomes the program, so the guardian always knows a running
+// program. If the owner dies first, the pipe ends, and so does the shell.
 const HOLD_BEFORE_EXEC = 'read -r _ && exec "$@" </dev/null';
 
 /** Starts a program; resolves when the guardian holds it. Its output is appended to `logFile`. */
-export async function startGuarded(guard: Guard, command: Command, logFile: string): Promise<GuardedProcess> {
+export async function startGuarded(
+  guard: Guard,
+  command: Command,
+  logFile: string,
+): Promise<GuardedProcess> {
   const output = openSync(logFile, 'a');
   const child = spawn('/bin/sh', ['-c', HOLD_BEFORE_EXEC, 'held', command.file, ...command.args], {
     detached: true,

@@ -1,7 +1,16 @@
-// Finds programs of this machine, and starts a server on free ports, or the servers of a cluster, as programs; waits until they serve.
+// Finds programs of this machine, and starts a server on free ports, or the servers of a cluster,
+// as programs; waits until they serve.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -46,7 +55,9 @@ export async function findInstalled(
 ): Promise<string | undefined> {
   for (const [place, file] of places) {
     if (file === undefined) continue;
-    const printed = await promisify(execFile)(file, [flag], { env, timeout: 10_000 }).catch(() => null);
+    const printed = await promisify(execFile)(file, [flag], { env, timeout: 10_000 }).catch(
+      () => null,
+    );
     const [, version] = pattern.exec(`${printed?.stdout}\n${printed?.stderr}`) ?? [];
     if (version === undefined) continue;
     if (Number.parseInt(version, 10) >= oldest) return file;
@@ -57,7 +68,10 @@ export async function findInstalled(
 
 const HIGHEST_PORT = 65_535;
 
-/** Different free ports; another process may take one before it is used. @param above the port so many above each is free too. */
+/**
+ * Different free ports; another process may take one before it is used.
+ * @param above the port so many above each is free too.
+ */
 export async function freePorts(count: number, above = 0): Promise<number[]> {
   // All are opened before any is closed, or the same one could be handed out twice.
   const servers: Server[] = [];
@@ -66,7 +80,8 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
     const server = await listen(0);
     servers.push(server);
     const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
+    if (address === null || typeof address === 'string')
+      throw new Error('a TCP server without a port');
     if (above > 0) {
       const other = address.port + above;
       const neighbour = other > HIGHEST_PORT ? null : await listen(other).catch(() => null);
@@ -79,7 +94,10 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
   return ports;
 }
 
-/** The ports of kept data, from `file`, so that clients' settings stay valid; free ones at the first start. */
+/**
+ * The ports of kept data, from `file`, so that clients' settings stay valid; free ones at the first
+ * start.
+ */
 async function keptPorts(file: string, count: number): Promise<number[]> {
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as number[];
   const ports = await freePorts(count);
@@ -118,7 +136,9 @@ export function startProgram(part: PartDefinition, program: LocatedProgram, cont
       return program.prepare(home, own, logFile, { index, ports: members });
     });
     const commands = await Promise.all(prepared);
-    const held = await Promise.all(commands.map((command) => startGuarded(context.guard, command, logFile)));
+    const held = await Promise.all(
+      commands.map((command) => startGuarded(context.guard, command, logFile)),
+    );
     const exited = Promise.race(held.map((one) => one.exited));
     const stop = async (graceMs: number) => {
       await Promise.all(held.map((one) => one.stop(graceMs)));
@@ -140,7 +160,10 @@ export function startProgram(part: PartDefinition, program: LocatedProgram, cont
   });
 }
 
-/** Starts a part on free ports, on others when one was taken meanwhile; with kept data on the ports of its first start. */
+/**
+ * Starts a part on free ports, on others when one was taken meanwhile; with kept data on the ports
+ * of its first start.
+ */
 export async function onFreePorts<T>(
   { name, portCount, clusterSize }: PartDefinition,
   { folder: data, keepData, topology }: StartContext,
@@ -152,7 +175,10 @@ export async function onFreePorts<T>(
     mkdirSync(folder, { recursive: true });
     let ports: number[];
     if (topology === 'cluster') ports = await freePorts(portCount * clusterSize, CLUSTER_BUS);
-    else ports = await (keepData ? keptPorts(join(folder, 'ports.json'), portCount) : freePorts(portCount));
+    else
+      ports = await (keepData
+        ? keptPorts(join(folder, 'ports.json'), portCount)
+        : freePorts(portCount));
     try {
       return await start(folder, ports);
     } catch (error) {
@@ -178,7 +204,11 @@ export function readyOrExited(
   });
 }
 
-/** Waits until a process serves. @param waiting gets a signal that ends with the wait. @throws if the process ends first. */
+/**
+ * Waits until a process serves.
+ * @param waiting gets a signal that ends with the wait.
+ * @throws if the process ends first.
+ */
 export async function unlessExited<T>(
   exited: Promise<PartExit>,
   waiting: (signal: AbortSignal) => Promise<T>,
@@ -193,5 +223,7 @@ export async function unlessExited<T>(
 }
 
 export function describeExit({ exitCode, signal }: PartExit): string {
-  return signal === null ? `it ended with code ${exitCode ?? 'unknown'}` : `it was killed by ${signal}`;
+  return signal === null
+    ? `it ended with code ${exitCode ?? 'unknown'}`
+    : `it was killed by ${signal}`;
 }

@@ -1,6 +1,13 @@
-// The local stack for `npm start` and tests: Kafka, MongoDB and Redis, single or clusters; each an address, a container or a program.
+// The local stack for `npm start` and tests: Kafka, MongoDB and Redis, single or clusters; each an
+// address, a container or a program.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { findEngine, type EngineAnswer, imageOf, missingImage, startContainer } from './container.ts';
+import {
+  findEngine,
+  type EngineAnswer,
+  imageOf,
+  missingImage,
+  startContainer,
+} from './container.ts';
 import {
   StackError,
   reasonOf,
@@ -41,7 +48,10 @@ export interface Stack {
 export interface StackOptions {
   /** Belongs to one stack at a time. Its `logs/` stay where a part failed. */
   dataFolder: string;
-  /** Leave the data for the next start with the same folder, and begin with what is there: of single servers alone. Default: neither. */
+  /**
+   * Leave the data for the next start with the same folder, and begin with what is there: of single
+   * servers alone. Default: neither.
+   */
   keepData?: boolean;
   /** One of each server, or a cluster of each. Default: what STACK_TOPOLOGY says, else `single`. */
   topology?: string | undefined;
@@ -52,7 +62,10 @@ export interface StackOptions {
 
 const PARTS: readonly PartDefinition[] = [kafkaPart, mongodbPart, redisPart];
 
-/** Starts the three servers; none outlives this process, even after SIGKILL. @throws {StackError} that says what to do. */
+/**
+ * Starts the three servers; none outlives this process, even after SIGKILL.
+ * @throws {StackError} that says what to do.
+ */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const env = options.env ?? process.env;
   const forced = wordOf('STACK_SOURCE', env['STACK_SOURCE'], SOURCES);
@@ -89,7 +102,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     // Logs of a failure are kept.
     const hasLogs = failed && readdirSync(folder.logs).length > 0;
     for (const path of leftovers) {
-      if (!hasLogs || path !== folder.logs) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+      if (!hasLogs || path !== folder.logs)
+        rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     }
     try {
       rmdirSync(folder.path);
@@ -101,7 +115,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   });
   if (errors.size > 0) {
     await stop();
-    throw new StackError(describeErrors(errors, folder), { cause: new AggregateError(errors.values()) });
+    throw new StackError(describeErrors(errors, folder), {
+      cause: new AggregateError(errors.values()),
+    });
   }
   const failure = firstFailure(running, () => stopping).then((first) => {
     failed = true;
@@ -125,7 +141,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
 }
 
-/** Claims the folder, and empties it unless data is kept. @returns the paths to remove at the end. */
+/**
+ * Claims the folder, and empties it unless data is kept.
+ * @returns the paths to remove at the end.
+ */
 async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): Promise<string[]> {
   try {
     await claimFolder(folder, guard.pid);
@@ -164,21 +183,32 @@ function firstFailure(
 function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFolder): string {
   return [
     'the local stack cannot start:',
-    ...PARTS.filter(({ name }) => errors.has(name)).map(({ name }) => `  ${name}: ${reasonOf(errors.get(name))}`),
+    ...PARTS.filter(({ name }) => errors.has(name)).map(
+      ({ name }) => `  ${name}: ${reasonOf(errors.get(name))}`,
+    ),
     'Any part can also be given by its address (KAFKA_BROKERS, MONGODB_URI, REDIS_URL) or run in a container (start a Docker engine).',
     ...(existsSync(logs) ? [`Logs: ${logs}`] : []),
   ].join('\n');
 }
 
-function wordOf<T extends string>(name: string, wanted: string | undefined, words: readonly T[]): T | undefined {
+function wordOf<T extends string>(
+  name: string,
+  wanted: string | undefined,
+  words: readonly T[],
+): T | undefined {
   if (wanted === undefined || wanted === '') return undefined;
   const word = words.find((known) => known === wanted);
-  if (word === undefined) throw new StackError(`${name} is ${wanted}, and may be ${words.join(', ')}`);
+  if (word === undefined)
+    throw new StackError(`${name} is ${wanted}, and may be ${words.join(', ')}`);
   return word;
 }
 
 /** Whether the part's address is given, and used. */
-export function isGiven(part: PartDefinition, forced: PartSource | undefined, env: NodeJS.ProcessEnv): boolean {
+export function isGiven(
+  part: PartDefinition,
+  forced: PartSource | undefined,
+  env: NodeJS.ProcessEnv,
+): boolean {
   return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
 }
 
@@ -194,16 +224,21 @@ async function startPart(
   if (forced === 'address') throw new StackError(`${part.addressVariable} is not set`);
   const because: string[] = forced === undefined ? [] : [`STACK_SOURCE is ${forced}`];
   if (context.topology === 'cluster') {
-    if (forced === 'container') throw new StackError('a cluster is made of programs, not of containers');
+    if (forced === 'container')
+      throw new StackError('a cluster is made of programs, not of containers');
     because.push('a cluster is made of programs');
   } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
     const answer = await engine();
-    const missing = 'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
+    const missing =
+      'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
     if (!('absent' in answer) && missing === undefined) {
       because.push(`a Docker engine answers and has the image ${image}`);
       context.log(`a container, since ${because.join(', ')}`);
-      return { source: 'container', ...(await startContainer(part, answer.engine, image, context)) };
+      return {
+        source: 'container',
+        ...(await startContainer(part, answer.engine, image, context)),
+      };
     }
     if (forced === 'container') throw new StackError(missing);
     because.push(missing ?? '');
@@ -213,7 +248,11 @@ async function startPart(
   return { source: 'program', ...(await startProgram(part, program, context)) };
 }
 
-async function useAddress(part: PartDefinition, address: string, context: StartContext): Promise<RunningPart> {
+async function useAddress(
+  part: PartDefinition,
+  address: string,
+  context: StartContext,
+): Promise<RunningPart> {
   if (readAddress(address) === null) {
     throw new StackError(`${part.addressVariable} is not an address whose host is certain`);
   }
@@ -222,9 +261,17 @@ async function useAddress(part: PartDefinition, address: string, context: StartC
     await part.checkAddress(address);
   } catch (error) {
     const shown = shownAddress(address);
-    throw new StackError(`${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`, {
-      cause: error,
-    });
+    throw new StackError(
+      `${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
-  return { source: 'address', address, exited: new Promise(() => undefined), stop: () => Promise.resolve() };
+  return {
+    source: 'address',
+    address,
+    exited: new Promise(() => undefined),
+    stop: () => Promise.resolve(),
+  };
 }

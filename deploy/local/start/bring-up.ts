@@ -1,4 +1,7 @@
-/** Starts topics, services, keys and the simulator on three running servers, and waits until the published history can be read. */
+/**
+ * Starts topics, services, keys and the simulator on three running servers, and waits until the
+ * published history can be read.
+ */
 import { join } from 'node:path';
 import { createSimulator } from '#local/simulator/simulator.ts';
 import { cacheFolder } from '#local/stack/fetch.ts';
@@ -67,7 +70,11 @@ export async function bringUp(context: BringUp) {
   const storeIds = simulator.stores.map(({ id }) => id);
   const keys = makeKeys(storeIds, ENVIRONMENTS, await keySeed(cacheFolder(process.env)));
 
-  const history: HistoryProgress = { orders: 0, ofOrders: simulator.historyOrders, isVisible: false };
+  const history: HistoryProgress = {
+    orders: 0,
+    ofOrders: simulator.historyOrders,
+    isVisible: false,
+  };
   const publish = async () => {
     try {
       await publishKeys(kafka, keys);
@@ -86,7 +93,11 @@ export async function bringUp(context: BringUp) {
     const logs = join(options.folder, 'logs');
     screen.live(['starting the projector and the query service …']);
     const ports = demanded === null ? [USUAL_PORT, 0] : [demanded];
-    const { url, operations } = await startServices({ env, logs, guard, log: screen.line }, cleanup, ports);
+    const { url, operations } = await startServices(
+      { env, logs, guard, log: screen.line },
+      cleanup,
+      ports,
+    );
     const sources = { ...operations, databases, environments: ENVIRONMENTS };
     const showing = showLive(screen, sources, { stores: options.stores, history }, stopping);
     cleanup.defer(() => showing);
@@ -111,8 +122,14 @@ export async function bringUp(context: BringUp) {
   return { file, simulator };
 }
 
-/** The services' environment variables. Operations ports are free ones: two installations may run on one machine. */
-function serviceEnvironment({ options, stack }: BringUp, signingKeysFile: string): NodeJS.ProcessEnv {
+/**
+ * The services' environment variables. Operations ports are free ones: two installations may run on
+ * one machine.
+ */
+function serviceEnvironment(
+  { options, stack }: BringUp,
+  signingKeysFile: string,
+): NodeJS.ProcessEnv {
   const { quota } = options;
   const level = process.env['LOG_LEVEL'];
   const environments = ENVIRONMENTS.join(',');

@@ -6,7 +6,9 @@ import { statusOfFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { pause } from '#shared/waiting.ts';
 import type { Screen } from './screen.ts';
 
-/** Metrics by name, of histograms' buckets by `<name> <bound>`, each summed over its other labels. */
+/**
+ * Metrics by name, of histograms' buckets by `<name> <bound>`, each summed over its other labels.
+ */
 type Metrics = ReadonlyMap<string, number>;
 
 const LIMIT_MS = 2_000;
@@ -15,7 +17,9 @@ const SAMPLE = /^([a-z_]+)(?:\{(?:.*\ble="([^"]*)")?.*\})? (\S+)$/gm;
 /** The metrics of a process; `null` when it does not answer. */
 async function scrape(operationsUrl: string): Promise<Metrics | null> {
   try {
-    const response = await fetch(`${operationsUrl}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
+    const response = await fetch(`${operationsUrl}/metrics`, {
+      signal: AbortSignal.timeout(LIMIT_MS),
+    });
     if (!response.ok) return null;
     const metrics = new Map<string, number>();
     for (const [, name = '', bound, value] of (await response.text()).matchAll(SAMPLE)) {
@@ -51,7 +55,12 @@ type Histogram = ReadonlyMap<number, number>;
 function histogramOf(metrics: Metrics, name: string): Histogram {
   const prefix = `${name}_bucket `;
   const buckets = [...metrics].filter(([key]) => key.startsWith(prefix));
-  return new Map(buckets.map(([key, count]) => [Number(key.slice(prefix.length).replace('Inf', 'Infinity')), count]));
+  return new Map(
+    buckets.map(([key, count]) => [
+      Number(key.slice(prefix.length).replace('Inf', 'Infinity')),
+      count,
+    ]),
+  );
 }
 
 /** How many values there are in all. */
@@ -59,7 +68,10 @@ function total(histogram: Histogram): number {
   return histogram.get(Infinity) ?? 0;
 }
 
-/** A quantile of the values between two scrapes, interpolated like Prometheus; `null` without values. */
+/**
+ * A quantile of the values between two scrapes, interpolated like Prometheus; `null` without
+ * values.
+ */
 function quantile(before: Histogram, after: Histogram, share: number): number | null {
   const wanted = share * (total(after) - total(before));
   if (!(wanted > 0)) return null;
@@ -67,7 +79,9 @@ function quantile(before: Histogram, after: Histogram, share: number): number | 
   for (const [bound, count] of after) {
     const upTo = count - (before.get(bound) ?? 0);
     if (upTo >= wanted) {
-      return bound === Infinity ? lower : lower + ((bound - lower) * (wanted - below)) / (upTo - below);
+      return bound === Infinity
+        ? lower
+        : lower + ((bound - lower) * (wanted - below)) / (upTo - below);
     }
     [lower, below] = [bound, upTo];
   }
@@ -77,13 +91,19 @@ function quantile(before: Histogram, after: Histogram, share: number): number | 
 type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /** The orders of all stores and environments by status, from the stamps. */
-async function countOrders(databases: Databases, environments: readonly string[]): Promise<Map<OrderStatus, number>> {
+async function countOrders(
+  databases: Databases,
+  environments: readonly string[],
+): Promise<Map<OrderStatus, number>> {
   const counts = new Map<OrderStatus, number>();
   for (const environment of environments) {
     const generation = await findLiveGeneration(databases, environment);
     const stamps = generation && stampsIn(generation.db);
-    const found = (await stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray()) ?? [];
-    for (const [facet, count] of found.flatMap(({ ranks }) => Object.entries(ranks?.order?.counts ?? {}))) {
+    const found =
+      (await stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray()) ?? [];
+    for (const [facet, count] of found.flatMap(({ ranks }) =>
+      Object.entries(ranks?.order?.counts ?? {}),
+    )) {
       const status = statusOfFacet(facet);
       if (status !== null) counts.set(status, (counts.get(status) ?? 0) + count);
     }
@@ -102,7 +122,10 @@ interface Sources {
 }
 
 /** The present figures; only the projector's before the history is visible. */
-async function readMoment({ projector, query, databases, environments }: Sources, isVisible: boolean) {
+async function readMoment(
+  { projector, query, databases, environments }: Sources,
+  isVisible: boolean,
+) {
   const [ofProjector, ofQuery, orders] = await Promise.all([
     scrape(projector),
     isVisible ? scrape(query) : null,
@@ -143,7 +166,9 @@ export class LiveView {
     const { applied, freshness } = moment.projector ?? last;
     const reading = { at: now, applied, freshness, answers: moment.answers ?? last.answers };
     // A restarted process counts from zero.
-    const isNew = total(reading.answers) < total(last.answers) || total(reading.freshness) < total(last.freshness);
+    const isNew =
+      total(reading.answers) < total(last.answers) ||
+      total(reading.freshness) < total(last.freshness);
     const kept = isNew ? [] : this.#readings.filter(({ at }) => now - at <= QUANTILE_MS);
     this.#readings = [...kept, reading];
   }
@@ -196,14 +221,17 @@ export class LiveView {
     const counts = this.#readings.slice(-STEPS - 1).map((reading) => countOf(reading, of));
     const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? count));
     const highest = Math.max(1, ...steps);
-    const bars = steps.map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))]).join('');
+    const bars = steps
+      .map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))])
+      .join('');
     return `${`${this.#rate(of)}/s`.padStart(8)} ${bars.padStart(STEPS)}`;
   }
 
   /** Median and 99th percentile of the past minute. */
   #spread(of: 'freshness' | 'answers'): string {
     const [first, last] = [this.#readings[0], this.#readings.at(-1)];
-    const at = (share: number) => duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
+    const at = (share: number) =>
+      duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
     return `p50 ${at(0.5).padEnd(WIDEST)} p99 ${at(0.99)}`;
   }
 }

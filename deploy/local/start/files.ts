@@ -1,4 +1,7 @@
-/** The files of a running stack: stack.json for its clients and the signing key; and the keys of the simulated stores. */
+/**
+ * The files of a running stack: stack.json for its clients and the signing key; and the keys of the
+ * simulated stores.
+ */
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -58,7 +61,10 @@ export async function prepareSigningKey(folder: string, keepData: boolean): Prom
 
 const KEYS_PER_REQUEST = 500;
 
-/** The seed of the keys, stored in the cache for each user, so that saved requests work in every run; else new for this run. */
+/**
+ * The seed of the keys, stored in the cache for each user, so that saved requests work in every
+ * run; else new for this run.
+ */
 export async function keySeed(cache: string): Promise<string> {
   const file = join(cache, 'demo-keys-seed');
   const seed = newClientSecret();
@@ -71,8 +77,15 @@ export async function keySeed(cache: string): Promise<string> {
   }
 }
 
-/** A key with all scopes for each store and environment, and one for orders alone, to try a missing scope. Same seed, same keys. */
-export function makeKeys(storeIds: readonly string[], environments: readonly string[], seed: string): IssuedKey[] {
+/**
+ * A key with all scopes for each store and environment, and one for orders alone, to try a missing
+ * scope. Same seed, same keys.
+ */
+export function makeKeys(
+  storeIds: readonly string[],
+  environments: readonly string[],
+  seed: string,
+): IssuedKey[] {
   const makeKey = (store_id: string, environment: string, scopes: readonly Scope[]): IssuedKey => {
     const text = (part: string, length: number) =>
       hash('sha512', [seed, environment, store_id, ...scopes, part].join('/'), 'base64')
@@ -86,9 +99,12 @@ export function makeKeys(storeIds: readonly string[], environments: readonly str
       scopes: [...scopes],
     };
   };
-  const keys = environments.flatMap((environment) => storeIds.map((storeId) => makeKey(storeId, environment, SCOPES)));
+  const keys = environments.flatMap((environment) =>
+    storeIds.map((storeId) => makeKey(storeId, environment, SCOPES)),
+  );
   const [store, environment] = [storeIds[0], environments[0]];
-  if (store !== undefined && environment !== undefined) keys.push(makeKey(store, environment, ['order']));
+  if (store !== undefined && environment !== undefined)
+    keys.push(makeKey(store, environment, ['order']));
   return keys;
 }
 

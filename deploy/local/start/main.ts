@@ -34,19 +34,27 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
     await guard.hold('path', stackFilePath(folder));
     if (!keepData) await guard.hold('path', signingKeyPath(folder));
 
-    const serving = bringUp({ options, stack, guard, screen, cleanup, stopping: stopping.signal }).then(
-      async (system) => {
-        stopping.signal.throwIfAborted();
-        await writeStackFile(folder, system.file);
-        const seconds = (performance.now() - began) / 1_000;
-        for (const line of summary(options, system.file, seconds)) screen.line(line);
-        if (options.traffic) system.simulator.startTraffic();
-        return null;
-      },
-    );
+    const serving = bringUp({
+      options,
+      stack,
+      guard,
+      screen,
+      cleanup,
+      stopping: stopping.signal,
+    }).then(async (system) => {
+      stopping.signal.throwIfAborted();
+      await writeStackFile(folder, system.file);
+      const seconds = (performance.now() - began) / 1_000;
+      for (const line of summary(options, system.file, seconds)) screen.line(line);
+      if (options.traffic) system.simulator.startTraffic();
+      return null;
+    });
     let isReady = false;
     const ended = Promise.race([
-      stop.then(({ why, exitCode }) => ({ message: `${why}: stopping`, exitCode: isReady ? 0 : exitCode })),
+      stop.then(({ why, exitCode }) => ({
+        message: `${why}: stopping`,
+        exitCode: isReady ? 0 : exitCode,
+      })),
       stack.failed.then(({ message }) => ({ message, exitCode: 1 })),
     ]);
     const early = await Promise.race([ended, serving]);
@@ -75,7 +83,9 @@ async function requireFreePort(port: number | null): Promise<void> {
   const server = createServer();
   server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');
   await once(server, 'listening').catch((error: unknown) => {
-    throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, { cause: error });
+    throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, {
+      cause: error,
+    });
   });
   server.close();
 }

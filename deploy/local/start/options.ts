@@ -45,10 +45,25 @@ export function readOptions(args: readonly string[]): ReadOptions {
       whole(0, 600_000),
       60,
     )
-    .option('--no-traffic', 'history only: no new orders, though whatever is published to Kafka is served')
-    .option('--quota <n>', 'requests a minute for each store and environment', whole(1, 1_000_000_000))
-    .option('--port <n>', `where the API listens (default: ${USUAL_PORT} where it is free)`, whole(0, 65_535))
-    .option('--keep-data', 'leave data and signing key in the folder, and begin with what is there', false)
+    .option(
+      '--no-traffic',
+      'history only: no new orders, though whatever is published to Kafka is served',
+    )
+    .option(
+      '--quota <n>',
+      'requests a minute for each store and environment',
+      whole(1, 1_000_000_000),
+    )
+    .option(
+      '--port <n>',
+      `where the API listens (default: ${USUAL_PORT} where it is free)`,
+      whole(0, 65_535),
+    )
+    .option(
+      '--keep-data',
+      'leave data and signing key in the folder, and begin with what is there',
+      false,
+    )
     .option('--plain', 'lines only, on a terminal too, as with NO_COLOR set', false)
     .addOption(
       new Option('--folder <path>', 'where data, logs and stack.json lie')

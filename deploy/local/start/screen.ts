@@ -1,10 +1,17 @@
-/** The output of npm start: fixed lines, below them lines that change in place on a terminal, and the summary when all is ready. */
+/**
+ * The output of npm start: fixed lines, below them lines that change in place on a terminal, and
+ * the summary when all is ready.
+ */
 import { join, relative } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
 import type { StartOptions } from './options.ts';
 
-export type Output = Pick<WriteStream, 'write' | 'on'> & { isTTY?: boolean; columns?: number; rows?: number };
+export type Output = Pick<WriteStream, 'write' | 'on'> & {
+  isTTY?: boolean;
+  columns?: number;
+  rows?: number;
+};
 
 export interface Screen {
   line: (text: string) => void;
@@ -17,7 +24,11 @@ const PLAIN_INTERVAL_MS = 5_000;
 const [BEGIN, END] = ['\u001B[?2026h', '\u001B[?2026l'];
 
 /** @param isPlain changes nothing in place, also on a terminal. */
-export function createScreen(output: Output, isPlain = false, now: () => number = Date.now): Screen {
+export function createScreen(
+  output: Output,
+  isPlain = false,
+  now: () => number = Date.now,
+): Screen {
   return output.isTTY === true && !isPlain ? terminal(output) : plain(output, now);
 }
 
@@ -27,7 +38,10 @@ function terminal(output: Output): Screen {
   const columns = () => output.columns ?? 80;
   // After the terminal got narrower, drawn lines take more rows.
   const erase = () => {
-    const rows = drawn.reduce((sum, { length }) => sum + Math.max(1, Math.ceil(length / columns())), 0);
+    const rows = drawn.reduce(
+      (sum, { length }) => sum + Math.max(1, Math.ceil(length / columns())),
+      0,
+    );
     return rows === 0 ? '' : `\r\u001B[${rows}A\u001B[J`;
   };
   const draw = (line = '') => {
@@ -63,7 +77,10 @@ export function summary(options: StartOptions, file: StackFile, seconds: number)
   const rows: [string, string][] = [
     ['API', `${file.query_url} (${file.query_url}/docs in a browser)`],
     ['metrics', file.operations_urls.map((url) => `${url}/metrics`).join(' ')],
-    ['logs', `${fromHere(join(options.folder, 'logs'))}, keys: ${fromHere(stackFilePath(options.folder))}`],
+    [
+      'logs',
+      `${fromHere(join(options.folder, 'logs'))}, keys: ${fromHere(stackFilePath(options.folder))}`,
+    ],
   ];
   return [
     '',
@@ -89,11 +106,17 @@ function fromHere(path: string): string {
 }
 
 function describeStores({ stores, history, traffic, ordersPerMinute }: StartOptions): string {
-  const flow = traffic && stores > 0 ? `${ordersPerMinute.toLocaleString('en')} new ones a minute` : 'no new ones';
+  const flow =
+    traffic && stores > 0
+      ? `${ordersPerMinute.toLocaleString('en')} new ones a minute`
+      : 'no new ones';
   return `${stores.toLocaleString('en')} stores with ${history.toLocaleString('en')} orders each, ${flow}`;
 }
 
-/** The changes of a store, from which a client makes its copy; the store, its orders, and the beginning of its long menu. */
+/**
+ * The changes of a store, from which a client makes its copy; the store, its orders, and the
+ * beginning of its long menu.
+ */
 const REQUESTS = [
   '"$API/api/changes?records=whole&page_size=1"',
   '$API/api/store/info/',
@@ -101,8 +124,13 @@ const REQUESTS = [
   '$API/api/menu/ | head -c 300',
 ] as const;
 
-/** Shell commands that get a token and use it. Only the line of the secret is wider than 80 columns. */
-export function firstRequests(queryUrl: string, key: IssuedKey): { token: string[]; groups: string[] } {
+/**
+ * Shell commands that get a token and use it. Only the line of the secret is wider than 80 columns.
+ */
+export function firstRequests(
+  queryUrl: string,
+  key: IssuedKey,
+): { token: string[]; groups: string[] } {
   return {
     token: [
       `API=${queryUrl}`,

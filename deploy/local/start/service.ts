@@ -83,7 +83,11 @@ class Service {
   async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
     const { name, guard } = this.#options;
     const offset = statSync(this.#logFile).size;
-    const command = { file: process.execPath, args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)], env: this.#env };
+    const command = {
+      file: process.execPath,
+      args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)],
+      env: this.#env,
+    };
     this.#current = startGuarded(guard, command, this.#logFile);
     const held = await this.#current;
     const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
@@ -115,7 +119,10 @@ class Service {
   }
 }
 
-/** Starts the projector and the query service, which `cleanup` ends. @param ports of the API: it listens at the first free one. */
+/**
+ * Starts the projector and the query service, which `cleanup` ends.
+ * @param ports of the API: it listens at the first free one.
+ */
 export async function startServices(
   options: Omit<ServiceOptions, 'name'>,
   cleanup: AsyncDisposableStack,
@@ -128,13 +135,24 @@ export async function startServices(
   cleanup.defer(async () => {
     await Promise.all([services.projector.stop(), services.query.stop()]);
   });
-  const [projector, query] = await Promise.all([services.projector.start([]), services.query.start(ports)]);
+  const [projector, query] = await Promise.all([
+    services.projector.start([]),
+    services.query.start(ports),
+  ]);
   if (query.url === null) throw new StackError('the query service does not say where it listens');
-  return { services, url: query.url, operations: { query: query.operations, projector: projector.operations } };
+  return {
+    services,
+    url: query.url,
+    operations: { query: query.operations, projector: projector.operations },
+  };
 }
 
 /** Waits for the line in `file` after `offset`, until `signal` aborts. */
-async function awaitReadyLine(file: string, offset: number, signal: AbortSignal): Promise<ReadyLine> {
+async function awaitReadyLine(
+  file: string,
+  offset: number,
+  signal: AbortSignal,
+): Promise<ReadyLine> {
   for (;;) {
     signal.throwIfAborted();
     const appended = Buffer.concat(await createReadStream(file, { start: offset }).toArray());

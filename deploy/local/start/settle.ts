@@ -19,8 +19,15 @@ export interface Places {
   environment: string;
 }
 
-/** Waits until the projector's checkpoints have reached the present ends of both topics, and Redis knows every key. */
-export async function settle(places: Places, limitMs: number, stopping?: AbortSignal): Promise<void> {
+/**
+ * Waits until the projector's checkpoints have reached the present ends of both topics, and Redis
+ * knows every key.
+ */
+export async function settle(
+  places: Places,
+  limitMs: number,
+  stopping?: AbortSignal,
+): Promise<void> {
   const { kafka, environment } = places;
   const ends = await withCluster(kafka, async (cluster) => ({
     changes: endsOf(await readLogBounds(cluster, changesTopic(environment))),
@@ -35,14 +42,20 @@ export async function settle(places: Places, limitMs: number, stopping?: AbortSi
   });
 }
 
-/** A busy machine may answer too late for the client's time limit: it is asked again. @throws every other error. */
+/**
+ * A busy machine may answer too late for the client's time limit: it is asked again.
+ * @throws every other error.
+ */
 function unavailable(error: unknown): string {
   if (!isUnavailable(error)) throw error;
   return 'MongoDB does not answer';
 }
 
 /** The first missing part in words; empty when nothing is missing. */
-async function whatIsMissing({ databases, environment }: Places, ends: Record<'changes' | 'access', Positions>) {
+async function whatIsMissing(
+  { databases, environment }: Places,
+  ends: Record<'changes' | 'access', Positions>,
+) {
   const live = await findLiveGeneration(databases, environment);
   const { control } = databases;
   const missing =
@@ -56,7 +69,9 @@ async function whatIsMissing({ databases, environment }: Places, ends: Record<'c
 async function behind(db: Db | null, topic: string, ends: Positions): Promise<string | null> {
   // Answers come from snapshots, which are a moment behind other reads.
   const positions =
-    db === null ? new Map<number, number>() : await readPositions(db, topic, { readConcern: 'snapshot' });
+    db === null
+      ? new Map<number, number>()
+      : await readPositions(db, topic, { readConcern: 'snapshot' });
   const missing = missingBetween(positions, ends);
   return missing === 0 ? null : `${missing} messages of ${topic}`;
 }

@@ -29,7 +29,10 @@ export function stopRequested(): Promise<StopRequest> {
   });
 }
 
-/** A killed npm does not end its children. Between npm and this process may be a shell, so the shell's parent counts too. */
+/**
+ * A killed npm does not end its children. Between npm and this process may be a shell, so the
+ * shell's parent counts too.
+ */
 function watchNpm(gone: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
@@ -42,8 +45,13 @@ function watchNpm(gone: () => void): void {
   timer.unref();
 }
 
-/** Starts the servers; a request to stop meanwhile ends the process, and the guardian the servers. */
-export async function startStackOrExit(options: StackOptions, stop: Promise<StopRequest>): Promise<Stack> {
+/**
+ * Starts the servers; a request to stop meanwhile ends the process, and the guardian the servers.
+ */
+export async function startStackOrExit(
+  options: StackOptions,
+  stop: Promise<StopRequest>,
+): Promise<Stack> {
   const first = await Promise.race([startStack(options), stop]);
   return 'exitCode' in first ? process.exit(first.exitCode) : first;
 }

@@ -13,7 +13,10 @@ interface Page {
 
 const PAGE_SIZE = 100;
 
-/** Adds up a day's concluded orders, page by page. @param day `YYYY-MM-DD`, in the store's own time. */
+/**
+ * Adds up a day's concluded orders, page by page.
+ * @param day `YYYY-MM-DD`, in the store's own time.
+ */
 export async function dailyReport(baseUrl: string, token: string, day: string): Promise<Report> {
   let [orders, cents] = [0, 0];
   for (let page = 1; ; page += 1) {

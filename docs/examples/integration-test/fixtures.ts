@@ -5,7 +5,11 @@ export const fixtures: Change[] = [
   {
     entity: 'store',
     id: 's1',
-    data: { name: 'Cantina da Nona', timezone_offset: '-03:00', created_at: '2026-01-02T12:00:00Z' },
+    data: {
+      name: 'Cantina da Nona',
+      timezone_offset: '-03:00',
+      created_at: '2026-01-02T12:00:00Z',
+    },
   },
   order('o1', 'concluded', '39.90'),
   order('o2', 'concluded', '20.10'),

@@ -1,6 +1,7 @@
 /**
- * Changes access: compare-and-set on the record in MongoDB, then Redis, then the event. The change is live when the command ends, with or
- * without a projector. A change that gives rights first waits until the access log is applied: it could take a removal's sequence.
+ * Changes access: compare-and-set on the record in MongoDB, then Redis, then the event. The change
+ * is live when the command ends, with or without a projector. A change that gives rights first
+ * waits until the access log is applied: it could take a removal's sequence.
  */
 import {
   type AccessKey,
@@ -14,7 +15,13 @@ import {
 } from '#shared/access/access-keys.ts';
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
 import { publishAccess } from '#shared/access/grants.ts';
-import { commandInvalid, describeError, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
+import {
+  commandInvalid,
+  describeError,
+  notFound,
+  StoreDataError,
+  unavailable,
+} from '#shared/errors.ts';
 import { type OwnQuota, SCOPES } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
@@ -68,12 +75,19 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
 ): Promise<Changed<S>> {
   servers.demandAll();
   const record = await subject.read();
-  const known = record === null ? {} : { environment: record.environment, store_id: record.store_id };
+  const known =
+    record === null ? {} : { environment: record.environment, store_id: record.store_id };
   const about = { ...known, ...given };
   return audited(servers, { action, details, ...about }, async () => {
     // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
-    const { written, sequence, ...result } = await writeChange(servers, topic, subject, compose, waitMs);
+    const { written, sequence, ...result } = await writeChange(
+      servers,
+      topic,
+      subject,
+      compose,
+      waitMs,
+    );
     if (written !== null) await complete(servers, subject.name, written, result.state);
     const shown = subject.audited(result.state);
     return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
@@ -93,10 +107,13 @@ async function writeChange<S extends object, R extends AccessRecord>(
     const record = await read();
     const { state: before, sequence: last } = stateOf(record);
     const state = compose(before);
-    if (isDeepStrictEqual(before, state)) return { state, sequence: last, changed: false, written: record };
+    if (isDeepStrictEqual(before, state))
+      return { state, sequence: last, changed: false, written: record };
     if (givesRights(before, state)) {
       if (last === LAST_SEQUENCE) {
-        throw commandInvalid(`${name} has the last sequence that there is: it can only be ${atTheLast}`);
+        throw commandInvalid(
+          `${name} has the last sequence that there is: it can only be ${atTheLast}`,
+        );
       }
       if (!isLogApplied) {
         await servers.redis();
@@ -110,18 +127,27 @@ async function writeChange<S extends object, R extends AccessRecord>(
       throw commandInvalid(`${name} has the last sequence that there is: it stays as it is`);
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
-    const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch((error: unknown) => {
-      // Another process has made the key meanwhile, for another store.
-      if (error instanceof EventRejected) return null;
-      throw error;
-    });
+    const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
+      (error: unknown) => {
+        // Another process has made the key meanwhile, for another store.
+        if (error instanceof EventRejected) return null;
+        throw error;
+      },
+    );
     if (written !== null) return { state, sequence, changed: true, written };
   }
-  throw commandInvalid(`${name} was changed by others ${MAX_ATTEMPTS} times meanwhile: run the command again`);
+  throw commandInvalid(
+    `${name} was changed by others ${MAX_ATTEMPTS} times meanwhile: run the command again`,
+  );
 }
 
 /** Publishes a record to Redis and to the log; a failure of one does not prevent the other. */
-async function complete(servers: Servers, name: string, record: AccessRecord, state: object): Promise<void> {
+async function complete(
+  servers: Servers,
+  name: string,
+  record: AccessRecord,
+  state: object,
+): Promise<void> {
   const failures: string[] = [];
   try {
     const { namePrefix } = servers.config;
@@ -146,13 +172,24 @@ export const UNTIL_REDIS_IS_BACK =
   'while Redis is away no request is let in, and the change counts before the next one is; if only this command ' +
   'cannot reach Redis, the services publish the change there within two seconds';
 
-/** Waits until a projector has applied all that the topic holds now. @throws {StoreDataError} `environment_unavailable`. */
-async function awaitAppliedLog(servers: Servers, name: string, topic: string, waitMs: number): Promise<void> {
+/**
+ * Waits until a projector has applied all that the topic holds now.
+ * @throws {StoreDataError} `environment_unavailable`.
+ */
+async function awaitAppliedLog(
+  servers: Servers,
+  name: string,
+  topic: string,
+  waitMs: number,
+): Promise<void> {
   const bounds = await servers.logBounds(topic);
   const control = await servers.control();
   for (const deadline = Date.now() + waitMs; ; await sleep(POLL_MS)) {
     const positions = await readPositions(control, topic);
-    if ([...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end)) return;
+    if (
+      [...bounds].every(([partition, { start, end }]) => (positions.get(partition) ?? start) >= end)
+    )
+      return;
     if (Date.now() < deadline) continue;
     throw unavailable(
       `${name} is not changed: the messages of ${topic} were not applied after ${waitMs / 1_000} s, and this change ` +
@@ -161,16 +198,22 @@ async function awaitAppliedLog(servers: Servers, name: string, topic: string, wa
   }
 }
 
-/** Says that no record of a store has arrived in an environment. It never fails: a store without a record can be blocked. */
+/**
+ * Says that no record of a store has arrived in an environment. It never fails: a store without a
+ * record can be blocked.
+ */
 export async function remarkUnknownStore(environment: Environment, storeId: string): Promise<void> {
   try {
     const generation = await environment.liveGeneration();
     const stores = generation?.db.collection<StoreDocument>(COLLECTIONS.store);
     const own = { _id: documentId(storeId, storeId), store_id: storeId };
     const found = await stores?.findOne(own, { projection: { _id: 1 } });
-    if (!found) remark(`note: no record of a store ${storeId} has arrived in ${environment.name} yet`);
+    if (!found)
+      remark(`note: no record of a store ${storeId} has arrived in ${environment.name} yet`);
   } catch (error) {
-    remark(`note: it is unknown whether a record of store ${storeId} has arrived: ${describeError(error)}`);
+    remark(
+      `note: it is unknown whether a record of store ${storeId} has arrived: ${describeError(error)}`,
+    );
   }
 }
 
@@ -189,7 +232,10 @@ export interface Subject<S, R extends AccessRecord> {
   givesRights: (from: S | null, to: S) => boolean;
   /** For messages: the changes that are possible at the last sequence; empty if none is. */
   atTheLast: string;
-  /** Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer sequence. */
+  /**
+   * Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer
+   * sequence.
+   */
   write: (sequence: number, state: S) => Promise<R | null>;
   /** The state for the audit: the number of secrets, never their hashes. */
   audited: (state: S) => AuditDetails;
@@ -197,7 +243,10 @@ export interface Subject<S, R extends AccessRecord> {
 
 const MARKED = { event_pending: true } as const;
 
-export function keySubject({ keys }: ControlCollections, clientId: string): Subject<KeyState, AccessKey> {
+export function keySubject(
+  { keys }: ControlCollections,
+  clientId: string,
+): Subject<KeyState, AccessKey> {
   return {
     name: `key ${clientId}`,
     read: () => keys.findOne({ _id: clientId }),
@@ -214,7 +263,12 @@ export function keySubject({ keys }: ControlCollections, clientId: string): Subj
       const change = { clientId, storeId, sequence, secretHashes, secretExpiry, scopes, status };
       return applyKeyChange(keys, environment, change, MARKED);
     },
-    audited: ({ status, scopes, secret_hashes: { length: secrets }, secret_expires_at: ends = {} }) => {
+    audited: ({
+      status,
+      scopes,
+      secret_hashes: { length: secrets },
+      secret_expires_at: ends = {},
+    }) => {
       const [end] = Object.values(ends);
       return { status, scopes, secrets, ...(end === undefined ? {} : { old_secret_ends_at: end }) };
     },
@@ -250,17 +304,28 @@ export function quotaSubject(
   return {
     name: `the quota of ${name}`,
     read,
-    stateOf: (store) => ({ sequence: store?.quota_sequence ?? 0, state: { quota: store?.quota ?? null } }),
+    stateOf: (store) => ({
+      sequence: store?.quota_sequence ?? 0,
+      state: { quota: store?.quota ?? null },
+    }),
     // A quota limits requests, and gives no right.
     givesRights: () => false,
     atTheLast: '',
-    write: (sequence, { quota }) => applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
+    write: (sequence, { quota }) =>
+      applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
     audited: () => ({}),
   };
 }
 
-/** @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked, unless `mayBeRevoked`. */
-export function existingKey(clientId: string, key: KeyState | null, mayBeRevoked = false): KeyState {
+/**
+ * @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked, unless
+ * `mayBeRevoked`.
+ */
+export function existingKey(
+  clientId: string,
+  key: KeyState | null,
+  mayBeRevoked = false,
+): KeyState {
   if (key === null) throw notFound(`there is no key ${clientId}`);
   if (key.status === 'revoked' && !mayBeRevoked) {
     throw commandInvalid(`key ${clientId} is revoked, which is final: make a new one`);

@@ -1,15 +1,26 @@
 /**
- * The log of keys, blocked stores, quotas and erasures. `access republish` publishes it from MongoDB after the topic was lost; `access
- * replay` has it applied again from its beginning. Events that were applied before change nothing: they have the same sequences.
+ * The log of keys, blocked stores, quotas and erasures. `access republish` publishes it from
+ * MongoDB after the topic was lost; `access replay` has it applied again from its beginning. Events
+ * that were applied before change nothing: they have the same sequences.
  */
 import type { AuditAction } from '#shared/access/audit.ts';
 import { audited, messageOf } from '../audit.ts';
 import { type Environment, openServers, type Servers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
 import { printRows, remark } from '../output.ts';
-import { type AccessRecord, collectionOf, type ControlCollections, isKey } from '#shared/access/access-keys.ts';
+import {
+  type AccessRecord,
+  collectionOf,
+  type ControlCollections,
+  isKey,
+} from '#shared/access/access-keys.ts';
 import { judgeErasures } from '#shared/access/erased-stores.ts';
-import { accessTopic, changesTopic, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
+import {
+  accessTopic,
+  changesTopic,
+  encodeEvent,
+  type EventToEncode,
+} from '#shared/events/topics.ts';
 import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { withTransactionKill } from '../transaction.ts';
 import { inBatches } from '#shared/waiting.ts';
@@ -17,7 +28,10 @@ import { asFailure, StoreDataError } from '#shared/errors.ts';
 import type { AccessEntity } from '#shared/events/access-event.ts';
 
 export const republishCommand = () =>
-  command('republish', 'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic')
+  command(
+    'republish',
+    'Publish the keys, blocked stores, quotas and erasures that MongoDB knows to their topic',
+  )
     .addOption(environmentOption('only of that environment'))
     .action(async (flags) => {
       const done = await inEach('access.republish', flags, ({ topics }) => topics, republishAccess);
@@ -28,12 +42,20 @@ export const replayCommand = () =>
   command('replay', 'Have the log of access applied from its beginning')
     .addOption(environmentOption('only of that environment'))
     .action(async (flags) => {
-      const done = await inEach('access.replay', flags, ({ accessTopic }) => [accessTopic], replayAccess);
+      const done = await inEach(
+        'access.replay',
+        flags,
+        ({ accessTopic }) => [accessTopic],
+        replayAccess,
+      );
       printRows(done, null, ['environment', 'partitions']);
       remark('note: projectors begin within twenty seconds; "store-data lag" shows their progress');
     });
 
-/** Runs the work in each chosen environment, after the check of which erasures belong to another log than the topics hold. */
+/**
+ * Runs the work in each chosen environment, after the check of which erasures belong to another log
+ * than the topics hold.
+ */
 async function inEach<C extends Record<string, number>>(
   action: AuditAction,
   flags: { environment?: string | undefined },
@@ -79,12 +101,18 @@ const COUNTED_AS = {
 } as const;
 
 /** Stores come first: an erasure is published before later decisions about keys. */
-async function* allRecords({ keys, stores }: ControlCollections, environment: string): AsyncGenerator<AccessRecord> {
+async function* allRecords(
+  { keys, stores }: ControlCollections,
+  environment: string,
+): AsyncGenerator<AccessRecord> {
   yield* stores.find({ environment }, { sort: { _id: 1 }, batchSize: EVENTS_BATCH });
   yield* keys.find({ environment }, { sort: { _id: 1 } });
 }
 
-export async function publishErasure({ servers, name: environment }: Environment, store_id: string): Promise<void> {
+export async function publishErasure(
+  { servers, name: environment }: Environment,
+  store_id: string,
+): Promise<void> {
   const { stores } = await servers.access();
   const found = await stores.findOne({ environment, store_id });
   if (found !== null) await publishAccessEvents(servers, environment, erasureEvents(found));
@@ -103,18 +131,29 @@ function erasureEvents(record: AccessRecord): AccessEvent[] {
   return [{ ...about, sequence, data: { erased_at: at.toISOString(), ends } }];
 }
 
-/** Removes the checkpoints, so that projectors apply the log from its beginning. @returns how many there were. */
+/**
+ * Removes the checkpoints, so that projectors apply the log from its beginning.
+ * @returns how many there were.
+ */
 async function replayAccess({ servers, accessTopic: topic }: Environment) {
   const control = await servers.control();
   // Fails before anything is removed where Kafka cannot be reached.
   await servers.logBounds(topic);
   const checkpoints = checkpointsIn(control);
-  const removed = await withTransactionKill(control, topic, () => checkpoints.deleteMany({ topic }));
+  const removed = await withTransactionKill(control, topic, () =>
+    checkpoints.deleteMany({ topic }),
+  );
   return { partitions: removed.deletedCount };
 }
 
-/** Names the stores whose erasure belongs to another log than the present one, before that is applied from its beginning. */
-export async function remarkOtherErasures({ servers, name }: Environment, topics: readonly string[]): Promise<void> {
+/**
+ * Names the stores whose erasure belongs to another log than the present one, before that is
+ * applied from its beginning.
+ */
+export async function remarkOtherErasures(
+  { servers, name }: Environment,
+  topics: readonly string[],
+): Promise<void> {
   const collections = await servers.access();
   const others = new Set<string>();
   for (const topic of topics) {
@@ -133,11 +172,20 @@ type AccessEvent = Omit<EventToEncode, 'source'> & { entity: AccessEntity };
 
 const SOURCE = '/store-data/admin';
 
-/** The events of a record as it is now; of a store its status and its own quota, if either was ever set. */
+/**
+ * The events of a record as it is now; of a store its status and its own quota, if either was ever
+ * set.
+ */
 function eventsOf(record: AccessRecord): AccessEvent[] {
   const { store_id: storeId } = record;
   if (isKey(record)) {
-    const { _id: subject, secret_hashes: secret_sha256, scopes, status, secret_expires_at } = record;
+    const {
+      _id: subject,
+      secret_hashes: secret_sha256,
+      scopes,
+      status,
+      secret_expires_at,
+    } = record;
     const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
     const data = { secret_sha256, scopes, status, ...ends };
     // A key whose revocation was found in Redis alone has no sequence.
@@ -148,11 +196,23 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
   const events: AccessEvent[] = [];
   if (access_sequence >= 0) {
     const data = { status };
-    events.push({ entity: 'store_access', storeId, subject: storeId, sequence: access_sequence, data });
+    events.push({
+      entity: 'store_access',
+      storeId,
+      subject: storeId,
+      sequence: access_sequence,
+      data,
+    });
   }
   if (quota_sequence !== undefined) {
     const said = quota === undefined ? { action: 'deleted' as const } : { data: quota };
-    events.push({ entity: 'store_quota', storeId, subject: storeId, sequence: quota_sequence, ...said });
+    events.push({
+      entity: 'store_quota',
+      storeId,
+      subject: storeId,
+      sequence: quota_sequence,
+      ...said,
+    });
   }
   return events;
 }
@@ -160,7 +220,10 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
 /** One command publishes at most so many marked records; the next one publishes more. */
 const MAX_MARKED = 1_000;
 
-/** Publishes the changes that the log lacks: the command's own, and those of commands that were killed. */
+/**
+ * Publishes the changes that the log lacks: the command's own, and those of commands that were
+ * killed.
+ */
 export async function publishMarked(servers: Servers, environment: string): Promise<void> {
   const { keys, stores } = await servers.access();
   const marked = { event_pending: true, environment } as const;
@@ -174,7 +237,10 @@ export async function publishMarked(servers: Servers, environment: string): Prom
   }
 }
 
-/** Publishes what commands left marked in other environments. A failure there is a remark: the command's own change is live. */
+/**
+ * Publishes what commands left marked in other environments. A failure there is a remark: the
+ * command's own change is live.
+ */
 export async function publishMarkedElsewhere(servers: Servers, except: string): Promise<void> {
   for (const name of servers.config.environments.filter((environment) => environment !== except)) {
     await publishMarked(servers, name).catch((error: unknown) => {
@@ -183,7 +249,10 @@ export async function publishMarkedElsewhere(servers: Servers, except: string): 
   }
 }
 
-/** Publishes events of records, and removes the marks of those that no later change has written meanwhile. */
+/**
+ * Publishes events of records, and removes the marks of those that no later change has written
+ * meanwhile.
+ */
 async function publishRecords(
   servers: Servers,
   environment: string,
@@ -197,13 +266,20 @@ async function publishRecords(
   await Promise.all(
     marked.map((record) => {
       const { _id, version } = record;
-      return collectionOf(collections, record).updateOne({ _id, version }, { $unset: { event_pending: '' } });
+      return collectionOf(collections, record).updateOne(
+        { _id, version },
+        { $unset: { event_pending: '' } },
+      );
     }),
   );
   return events;
 }
 
-async function publishAccessEvents(servers: Servers, environment: string, events: readonly AccessEvent[]) {
+async function publishAccessEvents(
+  servers: Servers,
+  environment: string,
+  events: readonly AccessEvent[],
+) {
   if (events.length === 0) return;
   const topic = accessTopic(environment);
   const producer = await servers.kafka.producer();
@@ -213,6 +289,8 @@ async function publishAccessEvents(servers: Servers, environment: string, events
   } catch (error) {
     const what = events.length === 1 ? 'the event' : `${events.length} events`;
     const { code, message } = asFailure(error);
-    throw new StoreDataError(code, `Kafka did not take ${what} on ${topic}: ${message}`, { cause: error });
+    throw new StoreDataError(code, `Kafka did not take ${what} on ${topic}: ${message}`, {
+      cause: error,
+    });
   }
 }

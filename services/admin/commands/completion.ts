@@ -29,19 +29,23 @@ export const completionCommand = () =>
 
 function scriptFor(shell: (typeof SHELLS)[number], program: CommandUnknownOpts): string {
   const commands = below(program);
-  const lines = commands.flatMap(({ at, command: { commands: children, registeredArguments, options } }) => {
-    const withChoices = options.filter(({ argChoices }) => argChoices !== undefined);
-    const words = [
-      ...children.map((child) => child.name()),
-      ...registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
-      ...options.map(({ long }) => long),
-      '--help',
-    ];
-    return [
-      ...withChoices.map(({ long, argChoices = [] }) => `    '${at} ${long}') echo '${argChoices.join(' ')}' ;;`),
-      `    '${at} '*) echo '${words.join(' ')}' ;;`,
-    ];
-  });
+  const lines = commands.flatMap(
+    ({ at, command: { commands: children, registeredArguments, options } }) => {
+      const withChoices = options.filter(({ argChoices }) => argChoices !== undefined);
+      const words = [
+        ...children.map((child) => child.name()),
+        ...registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+        ...options.map(({ long }) => long),
+        '--help',
+      ];
+      return [
+        ...withChoices.map(
+          ({ long, argChoices = [] }) => `    '${at} ${long}') echo '${argChoices.join(' ')}' ;;`,
+        ),
+        `    '${at} '*) echo '${words.join(' ')}' ;;`,
+      ];
+    },
+  );
   return `# source <(store-data completion ${shell})
 _store_data_at() {
   local at= word
@@ -59,7 +63,12 @@ ${FRONTENDS[shell]}`;
 }
 
 /** The commands of a tree, each with the way to it, such as `keys.list`. */
-function below(command: CommandUnknownOpts, at = ''): { at: string; command: CommandUnknownOpts }[] {
-  const children = command.commands.flatMap((child) => below(child, `${at === '' ? '' : `${at}.`}${child.name()}`));
+function below(
+  command: CommandUnknownOpts,
+  at = '',
+): { at: string; command: CommandUnknownOpts }[] {
+  const children = command.commands.flatMap((child) =>
+    below(child, `${at === '' ? '' : `${at}.`}${child.name()}`),
+  );
   return [{ at, command }, ...children];
 }

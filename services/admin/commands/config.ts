@@ -32,7 +32,8 @@ function findMistakes(env: NodeJS.ProcessEnv): string[] {
     readConfig(env);
     return [];
   } catch (error) {
-    if (error instanceof StoreDataError && error.code === 'config_invalid') return error.message.split('\n');
+    if (error instanceof StoreDataError && error.code === 'config_invalid')
+      return error.message.split('\n');
     throw error;
   }
 }

@@ -21,7 +21,9 @@ export const eventsCommand = () =>
 function list(): void {
   const found = NAMES.map((entity) => ({
     entity,
-    required: describeFields(EVENT_SCHEMAS[entity]).flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
+    required: describeFields(EVENT_SCHEMAS[entity]).flatMap(({ name, isRequired }) =>
+      isRequired ? [name] : [],
+    ),
   }));
   printRows(found, null, ['entity', ['REQUIRED', 'required', 'fills']]);
 }
@@ -47,6 +49,9 @@ function fieldTable(fields: readonly FieldDescription[]): string {
   return tableOf(fields, [
     ['FIELD', 'name'],
     ['TYPE', ({ type }) => words(type), 'fills'],
-    ['WHEN ABSENT', ({ isRequired, whenAbsent }) => (isRequired ? '(required)' : words(whenAbsent ?? ''))],
+    [
+      'WHEN ABSENT',
+      ({ isRequired, whenAbsent }) => (isRequired ? '(required)' : words(whenAbsent ?? '')),
+    ],
   ]);
 }

@@ -1,4 +1,6 @@
-/** `rebuild`, `rollback` and `generations`: makes, lists, flips to and drops sets of read models. */
+/**
+ * `rebuild`, `rollback` and `generations`: makes, lists, flips to and drops sets of read models.
+ */
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
@@ -6,10 +8,28 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { type Environment, openServers } from '../servers.ts';
-import { type Acceptance, compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
-import { dropGeneration, flip, groupsOf, beginRebuild, building, catchUp } from '../generations/rebuild.ts';
+import {
+  type Acceptance,
+  compareWithLive,
+  describeComparison,
+  unacceptable,
+} from '../generations/compare.ts';
+import {
+  dropGeneration,
+  flip,
+  groupsOf,
+  beginRebuild,
+  building,
+  catchUp,
+} from '../generations/rebuild.ts';
 import { unlessKafkaIsAway } from './lag.ts';
-import { command, environmentOption, generationNumber, oneEnvironmentOption, wholeNumber } from '../options.ts';
+import {
+  command,
+  environmentOption,
+  generationNumber,
+  oneEnvironmentOption,
+  wholeNumber,
+} from '../options.ts';
 import {
   markFailed,
   printResult,
@@ -35,7 +55,12 @@ export const rebuildCommand = () =>
       wholeNumber(1, 100),
     )
     .option('--wait', 'compare, and leave taking it into use to "generations flip"')
-    .option('--accept <what>', 'take it into use in spite of differences: content, all', acceptance, 'nothing')
+    .option(
+      '--accept <what>',
+      'take it into use in spite of differences: content, all',
+      acceptance,
+      'nothing',
+    )
     .action(async (flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
@@ -47,7 +72,8 @@ export const rebuildCommand = () =>
       line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${name}`);
       await catchUp(environment, number, line, signal);
       const comparison = await compareWithLive(environment, number, (stores, of) => {
-        if (signal.aborted) throw commandInvalid('interrupted: run the command again, it continues');
+        if (signal.aborted)
+          throw commandInvalid('interrupted: run the command again, it continues');
         line.show(`comparing: ${stores} of ${of} stores`);
       });
       const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
@@ -62,7 +88,12 @@ export const rebuildCommand = () =>
 
 type Flipped = Awaited<ReturnType<typeof flip>>;
 
-function outcome(environment: string, number: number, flipped: Flipped | null, wait: boolean): string {
+function outcome(
+  environment: string,
+  number: number,
+  flipped: Flipped | null,
+  wait: boolean,
+): string {
   if (flipped !== null) {
     return `generation ${flipped.to} of ${environment} answers now; "rollback" goes back to ${flipped.from}`;
   }
@@ -78,8 +109,11 @@ export const listCommand = () =>
     .addOption(environmentOption('only that environment'))
     .action(async (flags) => {
       await using servers = await openServers();
-      const generations = (await Promise.all(servers.environmentsOf(flags).map(listGenerations))).flat();
-      const age = ({ created_at: since }: (typeof generations)[number]) => since && formatAge(since);
+      const generations = (
+        await Promise.all(servers.environmentsOf(flags).map(listGenerations))
+      ).flat();
+      const age = ({ created_at: since }: (typeof generations)[number]) =>
+        since && formatAge(since);
       const version = ['VERSION', 'projection_version'] as const;
       const table = tableOf(generations, [
         'environment',
@@ -115,7 +149,8 @@ async function listGenerations(environment: Environment) {
         number,
         state,
         database: db.databaseName,
-        // Messages that are not applied. `null`: unknown, since Kafka is away, a partition has no leader, or the log is another one.
+        // Messages that are not applied. `null`: unknown, since Kafka is away, a partition has no
+        // leader, or the log is another one.
         lag: lags && sumOfLags(lags),
         projectors: log && (log.groups.get(number)?.members.length ?? 0),
         // `null` where its database has no marker.
@@ -137,7 +172,8 @@ export const flipCommand = () =>
       const { name } = environment;
       const built = building(await environment.generations())?.number;
       const number = given ?? built;
-      if (number === undefined) throw notFound(`no generation of ${name} is being built: give its number`);
+      if (number === undefined)
+        throw notFound(`no generation of ${name} is being built: give its number`);
       if (number === built && flags.accept !== 'all') {
         const comparison = await compareWithLive(environment, number);
         if (unacceptable(comparison, flags.accept).length > 0) {
@@ -150,10 +186,17 @@ export const flipCommand = () =>
       await flipAndPrint(environment, number);
     });
 
-async function flipAndPrint(environment: Environment, number: number, patienceMs?: number | null): Promise<void> {
+async function flipAndPrint(
+  environment: Environment,
+  number: number,
+  patienceMs?: number | null,
+): Promise<void> {
   const { from, to } = await flip(environment, number, patienceMs);
   const { name } = environment;
-  printResult({ environment: name, from, to }, `generation ${to} of ${name} answers now instead of ${from}`);
+  printResult(
+    { environment: name, from, to },
+    `generation ${to} of ${name} answers now instead of ${from}`,
+  );
 }
 
 /** Short: a rollback is urgent. */
@@ -182,7 +225,11 @@ export const dropCommand = () =>
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
       const what = `generation ${number} of ${environment.name}`;
-      await askFor(flags, `Drop ${what} for good? No rollback to it is possible then.`, 'nothing was dropped');
+      await askFor(
+        flags,
+        `Drop ${what} for good? No rollback to it is possible then.`,
+        'nothing was dropped',
+      );
       await dropGeneration(environment, number);
       printResult({ environment: environment.name, dropped: number }, `${what} is dropped`);
     });

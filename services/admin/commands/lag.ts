@@ -8,7 +8,16 @@ import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/
 import { messageOf } from '../audit.ts';
 import { type Environment, openServers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
-import { formatAge, stopSignal, isJson, markFailed, print, printResult, remark, tableOf } from '../output.ts';
+import {
+  formatAge,
+  stopSignal,
+  isJson,
+  markFailed,
+  print,
+  printResult,
+  remark,
+  tableOf,
+} from '../output.ts';
 
 const WATCH_MS = 1_000;
 const CLEAR_SCREEN = '\u001B[2J\u001B[H';
@@ -22,7 +31,8 @@ export const lagCommand = () =>
       const environments = servers.environmentsOf(flags);
       const topics = environments.flatMap((one) => one.topics);
       const existing = await findTopics(await servers.kafka.admin(), topics);
-      for (const topic of topics) if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
+      for (const topic of topics)
+        if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
       if (!flags.watch) {
         const lags = await measureLag(environments);
         show(lags);
@@ -42,21 +52,34 @@ export const lagCommand = () =>
 type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 
 /**
- * Of each partition the next offset to apply (`null` before a projector began) and the log's end; the number of messages between them
- * (`null` where the checkpoint belongs to another log); the number of messages that open transactions hide behind the end; and when Kafka
- * took the last applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are `null`.
+ * Of each partition the next offset to apply (`null` before a projector began) and the log's end;
+ * the number of messages between them (`null` where the checkpoint belongs to another log); the
+ * number of messages that open transactions hide behind the end; and when Kafka took the last
+ * applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are
+ * `null`.
  */
 export async function measureLag(environments: readonly Environment[]) {
   const measure = async ({ servers }: Environment, topic: string, db: Db | null) => {
     // Positions first: the lag is never below zero.
-    const checkpoints = db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
+    const checkpoints =
+      db === null ? new Map<number, Checkpoint>() : await readTopicCheckpoints(db, topic);
     const { leaders, bounds } = await servers.knownBounds(topic);
     return [...leaders.keys()].map((partition) => {
       const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
       const log = bounds.get(partition);
-      const known = { topic, partition, position, last_applied_at: last === null ? null : new Date(last.timestamp) };
+      const known = {
+        topic,
+        partition,
+        position,
+        last_applied_at: last === null ? null : new Date(last.timestamp),
+      };
       if (log === undefined) return { ...known, end: null, lag: null, open: null };
-      return { ...known, end: log.end, lag: lagOf(position, log), open: log.highWatermark - log.end };
+      return {
+        ...known,
+        end: log.end,
+        lag: lagOf(position, log),
+        open: log.highWatermark - log.end,
+      };
     });
   };
   const lags = environments.map(async (environment) => {
@@ -88,7 +111,11 @@ function show(lags: readonly PartitionLag[]): void {
   const json = toJson(lags);
   const rows = lags.map((one) => {
     const { lag, end, last_applied_at: last } = one;
-    return { ...one, lag: lag ?? (end === null ? 'no leader' : 'other log'), last: last && formatAge(last) };
+    return {
+      ...one,
+      lag: lag ?? (end === null ? 'no leader' : 'other log'),
+      last: last && formatAge(last),
+    };
   });
   const total = {
     topic: 'total',

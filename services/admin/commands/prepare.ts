@@ -1,4 +1,7 @@
-/** `prepare`: makes the replica set or the shards, the topics and the signing key, which services only check. */
+/**
+ * `prepare`: makes the replica set or the shards, the topics and the signing key, which services
+ * only check.
+ */
 import { BSON } from 'mongodb';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
@@ -10,7 +13,13 @@ import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';
-import { describeError, hasCode, isUnavailable, StoreDataError, unavailable } from '#shared/errors.ts';
+import {
+  describeError,
+  hasCode,
+  isUnavailable,
+  StoreDataError,
+  unavailable,
+} from '#shared/errors.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 
 export const prepareCommand = () =>
@@ -52,7 +61,9 @@ export const prepareCommand = () =>
         topics.length > 0 ? `topics made: ${topics.join(', ')}` : 'topics were there',
       ];
       if (signingKeysFile !== null) {
-        words.push(signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there');
+        words.push(
+          signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there',
+        );
       }
       if (sharded !== null) {
         words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
@@ -87,7 +98,9 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
   if (missing === null) return false;
   const { host, replicaSet } = readUri(mongodb.uri, missing);
   const uri = mongodb.uri.replace(/([?&])replicaSet=[^&]*&?/, '$1');
-  await using client = createWriterClient({ mongodb: { ...mongodb, uri } }, 'prepare', { directConnection: true });
+  await using client = createWriterClient({ mongodb: { ...mongodb, uri } }, 'prepare', {
+    directConnection: true,
+  });
   const admin = client.db('admin');
   try {
     await admin.command({ replSetInitiate: { _id: replicaSet, members: [{ _id: 0, host }] } });
@@ -99,7 +112,10 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
     const { isWritablePrimary } = await admin.command({ hello: 1 });
     if (isWritablePrimary === true) return true;
   }
-  throw new StoreDataError('server_unsuitable', `${host} has not become primary within ${ELECTION_MS / 1_000} s`);
+  throw new StoreDataError(
+    'server_unsuitable',
+    `${host} has not become primary within ${ELECTION_MS / 1_000} s`,
+  );
 }
 
 /** Why there is no primary; `null` where there is one. */

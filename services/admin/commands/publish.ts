@@ -61,7 +61,8 @@ async function check(file: string): Promise<void> {
   const input = await openInput(file);
   for await (const lines of linesIn(counted(input.stream, counts), MAX_MESSAGE_BYTES)) {
     for (const line of lines) {
-      const say = (reason: string, detail: string) => remark(lineInWords(line.number, reason, detail));
+      const say = (reason: string, detail: string) =>
+        remark(lineInWords(line.number, reason, detail));
       try {
         const event = readEventLine(line);
         if (event === null) {
@@ -118,7 +119,8 @@ async function run(environment: Environment, file: string): Promise<void> {
     report: (line, reason, detail) => {
       const isCountedOnly = reason === NOT_NEWER && counts.outdated > MAX_OUTDATED_SHOWN;
       if (!isCountedOnly) progress.say(lineInWords(line, reason, detail));
-      if (reason === NOT_NEWER && counts.outdated === MAX_OUTDATED_SHOWN) progress.say('more of them are only counted');
+      if (reason === NOT_NEWER && counts.outdated === MAX_OUTDATED_SHOWN)
+        progress.say('more of them are only counted');
     },
     stored: stored ?? (async () => NOTHING),
   }).then(
@@ -133,7 +135,15 @@ async function run(environment: Environment, file: string): Promise<void> {
   const seconds = Math.round(elapsedMs) / 1_000;
   const notNewer = outdated === 0 ? '' : `, not newer than what is stored ${outdated}`;
   printResult(
-    { environment: name, sent, rejected, outdated: stored === null ? null : outdated, blank, bytes, seconds },
+    {
+      environment: name,
+      sent,
+      rejected,
+      outdated: stored === null ? null : outdated,
+      blank,
+      bytes,
+      seconds,
+    },
     `sent ${sent}, rejected ${rejected}${notNewer}, took ${formatDuration(elapsedMs)} (${rate} events/s)`,
   );
   const next = `line ${counts.doneUpToLine + 1} of ${file === '-' ? 'the same input' : file}`;
@@ -147,12 +157,16 @@ async function run(environment: Environment, file: string): Promise<void> {
   if (stopping.aborted || rejected > 0) markFailed();
 }
 
-/** Sends messages to the Kafka that has their topic. Each topic is checked before its first message: the user may see no other. */
+/**
+ * Sends messages to the Kafka that has their topic. Each topic is checked before its first message:
+ * the user may see no other.
+ */
 function senderOf(servers: Servers) {
   const checked = new Set<string>();
   return async (topic: string, messages: Message[]): Promise<void> => {
     // Without warnings: a publisher may not read a topic's settings.
-    if (!checked.has(topic)) await checkTopics(await servers.kafka.admin(), [topic], () => undefined);
+    if (!checked.has(topic))
+      await checkTopics(await servers.kafka.admin(), [topic], () => undefined);
     checked.add(topic);
     const producer = await servers.kafka.producer();
     await producer.send({ topic, acks: -1, messages }).catch((error: unknown) => {
@@ -198,8 +212,11 @@ const NOTHING: ReadonlyMap<string, number> = new Map();
 async function storedSequencesOf(environment: Environment): Promise<StoredSequences | null> {
   if (environment.servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {
-    if (!isUnavailable(error) && refusalOf(error) === null && !(error instanceof StoreDataError)) throw error;
-    remark(`note: events that are not newer than the stored ones are not recognized: ${asFailure(error).message}`);
+    if (!isUnavailable(error) && refusalOf(error) === null && !(error instanceof StoreDataError))
+      throw error;
+    remark(
+      `note: events that are not newer than the stored ones are not recognized: ${asFailure(error).message}`,
+    );
     return null;
   };
   const generation = await environment.liveGeneration().catch(unknown);
@@ -213,9 +230,14 @@ async function storedSequencesOf(environment: Environment): Promise<StoredSequen
   };
 }
 
-async function readSequences(db: Db, records: readonly RecordVersion[]): Promise<Map<string, number>> {
+async function readSequences(
+  db: Db,
+  records: readonly RecordVersion[],
+): Promise<Map<string, number>> {
   const stored = new Map<string, number>();
-  const ids = [...new Set(records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id)))];
+  const ids = [
+    ...new Set(records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id))),
+  ];
   const options = { projection: { sequence: 1 }, hint: BY_ID };
   const tombstones = await tombstonesIn(db).find(tombstonesWith(ids), options).toArray();
   for (const { _id, sequence } of tombstones) stored.set(_id, sequence);

@@ -2,7 +2,14 @@
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
 import { openServers, type Servers } from '../servers.ts';
-import { command, environmentOption, limitOption, oneEnvironmentOption, storeOption, wholeNumber } from '../options.ts';
+import {
+  command,
+  environmentOption,
+  limitOption,
+  oneEnvironmentOption,
+  storeOption,
+  wholeNumber,
+} from '../options.ts';
 import { printFacts, printRows, remark } from '../output.ts';
 
 export const setCommand = () =>
@@ -13,7 +20,10 @@ export const setCommand = () =>
     .option('--window <seconds>', 'its window, if not the configured one', wholeNumber(1, 86_400))
     .action((flags) => {
       const { requests, window } = flags;
-      return change(flags, { requests, ...(window === undefined ? {} : { window_seconds: window }) });
+      return change(flags, {
+        requests,
+        ...(window === undefined ? {} : { window_seconds: window }),
+      });
     });
 
 export const resetCommand = () =>
@@ -22,7 +32,10 @@ export const resetCommand = () =>
     .addOption(oneEnvironmentOption())
     .action((flags) => change(flags, null));
 
-async function change(flags: { store: string; environment?: string | undefined }, quota: OwnQuota): Promise<void> {
+async function change(
+  flags: { store: string; environment?: string | undefined },
+  quota: OwnQuota,
+): Promise<void> {
   const { store } = flags;
   await using servers = await openServers();
   const chosen = servers.environmentOf(flags);
@@ -61,8 +74,11 @@ export const showCommand = () =>
       const { stores } = await servers.access();
       const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
       const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
-      const known = await stores.find({ environment: { $in: environments }, ...which }, options).toArray();
-      const quotaIn = (name: string) => known.find(({ environment }) => environment === name)?.quota;
+      const known = await stores
+        .find({ environment: { $in: environments }, ...which }, options)
+        .toArray();
+      const quotaIn = (name: string) =>
+        known.find(({ environment }) => environment === name)?.quota;
       const row = (id: string, environment: string, quota?: OwnQuota) => ({
         store_id: id,
         environment,
@@ -73,7 +89,12 @@ export const showCommand = () =>
           ? known.map((one) => row(one.store_id, one.environment, one.quota))
           : environments.map((name) => row(store_id, name, quotaIn(name)));
       const quotaColumn = ['QUOTA', ({ quota }: (typeof rows)[number]) => inWords(quota)] as const;
-      printRows(rows, 'no store has a quota of its own', ['store_id', 'environment', quotaColumn], limit);
+      printRows(
+        rows,
+        'no store has a quota of its own',
+        ['store_id', 'environment', quotaColumn],
+        limit,
+      );
     });
 
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {

@@ -21,7 +21,14 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import { markFailed, printFacts, printRows, remark, remarkMore, formatDuration } from '../output.ts';
+import {
+  markFailed,
+  printFacts,
+  printRows,
+  remark,
+  remarkMore,
+  formatDuration,
+} from '../output.ts';
 
 export const listCommand = () =>
   command('list', 'List the sessions of a store whose tokens are valid')
@@ -40,14 +47,16 @@ export const listCommand = () =>
       for await (const names of scanPrefix(redis, own)) {
         for (const name of names) {
           const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
-          if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id)) continue;
+          if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id))
+            continue;
           found.push({ session_id: name.slice(own.length), client_id, seconds_left });
           if (found.length > limit) break;
         }
         if (found.length > limit) break;
       }
       const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
-      const ends = ({ seconds_left }: (typeof rows)[number]) => formatDuration(seconds_left * 1_000);
+      const ends = ({ seconds_left }: (typeof rows)[number]) =>
+        formatDuration(seconds_left * 1_000);
       printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]]);
       if (found.length > limit) remarkMore(limit);
     });
@@ -76,7 +85,10 @@ export const revokeCommand = () =>
         const wasLive = await isLiveNow(servers, session);
         const { revokedSessions } = await servers.access();
         const noted = await noteRevocation(revokedSessions, session, expires_at);
-        const result = { was_live: (await endNow(servers, session)) || wasLive, revoked_before: noted };
+        const result = {
+          was_live: (await endNow(servers, session)) || wasLive,
+          revoked_before: noted,
+        };
         return { result, details: result };
       });
       if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
@@ -95,14 +107,23 @@ interface Flags {
   client?: string | undefined;
 }
 
-/** Whether the session is live, before a service can end it. `null` where Redis is slow: no revocation waits for that. */
-async function isLiveNow(servers: Servers, { _id, environment, store_id }: Session): Promise<boolean | null> {
+/**
+ * Whether the session is live, before a service can end it. `null` where Redis is slow: no
+ * revocation waits for that.
+ */
+async function isLiveNow(
+  servers: Servers,
+  { _id, environment, store_id }: Session,
+): Promise<boolean | null> {
   const key = redisKeys(servers.config.namePrefix, environment, store_id).session(_id);
   const ask = async () => (await nodeFor(await servers.redis(), key).exists(key)) === 1;
   return withTimeLimit(IS_LIVE_MS, () => new Error('Redis is slow'), ask).catch(() => null);
 }
 
-/** @returns whether the session was live. @throws {StoreDataError} `environment_unavailable`: the revocation is stored nevertheless. */
+/**
+ * @returns whether the session was live.
+ * @throws {StoreDataError} `environment_unavailable`: the revocation is stored nevertheless.
+ */
 async function endNow(servers: Servers, session: Session): Promise<boolean> {
   try {
     const [redis, { revokedSessions }] = [await servers.redis(), await servers.access()];
@@ -118,16 +139,22 @@ async function endNow(servers: Servers, session: Session): Promise<boolean> {
 async function sessionFromInput(id: string | undefined, flags: Flags): Promise<Session> {
   const given = [id, flags.store, flags.environment, flags.client];
   if (given.some((one) => one !== undefined)) {
-    throw new WrongUsage('--token names everything: give no session id, --store, --environment or --client');
+    throw new WrongUsage(
+      '--token names everything: give no session id, --store, --environment or --client',
+    );
   }
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
   if (session === null) throw commandInvalid('standard input is no access token of ours');
-  return { ...session, expires_at: new Date(Math.min(Number(session.expires_at), Number(latestExpiry()))) };
+  return {
+    ...session,
+    expires_at: new Date(Math.min(Number(session.expires_at), Number(latestExpiry()))),
+  };
 }
 
 function sessionFromFlags(_id: string | undefined, { store, environment, client }: Flags): Session {
-  if (_id === undefined) throw new WrongUsage('give a session id, or --token and the token on standard input');
+  if (_id === undefined)
+    throw new WrongUsage('give a session id, or --token and the token on standard input');
   if (!SESSION_ID_PATTERN.test(_id)) throw new WrongUsage('a session id is 32 hexadecimal digits');
   if (store === undefined || environment === undefined || client === undefined) {
     throw new WrongUsage('a session id needs --store, --environment and --client');

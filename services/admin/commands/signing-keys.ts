@@ -1,4 +1,7 @@
-/** `signing-keys`: rotates the keys that sign tokens, without a refused token or a restart. Services never read half a file. */
+/**
+ * `signing-keys`: rotates the keys that sign tokens, without a refused token or a restart. Services
+ * never read half a file.
+ */
 import {
   newSigningKey,
   parseKeySet,
@@ -12,7 +15,17 @@ import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
-import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second, a slow one a little later. */
@@ -24,14 +37,19 @@ export const createCommand = () =>
     .argument('<file>', 'where, such as signing-keys.json')
     .action(async (file) => {
       const made = await createSigningKeys(file);
-      printResult({ file, made }, `${made ? 'signing key made' : 'signing keys were there'}: ${file}`);
+      printResult(
+        { file, made },
+        `${made ? 'signing key made' : 'signing keys were there'}: ${file}`,
+      );
     });
 
 export const listCommand = () =>
-  command('list', 'Show the state of each key, and until when its tokens are valid').action(async () => {
-    const { file, lifetimeMs } = await keyFile();
-    show(await readKeys(file), lifetimeMs);
-  });
+  command('list', 'Show the state of each key, and until when its tokens are valid').action(
+    async () => {
+      const { file, lifetimeMs } = await keyFile();
+      show(await readKeys(file), lifetimeMs);
+    },
+  );
 
 export const rotateCommand = () =>
   command('rotate', 'Add a key that signs as soon as every service knows it')
@@ -50,10 +68,16 @@ export const rotateCommand = () =>
       await using servers = await openServers();
       const details = { activate_after_seconds: activateAfter / 1_000 };
       const keys = await audited(servers, { action: 'signing-keys.rotate', details }, async () => {
-        const result = await changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter));
+        const result = await changeKeys(file, (before) =>
+          withNewKey(before, lifetimeMs, activateAfter),
+        );
         const [made] = result;
         const subject = made === undefined ? {} : { kid: made.kid };
-        return { result, subject, details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) } };
+        return {
+          result,
+          subject,
+          details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) },
+        };
       });
       show(keys, lifetimeMs);
     });
@@ -66,23 +90,38 @@ export const retireCommand = () =>
       const { file, lifetimeMs } = await keyFile();
       const force = flags.force === true;
       await using servers = await openServers();
-      const keys = await audited(servers, { action: 'signing-keys.retire', kid, details: { force } }, async () => ({
-        result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
-        details: {},
-      }));
+      const keys = await audited(
+        servers,
+        { action: 'signing-keys.retire', kid, details: { force } },
+        async () => ({
+          result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
+          details: {},
+        }),
+      );
       show(keys, lifetimeMs);
     });
 
-async function withNewKey(before: SigningJwk[], lifetimeMs: number, activateAfterMs: number): Promise<SigningJwk[]> {
+async function withNewKey(
+  before: SigningJwk[],
+  lifetimeMs: number,
+  activateAfterMs: number,
+): Promise<SigningJwk[]> {
   const waiting = scheduleOf(before, Date.now(), lifetimeMs).find(({ state }) => state === 'waits');
   if (waiting !== undefined) {
-    throw commandInvalid(`key ${waiting.kid} already waits, and signs from ${inWords(waiting.signs_from)} on`);
+    throw commandInvalid(
+      `key ${waiting.kid} already waits, and signs from ${inWords(waiting.signs_from)} on`,
+    );
   }
   const key = await newSigningKey();
   return [{ ...key, nbf: Math.ceil((Date.now() + activateAfterMs) / 1_000) }, ...before];
 }
 
-function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: boolean): SigningJwk[] {
+function without(
+  before: SigningJwk[],
+  kid: string,
+  lifetimeMs: number,
+  force: boolean,
+): SigningJwk[] {
   const now = Date.now();
   const found = scheduleOf(before, now, lifetimeMs).find((key) => key.kid === kid);
   if (found === undefined) throw notFound(`there is no signing key ${kid}`);
@@ -95,9 +134,11 @@ function without(before: SigningJwk[], kid: string, lifetimeMs: number, force: b
 
 /** @throws {StoreDataError} `command_invalid` while a token of the key may live. */
 function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now: number): void {
-  const refuse = (why: string) => commandInvalid(`${why}; --force removes it, and its tokens answer 401`);
+  const refuse = (why: string) =>
+    commandInvalid(`${why}; --force removes it, and its tokens answer 401`);
   if (state === 'signs') throw refuse(`${kid} signs now`);
-  if (until === null) throw refuse(`it is unknown when ${kid} stopped signing, so its tokens may be valid`);
+  if (until === null)
+    throw refuse(`it is unknown when ${kid} stopped signing, so its tokens may be valid`);
   if (now < Number(until)) throw refuse(`tokens of ${kid} may be valid until ${inWords(until)}`);
 }
 
@@ -105,7 +146,8 @@ function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now:
 async function keyFile() {
   const { config, origin } = await readConnection(process.env);
   const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
-  // A local stack gives its services the keys beside its file, and ignores the variables of the shell.
+  // A local stack gives its services the keys beside its file, and ignores the variables of the
+  // shell.
   const ofStack = origin.endsWith(STACK_FILE) ? join(dirname(origin), 'signing-keys.json') : null;
   if (signingKeys !== null && ofStack === null) {
     throw commandInvalid(
@@ -127,7 +169,9 @@ function stateInWords({ state, signs_from: from, tokens_until: until }: KeySched
   if (state === 'waits') return `signs from ${inWords(from)} on`;
   if (state === 'signs') return 'signs';
   if (until === null) return 'verifies';
-  return Number(until) > Date.now() ? `verifies, its tokens are valid until ${inWords(until)}` : 'can be retired';
+  return Number(until) > Date.now()
+    ? `verifies, its tokens are valid until ${inWords(until)}`
+    : 'can be retired';
 }
 
 function inWords(time: Date | null): string {
@@ -138,7 +182,9 @@ const OWNER_ONLY = 0o600;
 
 async function readKeys(file: string): Promise<SigningJwk[]> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, { cause });
+    throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, {
+      cause,
+    });
   });
   return parseKeySet(text, file);
 }
@@ -149,7 +195,10 @@ async function readKeys(file: string): Promise<SigningJwk[]> {
  * @param change makes the new keys; where it throws, the file stays as it was.
  * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
  */
-async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<SigningJwk[]>): Promise<SigningJwk[]> {
+async function changeKeys(
+  file: string,
+  change: (keys: SigningJwk[]) => Promise<SigningJwk[]>,
+): Promise<SigningJwk[]> {
   // A link stays a link.
   const target = await realpath(file).catch(() => file);
   const draft = join(dirname(target), `.${basename(target)}.new`);
@@ -175,7 +224,10 @@ async function changeKeys(file: string, change: (keys: SigningJwk[]) => Promise<
   }
 }
 
-/** The mode comes last: a change of the owner may clear bits of it, and the former group must not read the keys. */
+/**
+ * The mode comes last: a change of the owner may clear bits of it, and the former group must not
+ * read the keys.
+ */
 async function keepPermissions(target: string, draft: FileHandle): Promise<void> {
   const [old, made] = await Promise.all([stat(target), draft.stat()]);
   if (old.uid !== made.uid || old.gid !== made.gid) {
@@ -194,7 +246,10 @@ export const CLOCK_MARGIN_MS = 2_000;
 
 interface KeySchedule {
   kid: string;
-  /** `waits`: it will sign. `signs`: it signs now. `verifies`: it has signed, or an earlier one in the set signs. */
+  /**
+   * `waits`: it will sign. `signs`: it signs now. `verifies`: it has signed, or an earlier one in
+   * the set signs.
+   */
   state: 'waits' | 'signs' | 'verifies';
   /** When it begins, or began, to sign; `null` where that is unknown. */
   signs_from: Date | null;
@@ -203,7 +258,11 @@ interface KeySchedule {
 }
 
 /** The schedule of a set's keys, in their order. @param lifetime of a token. */
-export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: number): KeySchedule[] {
+export function scheduleOf(
+  keys: readonly SigningJwk[],
+  now: number,
+  lifetime: number,
+): KeySchedule[] {
   const signing = signingIndex(keys, now);
   return keys.map(({ kid, nbf }, index) => {
     const signs_from = nbf === undefined ? null : new Date(nbf * 1_000);
@@ -211,16 +270,26 @@ export function scheduleOf(keys: readonly SigningJwk[], now: number, lifetime: n
     if (index < signing) {
       // A service whose clock is ahead may sign with it already.
       const mayHaveSigned = Number(signs_from) - CLOCK_MARGIN_MS <= now;
-      return { kid, state: 'waits', signs_from, tokens_until: mayHaveSigned ? null : new Date(now) };
+      return {
+        kid,
+        state: 'waits',
+        signs_from,
+        tokens_until: mayHaveSigned ? null : new Date(now),
+      };
     }
-    // It signed until the first of the keys before it began; that is unknown where one of them has no time.
-    const end = Math.min(...keys.slice(0, index).map(({ nbf: begins = Number.NaN }) => begins)) * 1_000;
+    // It signed until the first of the keys before it began; that is unknown where one of them has
+    // no time.
+    const end =
+      Math.min(...keys.slice(0, index).map(({ nbf: begins = Number.NaN }) => begins)) * 1_000;
     const tokens_until = Number.isNaN(end) ? null : new Date(end + lifetime + CLOCK_MARGIN_MS);
     return { kid, state: 'verifies', signs_from, tokens_until };
   });
 }
 
-/** Makes the file with one new key, for its owner alone, unless it exists. @returns whether it was made. */
+/**
+ * Makes the file with one new key, for its owner alone, unless it exists.
+ * @returns whether it was made.
+ */
 export async function createSigningKeys(file: string): Promise<boolean> {
   const text = printKeySet([await newSigningKey()]);
   try {

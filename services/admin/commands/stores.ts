@@ -24,28 +24,44 @@ export const listCommand = () =>
     .addOption(limitOption(100))
     .action(async (flags) => {
       await using servers = await openServers();
-      const ofEach = servers.environmentsOf(flags).map((environment) => storesOf(environment, {}, flags.limit + 1));
+      const ofEach = servers
+        .environmentsOf(flags)
+        .map((environment) => storesOf(environment, {}, flags.limit + 1));
       const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
       const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
       const name = ['NAME', 'name', 'fills'] as const;
-      printRows(rows, 'no stores', ['store_id', 'environment', 'blocked', 'active_keys', quota, name], flags.limit);
+      printRows(
+        rows,
+        'no stores',
+        ['store_id', 'environment', 'blocked', 'active_keys', quota, name],
+        flags.limit,
+      );
     });
 
 export const showCommand = () =>
-  storeCommand('show', 'Show the access to a store, and the number of its records').action(async (store_id, flags) => {
-    await using servers = await openServers();
-    const environment = servers.environmentOf(flags);
-    const [found] = await storesOf(environment, { store_id }, 1);
-    if (found === undefined) throw noStore(store_id, environment);
-    const counts = await countsOf(environment, store_id);
-    const lag = await lagOf(environment);
-    const { row, access } = found;
-    const result = { ...row, environment_lag: lag };
-    const inText = { name: row.name ?? '(its record has not arrived)', quota: inWords(row.quota) };
-    printFacts({ ...result, counts }, { ...result, ...inText, status: statusInWords(access), ...counts });
-  });
+  storeCommand('show', 'Show the access to a store, and the number of its records').action(
+    async (store_id, flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const [found] = await storesOf(environment, { store_id }, 1);
+      if (found === undefined) throw noStore(store_id, environment);
+      const counts = await countsOf(environment, store_id);
+      const lag = await lagOf(environment);
+      const { row, access } = found;
+      const result = { ...row, environment_lag: lag };
+      const inText = {
+        name: row.name ?? '(its record has not arrived)',
+        quota: inWords(row.quota),
+      };
+      printFacts(
+        { ...result, counts },
+        { ...result, ...inText, status: statusInWords(access), ...counts },
+      );
+    },
+  );
 
-const noStore = (storeId: string, { name }: Environment) => notFound(`there is no store ${storeId} in ${name}`);
+const noStore = (storeId: string, { name }: Environment) =>
+  notFound(`there is no store ${storeId} in ${name}`);
 
 /** The stores of an environment by id: each has a record, an access status or a key. */
 async function storesOf(of: Environment, filter: { store_id?: string }, limit: number) {
@@ -98,7 +114,9 @@ async function storesOf(of: Environment, filter: { store_id?: string }, limit: n
 
 async function countsOf(environment: Environment, store_id: string) {
   const generation = await environment.liveGeneration();
-  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map((entity) => COLLECTIONS[entity]);
+  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map(
+    (entity) => COLLECTIONS[entity],
+  );
   const counts = kinds.map(async (collection) => {
     const count = await generation?.db.collection(collection).countDocuments({ store_id });
     return [collection, count ?? 0] as const;
@@ -109,13 +127,17 @@ async function countsOf(environment: Environment, store_id: string) {
 /** @returns `null`, after a remark, where it is unknown. */
 async function lagOf(environment: Environment): Promise<number | null> {
   const lags = await unlessKafkaIsAway(() => measureLag([environment]));
-  return lags && sumOfLags(lags.filter(({ topic }) => topic === environment.topic).map(({ lag }) => lag));
+  return (
+    lags && sumOfLags(lags.filter(({ topic }) => topic === environment.topic).map(({ lag }) => lag))
+  );
 }
 
 function statusInWords(access: StoreAccess | null): string {
   if (!isBlocked(access)) return 'active';
   if (access?.erased !== undefined) {
-    return access.erased.ends === undefined ? 'blocked: it is being erased' : 'blocked: it was erased';
+    return access.erased.ends === undefined
+      ? 'blocked: it is being erased'
+      : 'blocked: it was erased';
   }
   return access?.access_status === 'blocked' ? 'blocked' : 'blocked by its own record';
 }
@@ -138,32 +160,47 @@ export const statusCommands = () =>
         const collections = await servers.access();
         const subject = storeSubject(collections, environment, store_id);
         const about = { action: `stores.${name}`, environment, store_id } as const;
-        const changing = changeAccess(servers, about, subject, () => ({ status }), flags.wait * 1_000);
+        const changing = changeAccess(
+          servers,
+          about,
+          subject,
+          () => ({ status }),
+          flags.wait * 1_000,
+        );
         await Promise.allSettled([changing, remarking]);
         const { changed } = await changing;
         if (!changed) remark(`note: it was ${status} already`);
         const blocked = isBlocked(await subject.read());
         if (status === 'active' && blocked) {
-          remark('note: the store’s own record is "blocked", so it stays blocked until that changes');
+          remark(
+            'note: the store’s own record is "blocked", so it stays blocked until that changes',
+          );
         }
         printFacts({ store_id, environment, access_status: status, blocked, changed, live: true });
       }),
   );
 
 export const exportCommand = () =>
-  storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(async (storeId, flags) => {
-    await using servers = await openServers();
-    const environment = servers.environmentOf(flags);
-    const { events, rejected, unreadable } = await exportEvents(environment, storeId);
-    // A store may be known by its keys or its blocking alone.
-    if (events + rejected === 0 && (await storesOf(environment, { store_id: storeId }, 1)).length === 0) {
-      throw noStore(storeId, environment);
-    }
-    remark(`${events} events of store ${storeId} in ${environment.name}`);
-    if (rejected > 0) remark(`store-data: ${rejected} of its messages are not events and are left out`);
-    if (unreadable > 0) remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
-    if (rejected + unreadable > 0) markFailed();
-  });
+  storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(
+    async (storeId, flags) => {
+      await using servers = await openServers();
+      const environment = servers.environmentOf(flags);
+      const { events, rejected, unreadable } = await exportEvents(environment, storeId);
+      // A store may be known by its keys or its blocking alone.
+      if (
+        events + rejected === 0 &&
+        (await storesOf(environment, { store_id: storeId }, 1)).length === 0
+      ) {
+        throw noStore(storeId, environment);
+      }
+      remark(`${events} events of store ${storeId} in ${environment.name}`);
+      if (rejected > 0)
+        remark(`store-data: ${rejected} of its messages are not events and are left out`);
+      if (unreadable > 0)
+        remark(`store-data: ${unreadable} record batches cannot be read; their stores are unknown`);
+      if (rejected + unreadable > 0) markFailed();
+    },
+  );
 
 /**
  * Writes a store's events up to the present end of the log, each as a line of NDJSON for `publish`, in the order of the log. Like read
@@ -178,10 +215,17 @@ async function exportEvents({ servers, name, topic }: Environment, storeId: stri
   const reader = await servers.logReader(topic);
   for (const [partition, { start, end }] of await reader.bounds()) {
     await reader.read({ partition, from: start, to: end }, async (batch) => {
-      const { messages } = await leaveOutDropped(control, { topic, partition, messages: batch, next: 0 });
+      const { messages } = await leaveOutDropped(control, {
+        topic,
+        partition,
+        messages: batch,
+        next: 0,
+      });
       counts.unreadable += messages.filter((message) => message.unreadable !== undefined).length;
       const own = messages.filter(
-        (message) => message.key?.toString('utf8') === storeId && !erased.skips(storeId, { topic, partition }, message),
+        (message) =>
+          message.key?.toString('utf8') === storeId &&
+          !erased.skips(storeId, { topic, partition }, message),
       );
       const lines = own.filter(isEvent).map(toLine);
       counts.events += lines.length;

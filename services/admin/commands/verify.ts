@@ -1,11 +1,19 @@
-/** `verify`: compares counts, rank trees and feed positions with the records, and repairs them; with `--deep` the records with the log. */
+/**
+ * `verify`: compares counts, rank trees and feed positions with the records, and repairs them; with
+ * `--deep` the records with the log.
+ */
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { commandInvalid, hasCode, notFound, StoreDataError, unavailable } from '#shared/errors.ts';
 import { sumOf } from '#shared/kafka/positions.ts';
 import { forSnapshots } from '#shared/mongodb.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { repairStore, type Difference, verifyStore } from '#shared/projection/verify/store.ts';
-import { CATEGORY_PRODUCTS, TOMBSTONES, stampsIn, tombstonesIn } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  TOMBSTONES,
+  stampsIn,
+  tombstonesIn,
+} from '#shared/read-models/collections.ts';
 import { withoutCustomer } from '#shared/read-models/erasures.ts';
 import { describeOtherRelease } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -22,7 +30,16 @@ import {
   storesIn,
 } from '../generations/records.ts';
 import { command, environmentOption, storeOption } from '../options.ts';
-import { isJson, markFailed, printResult, remark, shortened, tableOf, ProgressLine, stopSignal } from '../output.ts';
+import {
+  isJson,
+  markFailed,
+  printResult,
+  remark,
+  shortened,
+  tableOf,
+  ProgressLine,
+  stopSignal,
+} from '../output.ts';
 import { type Environment, openServers } from '../servers.ts';
 import { inSnapshot } from '../transaction.ts';
 import { createReplay, deadLetterPlaces, withPrivateDatabase } from '../generations/replay.ts';
@@ -36,11 +53,17 @@ interface Result {
 }
 
 export const verifyCommand = () =>
-  command('verify', 'Count records one by one, and compare counts, rank trees and feed positions with them')
+  command(
+    'verify',
+    'Count records one by one, and compare counts, rank trees and feed positions with them',
+  )
     .addOption(environmentOption('only that environment'))
     .addOption(storeOption('only that store'))
     .option('--deep', 'also compare every record with the log')
-    .option('--repair', 'rebuild what differs, and repeat to followers what had no feed position of its own')
+    .option(
+      '--repair',
+      'rebuild what differs, and repeat to followers what had no feed position of its own',
+    )
     .action(async ({ store, ...flags }) => {
       await using servers = await openServers();
       const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
@@ -58,11 +81,13 @@ export const verifyCommand = () =>
         const other = describeOtherRelease(generation.marker);
         if (other !== null) throw new StoreDataError('generation_unsuitable', other);
         const { db } = generation;
-        const report = (difference: Difference) => result.found.push({ environment: name, ...difference });
+        const report = (difference: Difference) =>
+          result.found.push({ environment: name, ...difference });
         for (const storeId of [...(await storesIn(db, store))].toSorted()) {
           result.stores += 1;
           step(`${name}: ${storeId}`);
-          const verify = () => inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
+          const verify = () =>
+            inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
           let differences = await verify();
           if (differences.length > 0 && flags.repair) {
             remark(`${name}: ${storeId} differs in ${differences.length} places, and is repaired`);
@@ -99,7 +124,9 @@ function show({ found, stores, repaired, deep }: Result): void {
   ]);
   const after = repaired > 0 ? `, ${repaired} repaired` : '';
   const compared =
-    deep === null ? '' : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
+    deep === null
+      ? ''
+      : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
   // A deep verification lists only the first differences.
   const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
   const verdict = found.length === 0 ? 'no differences' : `${found.length + unlisted} differences`;
@@ -127,7 +154,11 @@ interface CompareOptions {
  * With `--deep`: replays the log into a private database up to the checkpoints of one snapshot, and compares every record with it.
  * @throws {StoreDataError} `history_lost` where the topic has lost its beginning.
  */
-async function compareWithLog(environment: Environment, live: Db, options: CompareOptions): Promise<void> {
+async function compareWithLog(
+  environment: Environment,
+  live: Db,
+  options: CompareOptions,
+): Promise<void> {
   const { servers, name, topic } = environment;
   const { only, counts } = options;
   const { client } = live;
@@ -152,7 +183,12 @@ async function compareWithLog(environment: Environment, live: Db, options: Compa
       await replay.applyRetried(letters);
       counts.messages += sumOf(to);
       await client.withSession(async (own) => {
-        const comparing = { expected: { db, session: own }, actual, spread: replay.spread, ...options };
+        const comparing = {
+          expected: { db, session: own },
+          actual,
+          spread: replay.spread,
+          ...options,
+        };
         const known = new Set<string>(await stampsIn(db).distinct('_id'));
         for (const storeId of known) {
           step(`compares the records of ${storeId}`);
@@ -193,10 +229,16 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
     const isTombstone = collection === TOMBSTONES;
     const scanned = await scanRange(comparing, range, 1, offset);
     if (!isTombstone) counts.records += scanned.expected;
-    for await (const { record, ...contents } of readContents(comparing, collection, scanned.differing)) {
+    for await (const { record, ...contents } of readContents(
+      comparing,
+      collection,
+      scanned.differing,
+    )) {
       if (spread.has(storeId) && isErasureApart(contents)) continue;
       const { id } = record;
-      const words = isTombstone ? ofTombstone(contents) : await ofRecord(expected, `${entity}/${id}`, contents);
+      const words = isTombstone
+        ? ofTombstone(contents)
+        : await ofRecord(expected, `${entity}/${id}`, contents);
       add(comparing, { storeId, what: `${entity} ${id.slice(owner.length + 1)}`, ...words });
     }
   }
@@ -204,7 +246,11 @@ async function compareStore(comparing: Comparing, storeId: string): Promise<void
 
 type Words = Pick<Difference, 'stored' | 'counted'>;
 
-async function ofRecord({ db, session }: Side, tombstone: string, contents: Contents): Promise<Words> {
+async function ofRecord(
+  { db, session }: Side,
+  tombstone: string,
+  contents: Contents,
+): Promise<Words> {
   const { one, other } = contents;
   const version = (content: Content) => `version ${content.get('sequence')}`;
   const kind = kindOf(contents);
@@ -215,7 +261,10 @@ async function ofRecord({ db, session }: Side, tombstone: string, contents: Cont
     return { stored: `other ${[...fields].join(', ')}`, counted: `${version(one)} as projected` };
   }
   const found = await tombstonesIn(db).findOne({ _id: tombstone }, { session });
-  return { stored: 'a document', counted: found ? `deleted in version ${found.sequence}` : 'no event' };
+  return {
+    stored: 'a document',
+    counted: found ? `deleted in version ${found.sequence}` : 'no event',
+  };
 }
 
 function ofTombstone({ one, other }: Contents): Words {
@@ -230,7 +279,9 @@ function ofTombstone({ one, other }: Contents): Words {
 function isErasureApart({ one, other }: Contents): boolean {
   const isJson = (name: string) => name === 'summary' || name === 'whole';
   const erased = (content: Content) =>
-    new Map([...content].map(([name, text]) => [name, isJson(name) ? withoutCustomer(text) : text]));
+    new Map(
+      [...content].map(([name, text]) => [name, isJson(name) ? withoutCustomer(text) : text]),
+    );
   try {
     return one.has('customer_id') && differingFields(erased(one), erased(other)).length === 0;
   } catch {

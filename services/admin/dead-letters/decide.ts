@@ -1,9 +1,22 @@
-/** `dead-letters drop` removes letters for good; `skip` lets a partition continue behind a damaged record batch or a failing message. */
+/**
+ * `dead-letters drop` removes letters for good; `skip` lets a partition continue behind a damaged
+ * record batch or a failing message.
+ */
 import { inBatches } from '#shared/waiting.ts';
 import { commandInvalid, type StoreDataError } from '#shared/errors.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
-import { damagedBatch, type LogMessage, offsetsInWords, type UnreadableBatch } from '#shared/kafka/message.ts';
-import { decisionsIn, decisionToDrop, noteSkip, type Skipped } from '#shared/projection/dead-letters/decisions.ts';
+import {
+  damagedBatch,
+  type LogMessage,
+  offsetsInWords,
+  type UnreadableBatch,
+} from '#shared/kafka/message.ts';
+import {
+  decisionsIn,
+  decisionToDrop,
+  noteSkip,
+  type Skipped,
+} from '#shared/projection/dead-letters/decisions.ts';
 import { identityOf, readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { lettersIn } from '#shared/read-models/collections.ts';
 import { audited } from '../audit.ts';
@@ -35,7 +48,9 @@ export const dropCommand = () =>
       const selection = { ids, reason: flags.reason, until };
       const count = await countLetters(sources, selection);
       if (ids.length > count.letters) {
-        remark(`store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`);
+        remark(
+          `store-data: ${ids.length - count.letters} of the ${ids.length} dead letters are not there`,
+        );
         markFailed();
       }
       if (count.total > 0) {
@@ -48,16 +63,21 @@ export const dropCommand = () =>
 
 const DROP_BATCH = 1_000;
 
-/** Drops selected letters, in other generations too. @returns how many there were in the source itself. */
+/**
+ * Drops selected letters, in other generations too.
+ * @returns how many there were in the source itself.
+ */
 async function dropLetters(source: DeadLetterSource, selection: LetterSelection): Promise<number> {
   const others = await otherSources(source);
   let dropped = 0;
   for await (const batch of inBatches(findSummaries(source, selection), DROP_BATCH)) {
     if (source.kind === 'changes') {
-      const decisions = batch
-        .map(decisionToDrop)
-        .map(({ _id, ...replacement }) => ({ replaceOne: { filter: { _id }, replacement, upsert: true } }));
-      await decisionsIn(await source.environment.servers.control()).bulkWrite(decisions, { ordered: false });
+      const decisions = batch.map(decisionToDrop).map(({ _id, ...replacement }) => ({
+        replaceOne: { filter: { _id }, replacement, upsert: true },
+      }));
+      await decisionsIn(await source.environment.servers.control()).bulkWrite(decisions, {
+        ordered: false,
+      });
     }
     const filter = { _id: { $in: batch.map(({ _id }) => _id) } };
     for (const { db } of others) await lettersIn(db).deleteMany(filter);
@@ -89,10 +109,19 @@ export const skipCommand = () =>
       const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
       await askFor(flags, question, 'nothing is skipped');
       const details = { topic, partition, from, to, reason };
-      await audited(servers, { action: 'dead-letters.skip', environment: environment.name, details }, async () => {
-        await noteSkip(await servers.control(), flags, { from, digest: what.digest, reason, detail }, to);
-        return { result: undefined, details };
-      });
+      await audited(
+        servers,
+        { action: 'dead-letters.skip', environment: environment.name, details },
+        async () => {
+          await noteSkip(
+            await servers.control(),
+            flags,
+            { from, digest: what.digest, reason, detail },
+            to,
+          );
+          return { result: undefined, details };
+        },
+      );
       const place = `${topic}/${partition}`;
       printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
     });
@@ -119,21 +148,39 @@ type Skippable = Skipped & Pick<UnreadableBatch, 'to'>;
  * The damaged batch at an offset, or the message if a partition waits at it.
  * @throws {StoreDataError} `command_invalid` where there is neither, `history_lost` where the log has nothing.
  */
-async function findSkippable(environment: Environment, reader: LogReader, place: Place): Promise<Skippable> {
+async function findSkippable(
+  environment: Environment,
+  reader: LogReader,
+  place: Place,
+): Promise<Skippable> {
   const messages = await readAt(reader, place);
   const batch = messages.map(damagedBatch).find((found) => found !== undefined);
   if (batch !== undefined) return batch;
   const message = messages.find(({ offset }) => Number(offset) === place.offset);
-  if (message === undefined || !(await isWaitedFor(environment, reader, place))) throw isIntact(place);
+  if (message === undefined || !(await isWaitedFor(environment, reader, place)))
+    throw isIntact(place);
   const { offset, digest } = identityOf(message);
-  return { from: offset, to: offset, digest, reason: 'projection_failed', detail: 'a partition waits at this message' };
+  return {
+    from: offset,
+    to: offset,
+    digest,
+    reason: 'projection_failed',
+    detail: 'a partition waits at this message',
+  };
 }
 
 /** A partition waits at most so far before its message: only transaction markers are between. */
 const MAX_GAP = 1_000;
 
-/** Whether the message at an offset is the next one of a checkpoint, in any generation or in the control database. */
-async function isWaitedFor(environment: Environment, reader: LogReader, { topic, partition, offset }: Place) {
+/**
+ * Whether the message at an offset is the next one of a checkpoint, in any generation or in the
+ * control database.
+ */
+async function isWaitedFor(
+  environment: Environment,
+  reader: LogReader,
+  { topic, partition, offset }: Place,
+) {
   const generations = await environment.generations();
   for (const db of [await environment.servers.control(), ...generations.map((one) => one.db)]) {
     const position = (await readPositions(db, topic)).get(partition) ?? Infinity;
@@ -151,7 +198,11 @@ async function checkCannotBeRead(reader: LogReader, place: Place): Promise<void>
 }
 
 /** The messages at one offset, or up to another, exclusive. */
-async function readAt(reader: LogReader, { partition, offset: from }: Place, to = from + 1): Promise<LogMessage[]> {
+async function readAt(
+  reader: LogReader,
+  { partition, offset: from }: Place,
+  to = from + 1,
+): Promise<LogMessage[]> {
   const messages: LogMessage[] = [];
   await reader.read({ partition, from, to }, (read) => {
     messages.push(...read);
@@ -172,7 +223,8 @@ function isIntact({ topic, partition, offset }: Place): StoreDataError {
  * @throws {StoreDataError} `command_invalid` where it is unknown, or differs from the operator's.
  */
 export function lastToSkip(what: Skippable, given: number | undefined, logEnd: number): number {
-  const refuse = (why: string) => commandInvalid(`the batch has the offsets ${offsetsInWords(what)}${why}`);
+  const refuse = (why: string) =>
+    commandInvalid(`the batch has the offsets ${offsetsInWords(what)}${why}`);
   if (what.to !== null) {
     if (given === undefined || given === what.to) return what.to;
     throw refuse(': leave out --to, only these are skipped');

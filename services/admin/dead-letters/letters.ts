@@ -1,4 +1,7 @@
-/** The dead letters that a command selects: by ids, by a reason, or all; read as they may be shown, and counted. */
+/**
+ * The dead letters that a command selects: by ids, by a reason, or all; read as they may be shown,
+ * and counted.
+ */
 import { InvalidArgumentError } from 'commander';
 import type { ClientSession, Db, Filter } from 'mongodb';
 import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
@@ -28,7 +31,8 @@ function letterIds(text: string, before: readonly string[] = []): string[] {
 
 export function letterReason(text: string): RejectionReason {
   const found = REJECTION_REASONS.find((reason) => reason === text);
-  if (found === undefined) throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
+  if (found === undefined)
+    throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
   return found;
 }
 
@@ -43,7 +47,10 @@ export const selectionCommand = (verb: string, description: string) =>
 type SelectionFlags = ReturnType<ReturnType<typeof selectionCommand>['opts']>;
 
 /** @throws {WrongUsage} unless exactly one of ids, `--reason` and `--all` is given. */
-export function checkSelection(ids: readonly string[], { reason, all, environment }: SelectionFlags): void {
+export function checkSelection(
+  ids: readonly string[],
+  { reason, all, environment }: SelectionFlags,
+): void {
   const given = [ids.length > 0, reason !== undefined, all === true].filter(Boolean).length;
   if (given !== 1) throw new WrongUsage('give either ids, or --reason, or --all');
   if (ids.length > 0 && environment !== undefined) {
@@ -98,7 +105,10 @@ export interface DeadLetterSource {
   obstacle: string | null;
 }
 
-/** The sources of ids, else of the selected environments, in the order in which letters are listed and retried. */
+/**
+ * The sources of ids, else of the selected environments, in the order in which letters are listed
+ * and retried.
+ */
 export async function deadLetterSources(
   servers: Servers,
   ids: readonly string[],
@@ -118,7 +128,10 @@ export async function deadLetterSources(
 }
 
 /** The same topic's letters in generations that are not live: decisions hold there too. */
-export async function otherSources({ kind, environment }: DeadLetterSource): Promise<DeadLetterSource[]> {
+export async function otherSources({
+  kind,
+  environment,
+}: DeadLetterSource): Promise<DeadLetterSource[]> {
   if (kind === 'access') return [];
   const generations = await environment.generations();
   return generations.flatMap(({ state, db, marker }) => {
@@ -150,7 +163,9 @@ export async function readShown<L extends Letter>(
 
 type Letter = Pick<DeadLetter, 'customers' | 'positions' | 'erased'>;
 
-/** The letters, without the contents of messages that name a customer whose erasure is under way. */
+/**
+ * The letters, without the contents of messages that name a customer whose erasure is under way.
+ */
 export async function withoutErasedLetters<L extends Letter>(
   db: Db,
   letters: readonly L[],
@@ -170,7 +185,10 @@ export async function withoutErasedLetters<L extends Letter>(
 }
 
 /** Counts letters and their messages: one letter may stand for a batch. */
-export async function countLetters(sources: readonly DeadLetterSource[], selection: LetterSelection) {
+export async function countLetters(
+  sources: readonly DeadLetterSource[],
+  selection: LetterSelection,
+) {
   const result = { letters: 0, total: 0, byReason: {} as Record<string, number> };
   const count = { $sum: { $ifNull: ['$gathered.count', 1] } };
   for (const source of sources) {
@@ -189,7 +207,10 @@ export async function countLetters(sources: readonly DeadLetterSource[], selecti
 }
 
 /** `3 dead letters (2 malformed, 1 too_large)` */
-export function describeCount({ total, byReason }: Awaited<ReturnType<typeof countLetters>>): string {
+export function describeCount({
+  total,
+  byReason,
+}: Awaited<ReturnType<typeof countLetters>>): string {
   if (total === 0) return 'no dead letters';
   const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`);
   return `${total} dead letter${total === 1 ? '' : 's'} (${reasons.join(', ')})`;

@@ -1,4 +1,7 @@
-/** The message of a dead letter, from Kafka where the letter does not keep all of it, and the parts that may be shown. */
+/**
+ * The message of a dead letter, from Kafka where the letter does not keep all of it, and the parts
+ * that may be shown.
+ */
 import { StoreDataError } from '#shared/errors.ts';
 import { ATTRIBUTES } from '#shared/events/cloud-event.ts';
 import { type LogMessage, valuesOf } from '#shared/kafka/message.ts';
@@ -34,7 +37,8 @@ export async function messagesOf(
         for (const message of messages) {
           if (message.unreadable !== undefined) continue;
           const letter = letters.find((one) => isOf(one, message));
-          if (letter !== undefined) found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
+          if (letter !== undefined)
+            found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
         }
       });
     } catch (error) {
@@ -66,11 +70,17 @@ const MAX_TEXT = 200;
 const MAX_LINES = 60;
 const MAX_DEPTH = 6;
 
-/** The readable attributes, and the names and types of the data's fields, one a line; never the data itself. */
+/**
+ * The readable attributes, and the names and types of the data's fields, one a line; never the data
+ * itself.
+ */
 export function describeLetter(letter: DeadLetter) {
   const { attributes: given, data, value } = readLoosely(toMessage(letter));
   const attributes = Object.fromEntries(
-    ATTRIBUTES.filter((name) => given[name] !== undefined).map((name) => [name, asText(given[name])]),
+    ATTRIBUTES.filter((name) => given[name] !== undefined).map((name) => [
+      name,
+      asText(given[name]),
+    ]),
   );
   return { attributes, structure: value === undefined ? null : structureOf(data ?? value) };
 }
@@ -131,7 +141,9 @@ export function toMessage(letter: DeadLetter): LogMessage {
   return {
     key: letter.key === null ? null : toBuffer(letter.key),
     value: letter.value === null ? null : toBuffer(letter.value),
-    headers: Object.fromEntries([...named].map(([name, same]) => [name, same.map(({ value }) => toBuffer(value))])),
+    headers: Object.fromEntries(
+      [...named].map(([name, same]) => [name, same.map(({ value }) => toBuffer(value))]),
+    ),
     offset: String(letter.offset),
     timestamp: String(letter.published_at.getTime()),
     attributes: 0,

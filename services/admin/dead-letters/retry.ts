@@ -1,6 +1,6 @@
 /**
- * `dead-letters retry` applies letters with the projector's own code, in a transaction that also removes them. Its stamps make a race with
- * a running projector a write conflict, which is retried.
+ * `dead-letters retry` applies letters with the projector's own code, in a transaction that also
+ * removes them. Its stamps make a race with a running projector a write conflict, which is retried.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { findErasedIn, judgeEnds } from '#shared/access/erased-stores.ts';
@@ -96,16 +96,24 @@ async function* retryLetters(
 /** The epochs of this process, by database. */
 type EpochsOf = Map<string, Epochs>;
 
-async function retrySlice(source: DeadLetterSource, slice: readonly LetterSummary[], epochsOf: EpochsOf) {
+async function retrySlice(
+  source: DeadLetterSource,
+  slice: readonly LetterSummary[],
+  epochsOf: EpochsOf,
+) {
   const result = emptyResult();
-  const stay = ({ _id: id, reason }: LetterSummary, detail: string) => result.stayed.push({ id, reason, detail });
+  const stay = ({ _id: id, reason }: LetterSummary, detail: string) =>
+    result.stayed.push({ id, reason, detail });
   if (source.obstacle !== null) {
     for (const letter of slice) stay(letter, source.obstacle);
     return result;
   }
   const cut = slice.filter((letter) => letter.cut);
   const { db, topic, environment } = source;
-  const fetched = cut.length === 0 ? new Map() : await messagesOf(await environment.servers.logReader(topic), cut);
+  const fetched =
+    cut.length === 0
+      ? new Map()
+      : await messagesOf(await environment.servers.logReader(topic), cut);
   const present = new Set(slice.map(({ _id }) => _id));
   for (const letter of cut) {
     if (fetched.has(letter._id)) continue;
@@ -152,10 +160,20 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
       .toArray();
     const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
     const [first] = found;
-    const slice: Slice = { topic, partition: first?.partition ?? 0, messages, next: first?.offset ?? 0 };
-    const changes = kind === 'changes' ? await applyChanges(db, session, slice, { epochs, findErased }) : undefined;
+    const slice: Slice = {
+      topic,
+      partition: first?.partition ?? 0,
+      messages,
+      next: first?.offset ?? 0,
+    };
+    const changes =
+      kind === 'changes'
+        ? await applyChanges(db, session, slice, { epochs, findErased })
+        : undefined;
     const access =
-      kind === 'access' ? await applyAccess(db, environment, session, slice, { judgeEnds: judge }) : undefined;
+      kind === 'access'
+        ? await applyAccess(db, environment, session, slice, { judgeEnds: judge })
+        : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
     await confirmLetters(db, session, found, dead);
     return { found, messages, dead, changes, access };
@@ -170,7 +188,12 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   result.gone.push(...ids.filter((id) => !present.has(id)));
   try {
     for (const record of access?.changed ?? []) {
-      await publishAccess(await servers.redis(), servers.config.namePrefix, await servers.access(), record);
+      await publishAccess(
+        await servers.redis(),
+        servers.config.namePrefix,
+        await servers.access(),
+        record,
+      );
     }
   } catch (error) {
     // Without Redis the records stay marked, and the projector publishes them.
@@ -178,7 +201,10 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   }
 }
 
-/** Removes the applied letters. The others were rewritten with their new reason: the time of death and the kept part are restored. */
+/**
+ * Removes the applied letters. The others were rewritten with their new reason: the time of death
+ * and the kept part are restored.
+ */
 async function confirmLetters(
   db: Db,
   session: ClientSession,
@@ -201,7 +227,9 @@ async function confirmLetters(
 const SLICE_LETTERS = 100;
 const SLICE_BYTES = 4_194_304;
 
-async function* letterSlices(letters: AsyncIterable<LetterSummary>): AsyncGenerator<LetterSummary[]> {
+async function* letterSlices(
+  letters: AsyncIterable<LetterSummary>,
+): AsyncGenerator<LetterSummary[]> {
   let slice: LetterSummary[] = [];
   let bytes = 0;
   for await (const letter of letters) {

@@ -1,4 +1,7 @@
-/** `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value` or `--raw`. */
+/**
+ * `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value`
+ * or `--raw`.
+ */
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { entityInType } from '#shared/events/cloud-event.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
@@ -45,7 +48,10 @@ export const listCommand = () =>
         const found = await readShown(source, async (own, session) => {
           const summaries = await findSummaries(own, selection, { limit, session }).toArray();
           const ids = summaries.map(({ _id }) => _id);
-          const whole = lettersIn(own.db).find({ _id: { $in: ids } }, { session, batchSize: LETTERS_BATCH });
+          const whole = lettersIn(own.db).find(
+            { _id: { $in: ids } },
+            { session, batchSize: LETTERS_BATCH },
+          );
           for await (const letter of whole) about.set(letter._id, aboutOf(letter));
           return summaries;
         });
@@ -58,7 +64,11 @@ export const listCommand = () =>
       const count = await countLetters(sources, selection);
       const table = tableOf(rows, [
         'id',
-        ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`), 'fills'],
+        [
+          'ABOUT',
+          ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`),
+          'fills',
+        ],
         ['REASON', reasonInWords, 'fills'],
         ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
       ]);
@@ -97,7 +107,8 @@ export const showCommand = () =>
     .option('--value', `also show the beginning of the message, at most ${MAX_PREVIEW} characters`)
     .option('--raw', 'write only the bytes of the message to standard output')
     .action(async (id, flags) => {
-      if (flags.raw && (isJson() || flags.value)) throw new WrongUsage('--raw goes with no other option');
+      if (flags.raw && (isJson() || flags.value))
+        throw new WrongUsage('--raw goes with no other option');
       await using servers = await openServers();
       const letter = await complete(servers, await findLetter(servers, id));
       if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
@@ -147,11 +158,15 @@ function toText(letter: DeadLetter, withValue: boolean): string {
     key: letter.key && shortened(toBuffer(letter.key).toString('utf8'), 80),
     ...(gathered === undefined
       ? { size: `${letter.value_bytes} bytes${cut}` }
-      : { 'stands for': `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}` }),
+      : {
+          'stands for': `${gathered.count} messages at offsets ${letter.offset} to ${gathered.last_offset}`,
+        }),
     published: letter.published_at,
     'dead since': letter.dead_at,
     headers: letter.headers.map(({ name }) => shortened(name, 64)),
-    ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`event ${name}`, value])),
+    ...Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [`event ${name}`, value]),
+    ),
   });
   const shape = structure === null ? 'the message is no JSON' : structure.join('\n');
   const value = withValue ? `\n\n${preview(letter)}` : '';

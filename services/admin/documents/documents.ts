@@ -1,8 +1,15 @@
-/** `npm run documents`: updates what docs/ takes from the schemas of events and from the commands: events.md, cli.md, asyncapi.json. */
+/**
+ * `npm run documents`: updates what docs/ takes from the schemas of events and from the commands:
+ * events.md, cli.md, asyncapi.json.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { type TSchema, Type } from 'typebox';
-import { ACCESS_SCHEMAS, type AccessEntity, CLIENT_ID_PATTERN } from '#shared/events/access-event.ts';
+import {
+  ACCESS_SCHEMAS,
+  type AccessEntity,
+  CLIENT_ID_PATTERN,
+} from '#shared/events/access-event.ts';
 import {
   describeFields,
   EVENT_SCHEMAS,
@@ -17,22 +24,29 @@ import { RELEASE } from '#shared/read-models/generation.ts';
 import { createProgram } from '../program.ts';
 import skeleton from './asyncapi.json' with { type: 'json' };
 
-/** The document with the part replaced. @param name of the marks `<!-- name: begin -->` and `<!-- name: end -->`. */
+/**
+ * The document with the part replaced.
+ * @param name of the marks `<!-- name: begin -->` and `<!-- name: end -->`.
+ */
 export function replaceSection(text: string, name: string, markdown: string): string {
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`the document lacks ${begin} … ${end}`);
+  if (before === undefined || after === undefined)
+    throw new Error(`the document lacks ${begin} … ${end}`);
   return `${before}${begin}\n\n${markdown}\n\n${end}${after}`;
 }
 
 /** The least width of a terminal. */
 const COLUMNS = 80;
 
-/** Without groups, which only list their commands, and without the parts that all commands share. */
+/**
+ * Without groups, which only list their commands, and without the parts that all commands share.
+ */
 export function cliMarkdown(): string {
   const all = commandHelps(createProgram());
-  const isGroup = (group: string) => group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
+  const isGroup = (group: string) =>
+    group.includes(' ') && all.some(({ name }) => name.startsWith(`${group} `));
   const shorten = (name: string, help: string) =>
     help
       .replace(`Usage: ${name} [options]\n`, '')
@@ -48,7 +62,10 @@ export function cliMarkdown(): string {
 }
 
 /** A command's help and those of the commands under it, each by its whole name. */
-export function commandHelps(command: CommandUnknownOpts, parents = ''): { name: string; help: string }[] {
+export function commandHelps(
+  command: CommandUnknownOpts,
+  parents = '',
+): { name: string; help: string }[] {
   const name = `${parents}${command.name()}`;
   let help = '';
   command.configureOutput({
@@ -86,8 +103,16 @@ function table(fields: readonly FieldDescription[]): string {
 
 type Json = Record<string, unknown>;
 
-const STORE_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The store; equal to the message key.' };
-const CLIENT_ID = { type: 'string', pattern: CLIENT_ID_PATTERN.source, description: 'The client_id.' };
+const STORE_ID = {
+  type: 'string',
+  pattern: ID_PATTERN.source,
+  description: 'The store; equal to the message key.',
+};
+const CLIENT_ID = {
+  type: 'string',
+  pattern: CLIENT_ID_PATTERN.source,
+  description: 'The client_id.',
+};
 const ENTITY_ID = { type: 'string', pattern: ID_PATTERN.source, description: 'The entity’s id.' };
 
 /** The standard names of the formats that our validator checks, or a pattern. */
@@ -125,12 +150,16 @@ export function asyncApiDocument(): Json {
     operations,
     components: {
       securitySchemes,
-      messages: Object.fromEntries([...changes, ...access].map((message) => [message.name, message])),
+      messages: Object.fromEntries(
+        [...changes, ...access].map((message) => [message.name, message]),
+      ),
       schemas: {
         'structured-headers': skeleton.structuredHeaders,
         'binary-headers': binaryHeaders(),
         address: jsonSchema(address.event, true),
-        ...Object.fromEntries(Object.entries(EVENT_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)])),
+        ...Object.fromEntries(
+          Object.entries(EVENT_SCHEMAS).map(([entity, schema]) => [entity, jsonSchema(schema)]),
+        ),
       },
     },
   };
@@ -145,7 +174,10 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
   const attributes = isDeleted ? { ...present, type, sequence: '18' } : present;
   const example = isDeleted ? attributes : { ...exampleEvent(entity) };
   const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
-  const binary = { ...Object.fromEntries(headers), ...(isDeleted ? {} : { 'content-type': datacontenttype }) };
+  const binary = {
+    ...Object.fromEntries(headers),
+    ...(isDeleted ? {} : { 'content-type': datacontenttype }),
+  };
   return [
     message(type, {
       title: type,
@@ -153,7 +185,13 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
       contentType: 'application/cloudevents+json',
       headers: { $ref: '#/components/schemas/structured-headers' },
       payload: envelope(type, subject, data),
-      examples: [{ name: entity, headers: { 'content-type': 'application/cloudevents+json' }, payload: example }],
+      examples: [
+        {
+          name: entity,
+          headers: { 'content-type': 'application/cloudevents+json' },
+          payload: example,
+        },
+      ],
     }),
     message(`${type}.binary`, {
       title: `${type}, binary mode`,
@@ -180,7 +218,9 @@ function envelope(type: string, subject: Json, data: Json | undefined): Json {
   return {
     type: 'object',
     required,
-    ...(data === undefined ? {} : { oneOf: [{ required: ['data'] }, { required: ['data_base64'] }] }),
+    ...(data === undefined
+      ? {}
+      : { oneOf: [{ required: ['data'] }, { required: ['data_base64'] }] }),
     properties: {
       ...properties,
       type: { type: 'string', const: type },
@@ -208,12 +248,16 @@ function channel(topic: string, description: string, messages: readonly { name: 
     address: `${topic}.{environment}`,
     description,
     parameters: skeleton.channel.parameters,
-    messages: Object.fromEntries(messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }])),
+    messages: Object.fromEntries(
+      messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
+    ),
     bindings: skeleton.channel.bindings,
   };
 }
 
-/** A schema with standard formats, and with a reference for an address unless it is `itself` one. */
+/**
+ * A schema with standard formats, and with a reference for an address unless it is `itself` one.
+ */
 function jsonSchema(schema: TSchema, itself = false): Json {
   if (schema === address.event && !itself) return { $ref: '#/components/schemas/address' };
   if (Type.IsUnion(schema)) {
@@ -222,10 +266,17 @@ function jsonSchema(schema: TSchema, itself = false): Json {
   }
   if (Type.IsArray(schema)) return { ...schema, items: jsonSchema(schema.items) };
   if (Type.IsObject(schema)) {
-    const properties = Object.entries(schema.properties).map(([name, field]) => [name, jsonSchema(field)]);
+    const properties = Object.entries(schema.properties).map(([name, field]) => [
+      name,
+      jsonSchema(field),
+    ]);
     return { ...schema, properties: Object.fromEntries(properties) };
   }
-  const { format, title: _title, ...rest } = schema as TSchema & { format?: string; title?: string };
+  const {
+    format,
+    title: _title,
+    ...rest
+  } = schema as TSchema & { format?: string; title?: string };
   return { ...rest, ...(format === undefined ? {} : FORMATS[format]) };
 }
 

@@ -1,6 +1,7 @@
 /**
- * Counts and removes a store's access and its documents in one generation. After a kill the next command removes the rest. The blocked
- * store and its revoked keys, without rights, stay: a Redis restored from an old snapshot is reconciled with them.
+ * Counts and removes a store's access and its documents in one generation. After a kill the next
+ * command removes the rest. The blocked store and its revoked keys, without rights, stay: a Redis
+ * restored from an old snapshot is reconciled with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -54,7 +55,11 @@ export async function countAccess(servers: Servers, store: StoreOf): Promise<Cou
   const { keys, revokedSessions } = await servers.access();
   const inRedis = { sessions: 0, token_counts: 0, quota_counts: 0 };
   for await (const { kind, names } of scanStore(servers, store)) inRedis[kind] += names.length;
-  const letters = lettersOf(await servers.control(), accessTopic(store.environment), store.store_id);
+  const letters = lettersOf(
+    await servers.control(),
+    accessTopic(store.environment),
+    store.store_id,
+  );
   return {
     keys: await keys.countDocuments({ ...store, status: { $ne: 'revoked' } }),
     ...inRedis,
@@ -75,7 +80,9 @@ export async function removeAccess(servers: Servers, store: StoreOf): Promise<vo
   await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
 
-/** The data of a store in Redis besides its grants: sessions, their counts, and counts of the quota. */
+/**
+ * The data of a store in Redis besides its grants: sessions, their counts, and counts of the quota.
+ */
 async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
   // All are on one node.
@@ -90,7 +97,10 @@ async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) 
   }
 }
 
-/** The keys that begin with a prefix, some at a time. @param prefix without characters of a pattern, as it ends after a store's id. */
+/**
+ * The keys that begin with a prefix, some at a time.
+ * @param prefix without characters of a pattern, as it ends after a store's id.
+ */
 export async function* scanPrefix(redis: Redis, prefix: string): AsyncGenerator<string[]> {
   // A scan may return a key twice.
   const seen = new Set<string>();

@@ -1,6 +1,7 @@
 /**
- * `stores erase`: first the erasure is stored, so that nothing of the store is applied any longer; then access and the documents of every
- * generation are removed; last the ends of the logs are stored and published, before which events are skipped. Run again, it continues.
+ * `stores erase`: first the erasure is stored, so that nothing of the store is applied any longer;
+ * then access and the documents of every generation are removed; last the ends of the logs are
+ * stored and published, before which events are skipped. Run again, it continues.
  */
 import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
@@ -37,7 +38,10 @@ export const eraseCommand = () =>
       await remarkUnknownStore(environment, store_id);
       let generations = [];
       for (const { number: generation, db } of await generationsOf(environment)) {
-        generations.push({ generation, documents: await countDocuments(db, environment.topic, store_id) });
+        generations.push({
+          generation,
+          documents: await countDocuments(db, environment.topic, store_id),
+        });
       }
       const access = await countAccess(servers, store);
       const erased = flags.yes === true;
@@ -91,23 +95,35 @@ async function eraseStore(environment: Environment, store: StoreOf) {
   return removed;
 }
 
-/** The ends are read again if that took too long, or a partition got its first message meanwhile. */
+/**
+ * The ends are read again if that took too long, or a partition got its first message meanwhile.
+ */
 const MAX_ATTEMPTS = 10;
 
 /**
- * Stores the ends of the logs: messages before them are skipped, later ones begin a new store. While the erasure is closing, slices wait
- * for the ends; an older slice skips only what it fetched before. So all processes decide alike about each message.
+ * Stores the ends of the logs: messages before them are skipped, later ones begin a new store.
+ * While the erasure is closing, slices wait for the ends; an older slice skips only what it fetched
+ * before. So all processes decide alike about each message.
  */
-async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]): Promise<void> {
+async function noteEnds(
+  servers: Servers,
+  store: StoreOf,
+  topics: readonly string[],
+): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const logs = await readLastMessages(servers, topics);
-    await note(servers, store, { at: '$erased.at', sequence: '$erased.sequence', closing_at: '$$NOW' });
+    await note(servers, store, {
+      at: '$erased.at',
+      sequence: '$erased.sequence',
+      closing_at: '$$NOW',
+    });
     const known: PartitionEnd[] = [];
     let isWhole = true;
     for (const one of await endsOf(servers, topics)) {
       const { end, last = null } = logs.get(`${one.topic}/${one.partition}`) ?? {};
       if (last !== null) known.push({ ...one, last });
-      // A partition without messages, as after aborted transactions, has nothing to skip unless its end moved.
+      // A partition without messages, as after aborted transactions, has nothing to skip unless its
+      // end moved.
       else if (one.end !== 0 && one.end !== end) isWhole = false;
     }
     const erased = { at: '$$NOW', sequence: '$erased.sequence', ends: { $literal: known } };
@@ -120,7 +136,9 @@ async function noteEnds(servers: Servers, store: StoreOf, topics: readonly strin
 }
 
 /** By the clock of MongoDB, like the waiting slices. */
-const IS_CLOSING_IN_TIME = { $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] } };
+const IS_CLOSING_IN_TIME = {
+  $expr: { $lt: [{ $subtract: ['$$NOW', '$erased.closing_at'] }, MAX_CLOSING_MS] },
+};
 
 /** The end of each partition's log, and its last message; by `<topic>/<partition>`. */
 async function readLastMessages(servers: Servers, topics: readonly string[]) {
@@ -128,13 +146,19 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
   for (const topic of topics) {
     const log = await servers.logReader(topic);
     for (const [partition, { end }] of await log.bounds()) {
-      found.set(`${topic}/${partition}`, { end, last: await lastMessageBefore(log, partition, end) });
+      found.set(`${topic}/${partition}`, {
+        end,
+        last: await lastMessageBefore(log, partition, end),
+      });
     }
   }
   return found;
 }
 
-async function endsOf(servers: Servers, topics: readonly string[]): Promise<Omit<PartitionEnd, 'last'>[]> {
+async function endsOf(
+  servers: Servers,
+  topics: readonly string[],
+): Promise<Omit<PartitionEnd, 'last'>[]> {
   const ends: Omit<PartitionEnd, 'last'>[] = [];
   for (const topic of topics) {
     const bounds = await servers.logBounds(topic);
@@ -143,7 +167,10 @@ async function endsOf(servers: Servers, topics: readonly string[]): Promise<Omit
   return ends;
 }
 
-/** @throws {StoreDataError} `command_invalid` where one has another projection version: its release may not know erasures. */
+/**
+ * @throws {StoreDataError} `command_invalid` where one has another projection version: its release
+ * may not know erasures.
+ */
 async function generationsOf(environment: Environment) {
   const known = await environment.generations();
   return known.filter(({ state, marker }) => {
@@ -181,15 +208,22 @@ async function note(
   };
   const topic = accessTopic(environment);
   const store = await withTransactionKill(control, topic, () =>
-    collections.stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], { returnDocument: 'after' }),
+    collections.stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], {
+      returnDocument: 'after',
+    }),
   );
   if (store === null) return false;
   await publishAccess(await servers.redis(), servers.config.namePrefix, collections, store);
   return true;
 }
 
-/** Waits for slices that began before the erasure was stored: each writes its checkpoint first, so this write waits for its end. */
+/**
+ * Waits for slices that began before the erasure was stored: each writes its checkpoint first, so
+ * this write waits for its end.
+ */
 async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   const checkpoints = checkpointsIn(db);
-  await withTransactionKill(db, topic, () => checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }));
+  await withTransactionKill(db, topic, () =>
+    checkpoints.updateMany({ topic }, { $set: { updated_at: new Date() } }),
+  );
 }

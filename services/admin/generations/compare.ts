@@ -1,4 +1,7 @@
-/** Compares a rebuilt generation with the live one while projectors write. Events that only one of them has applied are no differences. */
+/**
+ * Compares a rebuilt generation with the live one while projectors write. Events that only one of
+ * them has applied are no differences.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
 import { COLLECTIONS, stampsIn } from '#shared/read-models/collections.ts';
@@ -44,7 +47,8 @@ export async function compareWithLive(
   const known = await environment.generations();
   const live = liveOf(name, known);
   const { db, marker = null } = known.find((generation) => generation.number === number) ?? {};
-  if (live === null || db === undefined || marker === null) throw notFound(`${name} has no generation ${number}`);
+  if (live === null || db === undefined || marker === null)
+    throw notFound(`${name} has no generation ${number}`);
   const other = describeOtherRelease(marker);
   if (other !== null) {
     throw new StoreDataError('generation_unsuitable', `${other}: run the command of its release`);
@@ -76,7 +80,9 @@ export async function compareWithLive(
         unsettled += await confirm(generations, candidates.splice(0), differences);
       }
     }
-    const miscounted = await inSnapshot(rebuilt.client, (session) => verifyStore(rebuilt, session, storeId));
+    const miscounted = await inSnapshot(rebuilt.client, (session) =>
+      verifyStore(rebuilt, session, storeId),
+    );
     for (const { what } of miscounted) note(differences, 'counts', 'counts', storeId, [what]);
     progress?.(index + 1, stores.length);
   }
@@ -86,11 +92,16 @@ export async function compareWithLive(
     counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
     /** Records whose whole content was compared. */
     sampled,
-    /** Records that the new generation has in a newer version, since the live one is not projected; or that kept changing. */
+    /**
+     * Records that the new generation has in a newer version, since the live one is not projected;
+     * or that kept changing.
+     */
     unsettled,
     /** Whether another projection made the live one: other content is expected. */
     other_projection: live.marker.projection_version !== marker.projection_version,
-    differences: [...differences].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, difference]) => difference),
+    differences: [...differences]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, difference]) => difference),
   };
 }
 
@@ -130,7 +141,11 @@ interface Seen extends Contents {
  * its contents are the same.
  * @returns how many kept changing.
  */
-async function confirm(generations: Generations, candidates: readonly Candidate[], differences: Differences) {
+async function confirm(
+  generations: Generations,
+  candidates: readonly Candidate[],
+  differences: Differences,
+) {
   const { topic, live, rebuilt } = generations;
   const noteRecord = ({ collection, id }: Candidate, contents: Contents) => {
     const kind = kindOf(contents);
@@ -148,7 +163,11 @@ async function confirm(generations: Generations, candidates: readonly Candidate[
       if (positions !== moved.positions) moved = { at: performance.now(), positions };
       const left: typeof open = [];
       for (const [collection, group] of Map.groupBy(open, (candidate) => candidate.collection)) {
-        for await (const { record, ...now } of readContents(bothIn(generations, session), collection, group)) {
+        for await (const { record, ...now } of readContents(
+          bothIn(generations, session),
+          collection,
+          group,
+        )) {
           const { seen } = record;
           if (isSame(now.one, now.other)) continue;
           if (seen === null || !isSame(seen.one, now.one) || !isSame(seen.other, now.other)) {
@@ -230,7 +249,8 @@ export function describeComparison(comparison: Comparison): string {
     [['RECORDS', 'collection'], 'live', ['NEW', 'rebuilt']],
   );
   const lines = differences.map(({ collection, kind, count, fields, examples }) => {
-    const why = kind === 'content' && comparison.other_projection ? ', made by another projection' : '';
+    const why =
+      kind === 'content' && comparison.other_projection ? ', made by another projection' : '';
     const where = fields.length > 0 ? ` in ${fields.join(', ')}` : '';
     const more = count > examples.length ? ', …' : '';
     return `\n  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${more}`;

@@ -1,4 +1,7 @@
-/** The steps of a generation: a rebuild makes it and waits until it has caught up, a flip makes it live, a drop removes it. */
+/**
+ * The steps of a generation: a rebuild makes it and waits until it has caught up, a flip makes it
+ * live, a drop removes it.
+ */
 import { commandInvalid, notFound, StoreDataError, hasCode } from '#shared/errors.ts';
 import {
   countApplied,
@@ -71,7 +74,11 @@ export function building(generations: readonly KnownGeneration[]): KnownGenerati
 }
 
 /** Without a marker, a command was killed before it made that. */
-function checkRelease(environment: string, { number, marker }: KnownGeneration, projectionVersion: number): void {
+function checkRelease(
+  environment: string,
+  { number, marker }: KnownGeneration,
+  projectionVersion: number,
+): void {
   if (marker === null || marker.projection_version === projectionVersion) return;
   throw commandInvalid(
     `generation ${number} of ${environment} is being built by another release, with projection version ` +
@@ -97,7 +104,9 @@ function checkReachesBack(topic: string, bounds: LogBounds): void {
 }
 
 const POLL_MS = 500;
-/** A generation has caught up when it reaches a position that the live one had at most so long ago. */
+/**
+ * A generation has caught up when it reaches a position that the live one had at most so long ago.
+ */
 const CLOSE_MS = 2_000;
 /** After this time a missing projector is reported. */
 const UNATTENDED_MS = 5_000;
@@ -107,7 +116,12 @@ const UNATTENDED_MS = 5_000;
  * @throws {StoreDataError} `not_found` when it is dropped meanwhile, `topic_unsuitable` when the log loses messages, `command_invalid`
  * when the signal is aborted.
  */
-export async function catchUp(environment: Environment, number: number, line: ProgressLine, signal: AbortSignal) {
+export async function catchUp(
+  environment: Environment,
+  number: number,
+  line: ProgressLine,
+  signal: AbortSignal,
+) {
   const targets: { at: number; target: Positions }[] = [];
   const { name, topic } = environment;
   const began = performance.now();
@@ -160,7 +174,9 @@ export async function groupsOf(environment: Environment, numbers: readonly numbe
   const { namePrefix } = environment.servers.config;
   const nameOf = (number: number) => generationGroup(namePrefix, environment.name, number);
   const { groups } = await (await environment.kafkaAdmin()).describeGroups(numbers.map(nameOf));
-  return new Map(numbers.map((number) => [number, groups.find(({ groupId }) => groupId === nameOf(number))]));
+  return new Map(
+    numbers.map((number) => [number, groups.find(({ groupId }) => groupId === nameOf(number))]),
+  );
 }
 
 const REACHED_POLL_MS = 20;
@@ -173,7 +189,11 @@ const PATIENCE_MS = 15_000;
  * @throws {StoreDataError} `not_found` where there is no such generation, `command_invalid` where it does not reach the live one's
  * positions in time, or another generation became live meanwhile.
  */
-export async function flip(environment: Environment, to: number, patienceMs: number | null = PATIENCE_MS) {
+export async function flip(
+  environment: Environment,
+  to: number,
+  patienceMs: number | null = PATIENCE_MS,
+) {
   const { servers, name, topic } = environment;
   const generations = await environment.generations();
   const next = generations.find(({ number }) => number === to);
@@ -209,7 +229,9 @@ export async function flip(environment: Environment, to: number, patienceMs: num
 const HEARD_MS = 3_000;
 /** How long the command waits for projectors, such as a frozen one. */
 const LEFT_MS = 60_000;
-/** How long the database must stay gone: a process that creates an index creates its database again. */
+/**
+ * How long the database must stay gone: a process that creates an index creates its database again.
+ */
 const GONE_MS = 1_000;
 const LEFT_POLL_MS = 200;
 const DATABASE_DROP_PENDING = 215;
@@ -229,7 +251,8 @@ export async function dropGeneration(environment: Environment, number: number): 
     do {
       await dropDatabaseOf(found).catch((error: unknown) => {
         // MongoDB continues a drop after the command's end, and refuses another one meanwhile.
-        const isBeingDropped = error instanceof MongoNetworkTimeoutError || hasCode(error, DATABASE_DROP_PENDING);
+        const isBeingDropped =
+          error instanceof MongoNetworkTimeoutError || hasCode(error, DATABASE_DROP_PENDING);
         if (!isBeingDropped) throw error;
       });
       await sleep(GONE_MS);

@@ -1,7 +1,13 @@
 /** The stores and records of two generations, as a comparison reads them. */
 import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
-import { CATEGORY_PRODUCTS, COLLECTIONS, RANK_NODES, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  COLLECTIONS,
+  RANK_NODES,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
 import { withoutErased } from '#shared/read-models/erasures.ts';
 import { jsonOf, SHIFTED_FIELDS, shiftJson } from '#shared/records/stored-json.ts';
 import { idsBelow } from '#shared/read-models/rank-tree/keys.ts';
@@ -15,12 +21,17 @@ export async function storesIn(db: Db, only?: string): Promise<Set<string>> {
   for (const name of [STAMPS, ...ENTITY_NAMES.map((entity) => COLLECTIONS[entity])]) {
     // An `_id` is a store's, or begins with it.
     const field = name === STAMPS ? '_id' : 'store_id';
-    const found: unknown[] = await db.collection(name).distinct(field, only === undefined ? {} : { [field]: only });
+    const found: unknown[] = await db
+      .collection(name)
+      .distinct(field, only === undefined ? {} : { [field]: only });
     for (const store of found) if (typeof store === 'string') stores.add(store);
   }
   const ofNodes = db.collection(RANK_NODES).aggregate<{ _id: unknown }>([
     {
-      $match: only === undefined ? {} : { $or: Object.values(RANK_TREES).map(({ name }) => nodesOf(name, only)) },
+      $match:
+        only === undefined
+          ? {}
+          : { $or: Object.values(RANK_TREES).map(({ name }) => nodesOf(name, only)) },
     },
     // From the index of `_id` alone: `<tree>/<store id>/…`.
     { $project: { store: { $arrayElemAt: [{ $split: ['$_id', '/'] }, 1] } } },
@@ -62,12 +73,21 @@ export function rangesOf(storeId: string): Range[] {
   return [
     ...ENTITY_NAMES.map((entity) => ({ collection: COLLECTIONS[entity], entity, owner: storeId })),
     { collection: CATEGORY_PRODUCTS, entity: 'category', owner: storeId },
-    ...ENTITY_NAMES.map((entity) => ({ collection: TOMBSTONES, entity, owner: `${entity}/${storeId}` })),
+    ...ENTITY_NAMES.map((entity) => ({
+      collection: TOMBSTONES,
+      entity,
+      owner: `${entity}/${storeId}`,
+    })),
   ];
 }
 
 function readVersions({ db, session }: Side, { collection, owner }: Range): FindCursor<Version> {
-  const options = { session, sort: { _id: 1 }, projection: { sequence: 1 }, batchSize: 10_000 } as const;
+  const options = {
+    session,
+    sort: { _id: 1 },
+    projection: { sequence: 1 },
+    batchSize: 10_000,
+  } as const;
   return db.collection<Version>(collection).find({ _id: idsBelow(owner) }, options);
 }
 
@@ -90,7 +110,8 @@ function contentOf(record: Document, offset: string): Content {
   return new Map(
     Object.entries(fields).map(([name, value]) => {
       const json = typeof value === 'string' ? jsonOf(name, value) : null;
-      if (json !== null && typeof madeFor === 'string') return [name, shiftJson(json, madeFor, offset)];
+      if (json !== null && typeof madeFor === 'string')
+        return [name, shiftJson(json, madeFor, offset)];
       // A product without a category has the position Infinity, which JSON lacks.
       return [name, typeof value === 'number' ? String(value) : JSON.stringify(value)];
     }),
@@ -100,7 +121,9 @@ function contentOf(record: Document, offset: string): Content {
 /** The names of the fields that differ, of JSON with the member: `whole.total`. Never values. */
 export function differingFields(a: Content, b: Content): string[] {
   return differingNames(a, b).flatMap((name) => {
-    const [before, after] = SHIFTED_FIELDS.includes(name) ? [a, b].map((one) => membersOf(one.get(name))) : [];
+    const [before, after] = SHIFTED_FIELDS.includes(name)
+      ? [a, b].map((one) => membersOf(one.get(name)))
+      : [];
     const members = before && after ? differingNames(before, after) : [];
     return members.length > 0 ? members.map((member) => `${name}.${member}`) : [name];
   });
@@ -126,7 +149,10 @@ const RECORDS_BATCH = 200;
 /** Which side lacks the record, or whether the versions or the contents of one version differ. */
 export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
 
-/** @param stride the whole content of one record in so many is compared; tombstones have none. @param offset to which JSON is shifted. */
+/**
+ * @param stride the whole content of one record in so many is compared; tombstones have none.
+ * @param offset to which JSON is shifted.
+ */
 export async function scanRange(sides: Sides, range: Range, stride: number, offset: string) {
   const result = { expected: 0, actual: 0, sampled: 0, differing: [] as Wanted[] };
   const sample: Wanted[] = [];

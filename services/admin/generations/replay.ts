@@ -1,4 +1,7 @@
-/** Applies the log to a private database, which no pointer names, with the code of a rebuild, without dead and dropped messages. */
+/**
+ * Applies the log to a private database, which no pointer names, with the code of a rebuild,
+ * without dead and dropped messages.
+ */
 import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { FindErased } from '#shared/access/erased-stores.ts';
 import { unavailable } from '#shared/errors.ts';
@@ -15,7 +18,10 @@ import { inTransaction } from '../transaction.ts';
 
 const LIMITS = { events: 500, bytes: 4_194_304 };
 
-/** How often a command updates its marker, and after which silence another command drops its database. */
+/**
+ * How often a command updates its marker, and after which silence another command drops its
+ * database.
+ */
 const ALIVE_MS = { every: 5_000, silence: 60_000 };
 
 interface Marker {
@@ -84,7 +90,15 @@ interface ReplayOptions {
   progress: (read: number) => void;
 }
 
-export function createReplay({ db, control, reader, findErased, topic, only, progress }: ReplayOptions) {
+export function createReplay({
+  db,
+  control,
+  reader,
+  findErased,
+  topic,
+  only,
+  progress,
+}: ReplayOptions) {
   /** Stores with events in several partitions: the order of these is unknown. */
   const spread = new Set<string>();
   const epochs = new Epochs();
@@ -118,23 +132,26 @@ export function createReplay({ db, control, reader, findErased, topic, only, pro
     /** Applies the messages between positions. @param letters from `deadLetterPlaces`. */
     async apply(from: Positions, to: Positions, letters: ReadonlySet<string>): Promise<void> {
       for (const [partition, end] of to) {
-        await reader.read({ partition, from: from.get(partition) ?? 0, to: end }, async (messages) => {
-          const wanted = messages.filter((message) => {
-            const store = message.key?.toString('utf8') ?? '';
-            if (store !== (only ?? store)) return false;
-            if ((partitions.get(store) ?? partition) !== partition) spread.add(store);
-            partitions.set(store, partition);
-            const place = `${partition}/${message.offset}`;
-            if (letters.has(place)) dead.set(place, { partition, message });
-            return !letters.has(place);
-          });
-          for (let start = 0; start < wanted.length;) {
-            const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
-            await applyMessages(partition, part);
-            start += part.length;
-          }
-          progress((read += messages.length));
-        });
+        await reader.read(
+          { partition, from: from.get(partition) ?? 0, to: end },
+          async (messages) => {
+            const wanted = messages.filter((message) => {
+              const store = message.key?.toString('utf8') ?? '';
+              if (store !== (only ?? store)) return false;
+              if ((partitions.get(store) ?? partition) !== partition) spread.add(store);
+              partitions.set(store, partition);
+              const place = `${partition}/${message.offset}`;
+              if (letters.has(place)) dead.set(place, { partition, message });
+              return !letters.has(place);
+            });
+            for (let start = 0; start < wanted.length;) {
+              const part = wanted.slice(start, start + sliceLength(wanted, start, LIMITS));
+              await applyMessages(partition, part);
+              start += part.length;
+            }
+            progress((read += messages.length));
+          },
+        );
       }
     },
 
@@ -148,8 +165,16 @@ export function createReplay({ db, control, reader, findErased, topic, only, pro
 }
 
 /** The messages with a dead letter of their own, as `<partition>/<offset>`. */
-export async function deadLetterPlaces(db: Db, topic: string, session?: ClientSession): Promise<Set<string>> {
-  const options = { batchSize: 10_000, projection: { partition: 1, offset: 1 }, ...(session && { session }) };
+export async function deadLetterPlaces(
+  db: Db,
+  topic: string,
+  session?: ClientSession,
+): Promise<Set<string>> {
+  const options = {
+    batchSize: 10_000,
+    projection: { partition: 1, offset: 1 },
+    ...(session && { session }),
+  };
   const letters = lettersIn(db).find({ topic, gathered: { $exists: false } }, options);
   return new Set(await letters.map(({ partition, offset }) => `${partition}/${offset}`).toArray());
 }

@@ -1,4 +1,7 @@
-/** `prepare --shard` (docs/sharding.md): plans the commands for collections that are not sharded yet. What exists stays. */
+/**
+ * `prepare --shard` (docs/sharding.md): plans the commands for collections that are not sharded
+ * yet. What exists stays.
+ */
 import { BSON, type Document } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
 import { type GenerationPointer, pointersIn, withNew } from '#shared/read-models/generation.ts';
@@ -26,17 +29,27 @@ export async function planSharding(servers: Servers, dryRun: boolean): Promise<S
     );
   }
   const split = { unsplittable: { $ne: true }, dropped: { $ne: true } };
-  const sharded = client.db('config').collection<{ _id: string; key: Document }>('collections').find(split);
+  const sharded = client
+    .db('config')
+    .collection<{ _id: string; key: Document }>('collections')
+    .find(split);
   const keys = new Map((await sharded.toArray()).map(({ _id, key }) => [_id, key]));
   const names: string[] = [];
   for (const environment of servers.config.environments) {
     const pointer = await pointersIn(control).findOne({ _id: environment });
-    names.push(...generationsOf(pointer).map((number) => databases.generation(environment, number).databaseName));
+    names.push(
+      ...generationsOf(pointer).map(
+        (number) => databases.generation(environment, number).databaseName,
+      ),
+    );
   }
   return missingCommands(keys, control.databaseName, names);
 }
 
-/** @param keys of sharded collections, by `<database>.<collection>`. @param generations names of databases. */
+/**
+ * @param keys of sharded collections, by `<database>.<collection>`.
+ * @param generations names of databases.
+ */
 export function missingCommands(
   keys: ReadonlyMap<string, Document>,
   control: string,
@@ -77,7 +90,13 @@ function collectionCommands(
     const shard = { database: 'admin', command: { shardCollection: namespace, key } };
     if (wanted === JSON.stringify({ _id: 1 })) return [shard];
     // A collection with documents needs an index for the key first.
-    return [{ database, command: { createIndexes: collection, indexes: [{ name: 'by_shard_key', key }] } }, shard];
+    return [
+      {
+        database,
+        command: { createIndexes: collection, indexes: [{ name: 'by_shard_key', key }] },
+      },
+      shard,
+    ];
   });
 }
 

@@ -10,7 +10,12 @@ import { readEventLine } from './publish-stream.ts';
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
 /** Their subject is the store itself. */
-const ABOUT_THE_STORE = new Set<EventEntity | null>(['store', 'store_access', 'store_quota', 'store_erasure']);
+const ABOUT_THE_STORE = new Set<EventEntity | null>([
+  'store',
+  'store_access',
+  'store_quota',
+  'store_erasure',
+]);
 
 type Attributes = Record<string, unknown>;
 
@@ -22,15 +27,25 @@ export function allMistakes(message: Buffer, first: EventRejected): EventRejecte
   const { data: exampleData, ...example } = exampleEvent(entity ?? 'order');
   const { storeid: named } = given;
   const storeid = typeof named === 'string' && isId(named) ? named : example.storeid;
-  const right = { ...example, storeid, subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject };
-  const found = ATTRIBUTES.flatMap((name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? []);
+  const right = {
+    ...example,
+    storeid,
+    subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject,
+  };
+  const found = ATTRIBUTES.flatMap(
+    (name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? [],
+  );
   if (entity !== null && String(given['type']).endsWith('.changed')) {
     const { data, data_base64 } = given;
     const wrong = mistakeOf({ ...right, data, data_base64, dataschema: given['dataschema'] });
     const all =
-      wrong?.reason === 'invalid_data' && data_base64 === undefined ? findMistakes(EVENT_SCHEMAS[entity], data) : [];
-    if (all.length > 0) found.push(...all.map((detail) => new EventRejected('invalid_data', detail)));
-    else if (wrong !== null && !found.some(({ detail }) => detail === wrong.detail)) found.push(wrong);
+      wrong?.reason === 'invalid_data' && data_base64 === undefined
+        ? findMistakes(EVENT_SCHEMAS[entity], data)
+        : [];
+    if (all.length > 0)
+      found.push(...all.map((detail) => new EventRejected('invalid_data', detail)));
+    else if (wrong !== null && !found.some(({ detail }) => detail === wrong.detail))
+      found.push(wrong);
   }
   return found.length === 0 ? [first] : found.slice(0, MAX_FOUND);
 }

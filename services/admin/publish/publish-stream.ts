@@ -41,23 +41,30 @@ interface PublishOptions {
 export const NOT_NEWER = 'not newer';
 
 /** The record that an event changes, and its new version. */
-export type RecordVersion = Pick<ReturnType<typeof readChange>, 'entity' | 'storeId' | 'id' | 'sequence'>;
+export type RecordVersion = Pick<
+  ReturnType<typeof readChange>,
+  'entity' | 'storeId' | 'id' | 'sequence'
+>;
 
 /** The stored `sequence` of records or deletions, by `<entity>/<store>/<id>`. */
-export type StoredSequences = (records: readonly RecordVersion[]) => Promise<ReadonlyMap<string, number>>;
+export type StoredSequences = (
+  records: readonly RecordVersion[],
+) => Promise<ReadonlyMap<string, number>>;
 
 /** An event and its line. */
 type Outgoing = EventLine & { line: number };
 
-/** The default `max.message.bytes` limits the messages of one request for one partition to 1 MiB. */
+/**
+ * The default `max.message.bytes` limits the messages of one request for one partition to 1 MiB.
+ */
 const BATCH_BYTES = 786_432;
 const BATCH_MESSAGES = 2_000;
 /** Roughly what Kafka's record format and a header add to a message. */
 const OVERHEAD_BYTES = 96;
 
 /**
- * Publishes until the stream ends, the signal is aborted or Kafka fails. Only one batch is under way, while the next is gathered: so a
- * store's events keep their order also in retries.
+ * Publishes until the stream ends, the signal is aborted or Kafka fails. Only one batch is under
+ * way, while the next is gathered: so a store's events keep their order also in retries.
  */
 export async function publishStream(options: PublishOptions): Promise<void> {
   const { input, signal, counts } = options;
@@ -99,7 +106,10 @@ export async function publishStream(options: PublishOptions): Promise<void> {
   counts.doneUpToLine = lastLine;
 }
 
-export async function* counted(input: AsyncIterable<Buffer>, counts: { bytes: number }): AsyncGenerator<Buffer> {
+export async function* counted(
+  input: AsyncIterable<Buffer>,
+  counts: { bytes: number },
+): AsyncGenerator<Buffer> {
   for await (const chunk of input) {
     counts.bytes += chunk.length;
     yield chunk;
@@ -119,7 +129,10 @@ function readOrReject(line: Line, { counts, report }: PublishOptions): EventLine
   }
 }
 
-async function noteOutdated({ stored, counts, report }: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
+async function noteOutdated(
+  { stored, counts, report }: PublishOptions,
+  messages: readonly Outgoing[],
+): Promise<void> {
   const sequences = await stored(messages.flatMap(({ record }) => record ?? []));
   for (const { line, record } of messages) {
     if (record === null) continue;
@@ -152,10 +165,15 @@ async function sendBatch(options: PublishOptions, messages: readonly Outgoing[])
     if (!isTooLarge(error)) throw error;
     if (messages.length === 1) {
       counts.rejected += 1;
-      report(first.line, 'too_large', `Kafka takes no message of this size on ${topics[first.channel]}`);
+      report(
+        first.line,
+        'too_large',
+        `Kafka takes no message of this size on ${topics[first.channel]}`,
+      );
       return;
     }
-    // One of them is too large: alone it is found. What was sent before changes nothing the second time.
+    // One of them is too large: alone it is found. What was sent before changes nothing the second
+    // time.
     for (const message of messages) await sendBatch(options, [message]);
   }
 }
@@ -176,8 +194,14 @@ export interface Line {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Splits a stream into the lines that end in each chunk, byte for byte. @param maxBytes a longer line is not kept. */
-export async function* linesIn(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line[]> {
+/**
+ * Splits a stream into the lines that end in each chunk, byte for byte.
+ * @param maxBytes a longer line is not kept.
+ */
+export async function* linesIn(
+  input: AsyncIterable<Buffer>,
+  maxBytes: number,
+): AsyncGenerator<Line[]> {
   let number = 0;
   let parts: Buffer[] = [];
   let length = 0;

@@ -1,4 +1,7 @@
-/** Applies an environment's log of access. It belongs to no generation: records and checkpoints lie in the control database. */
+/**
+ * Applies an environment's log of access. It belongs to no generation: records and checkpoints lie
+ * in the control database.
+ */
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { judgeEnds } from '#shared/access/erased-stores.ts';
 import { withCluster } from '#shared/kafka/cluster.ts';
@@ -9,7 +12,11 @@ import { type RunningConsumer, startConsumer } from '../log/consumer.ts';
 import type { Parts } from '../parts.ts';
 import type { AccessPublisher } from './publisher.ts';
 
-export function consumeAccess(parts: Parts, publisher: AccessPublisher, environment: string): Promise<RunningConsumer> {
+export function consumeAccess(
+  parts: Parts,
+  publisher: AccessPublisher,
+  environment: string,
+): Promise<RunningConsumer> {
   const { config, control, kafka, metrics, scheduler } = parts;
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
@@ -37,8 +44,15 @@ export function consumeAccess(parts: Parts, publisher: AccessPublisher, environm
     // A revocation that MongoDB refuses must not become a dead letter.
     givesUp: false,
     apply: async (claim, slice, limits) => {
-      const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(claim, slice, (checkpoint) =>
-        applyAccess(control, environment, claim.session, slice, { judgeEnds: judge, limits, checkpoint }),
+      const { changed, applied, outdated, deadLetters } = await applyWithCheckpoint(
+        claim,
+        slice,
+        (checkpoint) =>
+          applyAccess(control, environment, claim.session, slice, {
+            judgeEnds: judge,
+            limits,
+            checkpoint,
+          }),
       );
       publisher.publish(changed);
       for (const entity of applied) metrics.applied.inc({ ...labels, entity });

@@ -1,8 +1,13 @@
 /**
- * Publishes access to Redis. The transaction that changes a record marks it, and the mark goes once Redis has the record. A sweep
- * publishes what is still marked, so that a kill between the two loses nothing.
+ * Publishes access to Redis. The transaction that changes a record marks it, and the mark goes once
+ * Redis has the record. A sweep publishes what is still marked, so that a kill between the two
+ * loses nothing.
  */
-import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
+import {
+  type AccessKey,
+  controlCollections,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
 import { publishAccess, endRevokedSession, findPending } from '#shared/access/grants.ts';
 import { describeError } from '#shared/errors.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';
@@ -11,10 +16,15 @@ import type { Parts } from '../parts.ts';
 
 /** How often a sweep looks for marked records. */
 const SWEEP_MS = 1_000;
-/** Records that are published at the same time: where a master does not answer, they wait for it together. */
+/**
+ * Records that are published at the same time: where a master does not answer, they wait for it
+ * together.
+ */
 const AT_ONCE = 20;
 
-type PublisherOptions = Pick<Parts, 'config' | 'control' | 'logger' | 'metrics'> & { redis: RedisRouter };
+type PublisherOptions = Pick<Parts, 'config' | 'control' | 'logger' | 'metrics'> & {
+  redis: RedisRouter;
+};
 
 export type AccessPublisher = ReturnType<typeof startPublisher>;
 
@@ -23,17 +33,23 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
   const { namePrefix, environments } = config;
   const collections = controlCollections(control);
   const { keys, stores, revokedSessions } = collections;
-  const publish = (record: AccessKey | StoreAccess) => publishAccess(redis, namePrefix, collections, record);
+  const publish = (record: AccessKey | StoreAccess) =>
+    publishAccess(redis, namePrefix, collections, record);
 
   async function sweep(stopped: AbortSignal): Promise<void> {
     const pending = await findPending(collections, environments);
     const publications = [
       ...[...pending.keys, ...pending.stores].map((record) => () => publish(record)),
-      ...pending.sessions.map((session) => () => endRevokedSession(redis, revokedSessions, namePrefix, session)),
+      ...pending.sessions.map(
+        (session) => () => endRevokedSession(redis, revokedSessions, namePrefix, session),
+      ),
     ];
     // No command can publish what belongs to an environment that is not configured.
     const marked = { event_pending: true, environment: { $in: [...environments] } } as const;
-    const unlogged = await Promise.all([keys.countDocuments(marked), stores.countDocuments(marked)]);
+    const unlogged = await Promise.all([
+      keys.countDocuments(marked),
+      stores.countDocuments(marked),
+    ]);
     let left = publications.length + unlogged[0] + unlogged[1];
     const failures = new Set<string>();
     metrics.accessPending.set(left);

@@ -1,9 +1,15 @@
 /**
- * Reconciles Redis with MongoDB at startup and every ten minutes, or ten seconds while Redis is ahead. It finds what no service notices at once: a MongoDB that was restored
- * from a backup, keys of Redis that were changed by hand. Requests never wait for it. Unlike the query service it may write to MongoDB.
+ * Reconciles Redis with MongoDB at startup and every ten minutes, or ten seconds while Redis is
+ * ahead. It finds what no service notices at once: a MongoDB that was restored from a backup, keys
+ * of Redis that were changed by hand. Requests never wait for it. Unlike the query service it may
+ * write to MongoDB.
  */
 import { allEnded } from '#shared/waiting.ts';
-import { applyKeyChange, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import {
+  applyKeyChange,
+  type ControlCollections,
+  controlCollections,
+} from '#shared/access/access-keys.ts';
 import { type GrantedKey, newReconciliation, reconcileAccess } from '#shared/access/grants.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { slotUnassigned, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
@@ -29,7 +35,10 @@ export function startReconciler(options: ReconcilerOptions): PeriodicTask {
 }
 
 /** @returns the milliseconds until the next comparison, if it comes early. */
-async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promise<number | undefined> {
+async function compare(
+  options: ReconcilerOptions,
+  stopped: AbortSignal,
+): Promise<number | undefined> {
   const { redis, logger, metrics } = options;
   const { namePrefix: prefix, environments } = options.config;
   const control = controlCollections(options.control);
@@ -43,9 +52,13 @@ async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promis
     }),
   );
   const found = newReconciliation();
-  const bounded = <T>(read: (signal: AbortSignal) => Promise<T>) => read(AbortSignal.timeout(READ_MS));
+  const bounded = <T>(read: (signal: AbortSignal) => Promise<T>) =>
+    read(AbortSignal.timeout(READ_MS));
   for (const master of masters) {
-    await reconcileAccess({ master, prefix, control, environments, bounded, signal: stopped }, found);
+    await reconcileAccess(
+      { master, prefix, control, environments, bounded, signal: stopped },
+      found,
+    );
   }
   const { compared, repaired, sessionsEnded: sessions_ended, ahead, revokedInRedis } = found;
   for (const key of revokedInRedis) await adoptRevocation(control, key);
@@ -61,7 +74,10 @@ async function compare(options: ReconcilerOptions, stopped: AbortSignal): Promis
   return AHEAD_MS;
 }
 
-/** A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the log. */
+/**
+ * A revocation is final: MongoDB forgot it, Redis did not, and its event may never have reached the
+ * log.
+ */
 async function adoptRevocation({ keys }: ControlCollections, key: GrantedKey): Promise<void> {
   await applyKeyChange(keys, key.environment, {
     clientId: key._id,

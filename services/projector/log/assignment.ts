@@ -1,4 +1,7 @@
-/** The partitions that are assigned to a consumer, each with its loop. A new assignment retains, revokes and starts loops. */
+/**
+ * The partitions that are assigned to a consumer, each with its loop. A new assignment retains,
+ * revokes and starts loops.
+ */
 import type { ClientSession } from 'mongodb';
 import type { LogBounds } from '#shared/kafka/positions.ts';
 import { holdCheckpoint, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
@@ -32,10 +35,15 @@ export class Assignment {
 
   /** The position of each partition; -1 where it is not known yet. */
   positions(): Map<number, number> {
-    return new Map(this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]));
+    return new Map(
+      this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]),
+    );
   }
 
-  /** Runs a transaction between two slices of a partition, in its session; `null` if the partition is not ours, or no longer. */
+  /**
+   * Runs a transaction between two slices of a partition, in its session; `null` if the partition
+   * is not ours, or no longer.
+   */
   async runBetweenSlices<R extends object>(
     partition: number,
     work: (session: ClientSession) => Promise<R>,
@@ -69,10 +77,14 @@ export class Assignment {
       else loop.revoke();
     }
     for (const [partition, loop] of this.#loops) void this.#replaceIfClaimed(partition, loop);
-    for (const partition of partitions) if (!this.#loops.has(partition)) this.#begin(partition, former.get(partition));
+    for (const partition of partitions)
+      if (!this.#loops.has(partition)) this.#begin(partition, former.get(partition));
   }
 
-  /** Between two assignments to us another projector may have claimed the partition: then we claim it again. */
+  /**
+   * Between two assignments to us another projector may have claimed the partition: then we claim
+   * it again.
+   */
   async #replaceIfClaimed(partition: number, loop: PartitionLoop): Promise<void> {
     if (!(await loop.isClaimedByOther()) || this.#loops.get(partition) !== loop) return;
     loop.revoke();

@@ -1,6 +1,7 @@
 /**
- * Consumes one topic. The group says which partitions are ours (`membership.ts`), and each has a loop that reads its log by itself
- * (`loop.ts`, `fetcher.ts`). Positions are checkpoints in MongoDB, which make effects exactly-once (`checkpoint.ts`).
+ * Consumes one topic. The group says which partitions are ours (`membership.ts`), and each has a
+ * loop that reads its log by itself (`loop.ts`, `fetcher.ts`). Positions are checkpoints in
+ * MongoDB, which make effects exactly-once (`checkpoint.ts`).
  */
 import { unavailable } from '#shared/errors.ts';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
@@ -25,7 +26,10 @@ export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBet
   stop: () => Promise<void>;
 }
 
-/** Bytes of one read of a partition: about a slice, and less for each of many. What is read stays in memory until it is applied. */
+/**
+ * Bytes of one read of a partition: about a slice, and less for each of many. What is read stays in
+ * memory until it is applied.
+ */
 const READ_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
 /** How often the bounds of the log are read, and new partitions noticed. */
 const BOUNDS_MS = 10_000;
@@ -33,7 +37,10 @@ const BOUNDS_MS = 10_000;
 const COMMIT_MS = 250;
 const LIVE_MS = 120_000;
 
-/** Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not when it has caught up. */
+/**
+ * Joins the group, starts to apply, and counts dead letters. Resolves once the consumer runs, not
+ * when it has caught up.
+ */
 export async function startConsumer(parts: Parts, target: Target): Promise<RunningConsumer> {
   const { topic, generation, logger } = target;
   const { config, kafka, metrics } = parts;
@@ -78,7 +85,8 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     logOf: (partition) => ({
       bounds: async () => {
         const bounds = (await readBounds()).bounds.get(partition);
-        if (bounds === undefined) throw unavailable(`${topic}/${partition} has no leader, or that does not answer`);
+        if (bounds === undefined)
+          throw unavailable(`${topic}/${partition} has no leader, or that does not answer`);
         return bounds;
       },
       read: (wanted, signal) =>
@@ -142,7 +150,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   };
 }
 
-/** Work that is done once for all calls within a time, and never twice at once: a silent broker holds it up. */
+/**
+ * Work that is done once for all calls within a time, and never twice at once: a silent broker
+ * holds it up.
+ */
 function scheduled(afterMs: number, work: () => Promise<void>) {
   let timer: NodeJS.Timeout | undefined;
   let underWay = Promise.resolve();
@@ -163,8 +174,14 @@ function scheduled(afterMs: number, work: () => Promise<void>) {
   };
 }
 
-/** The metrics of our partitions, without those that others own now. While Kafka is away nothing is assigned, and the last lag stays. */
-function partitionGauges(metrics: ProjectorMetrics, labels: Record<'topic' | 'generation', string>) {
+/**
+ * The metrics of our partitions, without those that others own now. While Kafka is away nothing is
+ * assigned, and the last lag stays.
+ */
+function partitionGauges(
+  metrics: ProjectorMetrics,
+  labels: Record<'topic' | 'generation', string>,
+) {
   let shown = new Set<number>();
   /** By partition, where readers of committed messages end, and since when. */
   const stable = new Map<number, { end: number; since: number }>();
@@ -213,7 +230,10 @@ const CHECK_MS = 10_000;
 /** After this time without an answer Kafka counts as away. */
 const SILENT_MS = 30_000;
 
-/** Shows by metrics whether Kafka answers a consumer. Empty answers count too, so silence means that Kafka is away. */
+/**
+ * Shows by metrics whether Kafka answers a consumer. Empty answers count too, so silence means that
+ * Kafka is away.
+ */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
   let answeredAt = performance.now();
   let triedAt = answeredAt;

@@ -1,6 +1,6 @@
 /**
- * Proves that each batch continues the applied log. An offset alone does not: between two reads a topic may be created again or lose its
- * end, and be longer again by the next one.
+ * Proves that each batch continues the applied log. An offset alone does not: between two reads a
+ * topic may be created again or lose its end, and be longer again by the next one.
  *
  * So a batch is taken only if the same answer of the broker holds the last message that was taken:
  *
@@ -14,7 +14,11 @@ import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
 import { damagedBatch, type LogMessage, type UnreadableBatch } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import { batchHeader } from '#shared/kafka/record-batch.ts';
-import { identityOf, isSameMessage, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
+import {
+  identityOf,
+  isSameMessage,
+  type LastMessage,
+} from '#shared/projection/slice/checkpoint.ts';
 import type { LoopOptions } from './edges.ts';
 
 /** The messages that are applied next; empty if the log has none at the offsets before `next`. */
@@ -37,7 +41,10 @@ export type Verdict =
   /** At the offset of the last message the log has something else. */
   | { kind: 'replaced' };
 
-/** A read that begins within a record batch brings all of it again: it gets as much extra room, or a large one would leave little. */
+/**
+ * A read that begins within a record batch brings all of it again: it gets as much extra room, or a
+ * large one would leave little.
+ */
 const MAX_AGAIN_BYTES = 1_048_576;
 
 export class Continuity {
@@ -83,7 +90,11 @@ export class Continuity {
     if (this.#read !== 'prove' || !this.#isProvable || this.#last === null) {
       return { from: this.#next, bytes: this.#bytes, atEnd };
     }
-    return { from: this.#last.offset, bytes: this.#bytes + Math.min(this.#againBytes, MAX_AGAIN_BYTES), atEnd };
+    return {
+      from: this.#last.offset,
+      bytes: this.#bytes + Math.min(this.#againBytes, MAX_AGAIN_BYTES),
+      atEnd,
+    };
   }
 
   /** Lets the next read begin with the last message, although the log may have nothing new. */
@@ -92,7 +103,10 @@ export class Continuity {
     this.#ahead = null;
   }
 
-  /** Takes note of the bounds: without a last message only they say whether the log has more. @returns whether it no longer has that. */
+  /**
+   * Takes note of the bounds: without a last message only they say whether the log has more.
+   * @returns whether it no longer has that.
+   */
   noteBounds({ start, end }: PartitionBounds): boolean {
     const isCutOff = this.#isProvable && this.#last !== null && this.#last.offset < start;
     if (isCutOff) this.#isProvable = false;
@@ -123,7 +137,9 @@ export class Continuity {
     const at = messages.findIndex(({ offset }) => Number(offset) === last.offset);
     const found = messages[at];
     if (found === undefined || !isSameMessage(last, found)) {
-      const hiding = messages.find(({ unreadable }) => unreadable !== undefined && holds(unreadable, last));
+      const hiding = messages.find(
+        ({ unreadable }) => unreadable !== undefined && holds(unreadable, last),
+      );
       if (hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
       return { kind: 'replaced' };
     }
@@ -140,7 +156,8 @@ export class Continuity {
     if (newest !== undefined) {
       this.#last = identityOf(newest);
       this.#isProvable = true;
-      this.#againBytes = newest.batch === undefined ? 0 : (batchHeader(newest.batch, 0)?.bytes ?? 0);
+      this.#againBytes =
+        newest.batch === undefined ? 0 : (batchHeader(newest.batch, 0)?.bytes ?? 0);
     }
     this.#next = next;
     this.#ahead = null;
@@ -155,8 +172,15 @@ function holds({ from, to }: UnreadableBatch, { offset }: LastMessage): boolean 
 
 type LogOfCheckpoint = Pick<LoopOptions, 'topic' | 'partition' | 'recoveryHint'>;
 
-/** @throws {StoreDataError} `history_lost` if the log does not reach to the offset that is applied next. */
-export function checkHistory(log: LogOfCheckpoint, position: number, { start, end }: PartitionBounds): void {
+/**
+ * @throws {StoreDataError} `history_lost` if the log does not reach to the offset that is applied
+ * next.
+ */
+export function checkHistory(
+  log: LogOfCheckpoint,
+  position: number,
+  { start, end }: PartitionBounds,
+): void {
   const gone = `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`;
   if (position < start) throw historyLost(log, gone);
   const ends = `the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from`;
@@ -168,6 +192,9 @@ export function replacedLog(log: LogOfCheckpoint, last: number | undefined): Sto
   return historyLost(log, why);
 }
 
-function historyLost({ topic, partition, recoveryHint }: LogOfCheckpoint, why: string): StoreDataError {
+function historyLost(
+  { topic, partition, recoveryHint }: LogOfCheckpoint,
+  why: string,
+): StoreDataError {
   return new StoreDataError('history_lost', `${topic}/${partition}: ${why}; ${recoveryHint}`);
 }

@@ -1,4 +1,7 @@
-/** The edges of a partition's loop: all that it touches but its clock. The simulation implements them too. */
+/**
+ * The edges of a partition's loop: all that it touches but its clock. The simulation implements
+ * them too.
+ */
 import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
@@ -10,7 +13,9 @@ import type { Permits } from './scheduler.ts';
 /** The partition's log. */
 export interface PartitionLog {
   bounds: () => Promise<PartitionBounds>;
-  /** Resolves when the log has something from an offset on; with `null` once the signal is aborted. */
+  /**
+   * Resolves when the log has something from an offset on; with `null` once the signal is aborted.
+   */
   read: (wanted: Wanted, signal: AbortSignal) => Promise<Answer | null>;
 }
 
@@ -31,11 +36,19 @@ export interface PartitionStore {
   claim: (former: Claim | null) => Promise<Claim>;
   whereIs: (claim: Claim) => Promise<ClaimState>;
   commit: CommitSlice;
-  /** Moves the claim behind a slice of one message, which becomes a dead letter without being read. */
+  /**
+   * Moves the claim behind a slice of one message, which becomes a dead letter without being read.
+   */
   giveUp: CommitSlice;
-  /** Whether a message that fails again and again becomes a dead letter. An event of access waits instead, and its partition with it. */
+  /**
+   * Whether a message that fails again and again becomes a dead letter. An event of access waits
+   * instead, and its partition with it.
+   */
   givesUp: boolean;
-  /** The last offset of a damaged batch or failing message that an operator decided to skip; `null` without a decision. */
+  /**
+   * The last offset of a damaged batch or failing message that an operator decided to skip; `null`
+   * without a decision.
+   */
   skippedTo: (what: Pick<UnreadableBatch, 'from' | 'digest'>) => Promise<number | null>;
 }
 
@@ -46,7 +59,10 @@ export interface PartitionReport {
   lag: (messages: number) => void;
   /** It applied something, or has nothing to apply. */
   progress: () => void;
-  /** Whether it is stopped because it would lose events; and the reason, where it is stopped before a damaged batch. */
+  /**
+   * Whether it is stopped because it would lose events; and the reason, where it is stopped before
+   * a damaged batch.
+   */
   stopped: (isStopped: boolean, reason?: UnreadableReason) => void;
   /** How often in a row the next slice has failed although MongoDB answered. */
   failing: (times: number) => void;
@@ -60,7 +76,10 @@ export interface LoopOptions {
   limits: SliceLimits;
   /** Bytes of one read. */
   readBytes: number;
-  /** Resolves when the group has confirmed that the partition is ours, or once the signal is aborted. */
+  /**
+   * Resolves when the group has confirmed that the partition is ours, or once the signal is
+   * aborted.
+   */
   confirmed: (signal: AbortSignal) => Promise<void>;
   recoveryHint: string;
   log: PartitionLog;

@@ -1,11 +1,14 @@
-/** Reads a partition's log for its loop and proves each batch. While the log has more, it reads ahead as the loop writes. */
+/**
+ * Reads a partition's log for its loop and proves each batch. While the log has more, it reads
+ * ahead as the loop writes.
+ */
 import type { Clock } from '#shared/waiting.ts';
 import type { Continuity, Verdict } from './continuity.ts';
 import type { PartitionLog, Prepare } from './edges.ts';
 
 /**
- * The least time between two batches at the end of the log. A transaction costs 8 ms of processor time however small it is: more of them
- * make all of them slow.
+ * The least time between two batches at the end of the log. A transaction costs 8 ms of processor
+ * time however small it is: more of them make all of them slow.
  */
 const BATCHES_APART_MS = 40;
 
@@ -58,7 +61,8 @@ export class Feed {
     this.#isEmpty = true;
     if (found.kind !== 'take') return found;
     this.#tookAt = this.#clock.now();
-    // At the end of the log the next read begins when this batch is written: what comes meanwhile makes one batch.
+    // At the end of the log the next read begins when this batch is written: what comes meanwhile
+    // makes one batch.
     if (!this.continuity.wanted.atEnd) {
       this.#reading = this.#read(this.#closing.signal);
       // The loop learns of it when it reads next.

@@ -1,5 +1,6 @@
 /**
- * One partition during one assignment. A new assignment makes a new loop, whose claim fences the old one. It is in one state at a time:
+ * One partition during one assignment. A new assignment makes a new loop, whose claim fences the
+ * old one. It is in one state at a time:
  *
  * | state     | what it does                                      | what ends it                                                   |
  * | --------- | ------------------------------------------------- | -------------------------------------------------------------- |
@@ -13,7 +14,8 @@
  * | resting   | pauses after any other failure                    | time: claiming                                                 |
  * | stopped   | nothing                                           | nothing                                                        |
  *
- * An error leads from each state to fenced, to replaying (the log is another one, or begins too late) or to resting.
+ * An error leads from each state to fenced, to replaying (the log is another one, or begins too
+ * late) or to resting.
  */
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import {
@@ -39,7 +41,10 @@ import type { LoopOptions } from './edges.ts';
 import { Feed } from './feed.ts';
 import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
 
-/** Attempts on a slice before the log is read again. Write conflicts clear quickly: they are retried more often. */
+/**
+ * Attempts on a slice before the log is read again. Write conflicts clear quickly: they are retried
+ * more often.
+ */
 const QUICK_ATTEMPTS = { failed: 3, conflict: 20, suspect: 1 };
 /** The pause before a slice is tried again: longer each time, up to three times as long. */
 const RETRY_MS = 20;
@@ -94,7 +99,10 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  /** Whether it continues when the partition is assigned to us again; otherwise another loop claims it. */
+  /**
+   * Whether it continues when the partition is assigned to us again; otherwise another loop claims
+   * it.
+   */
   get continues(): boolean {
     return !this.#isOver && this.#state.name !== 'fenced';
   }
@@ -120,14 +128,20 @@ export class PartitionLoop {
     return (await this.#whereIs(claim)) === 'not ours' && this.#claim === claim;
   }
 
-  /** Runs work in the claim's session between two slices; `null` if the partition is not ours, or not claimed yet. */
+  /**
+   * Runs work in the claim's session between two slices; `null` if the partition is not ours, or
+   * not claimed yet.
+   */
   runBetweenSlices<R>(work: (claim: Claim) => Promise<R>): Promise<R | null> {
-    return this.#withSession(async () => (this.#claim === null || this.#isOver ? null : work(this.#claim)));
+    return this.#withSession(async () =>
+      this.#claim === null || this.#isOver ? null : work(this.#claim),
+    );
   }
 
   /** Shows the lag by the bounds of the log, also while nothing is read. */
   noteBounds({ end }: Pick<PartitionBounds, 'end'>): void {
-    if (this.position !== null && !this.#isOver) this.#options.report.lag(Math.max(0, end - this.position));
+    if (this.position !== null && !this.#isOver)
+      this.#options.report.lag(Math.max(0, end - this.position));
   }
 
   /** Resolves when its work has ended. */
@@ -139,7 +153,9 @@ export class PartitionLoop {
   async run(): Promise<void> {
     while (!this.#isOver) {
       const state = this.#state;
-      const next = await this.#step(state).catch((error: unknown) => this.#afterError(state, error));
+      const next = await this.#step(state).catch((error: unknown) =>
+        this.#afterError(state, error),
+      );
       if ('feed' in state && !('feed' in next)) state.feed.close();
       if (!this.#isOver) this.#state = next;
       else if ('feed' in next) next.feed.close();
@@ -179,11 +195,14 @@ export class PartitionLoop {
   #afterError({ name }: State, error: unknown): State {
     // Others do not wait for a stopped partition's backlog.
     this.#options.permits.noteLag(null);
-    if (error instanceof StoreDataError && error.code === 'history_lost') return { name: 'replaying', error };
+    if (error instanceof StoreDataError && error.code === 'history_lost')
+      return { name: 'replaying', error };
     const failures = this.#unclaimed.failed(this.#options.clock.now());
     if (failures !== null && !this.#isOver) {
       const words =
-        name === 'following' ? 'log cannot be followed yet' : 'checkpoint not claimed or log bounds not read yet';
+        name === 'following'
+          ? 'log cannot be followed yet'
+          : 'checkpoint not claimed or log bounds not read yet';
       this.#options.logger.warn({ ...failures, error: describeError(error) }, words);
     }
     if (isFenced(error)) return { name: 'fenced' };
@@ -211,7 +230,8 @@ export class PartitionLoop {
     this.#unclaimed.end();
     this.#failures = 0;
     this.#noteLag(end - position);
-    const prepare = (messages: readonly LogMessage[]) => this.#prepare(messages, 0, this.#writer.limits(Infinity));
+    const prepare = (messages: readonly LogMessage[]) =>
+      this.#prepare(messages, 0, this.#writer.limits(Infinity));
     return { name: 'following', feed: new Feed(log, continuity, clock, prepare) };
   }
 
@@ -238,9 +258,15 @@ export class PartitionLoop {
   async #write(taken: Taken): Promise<State | null> {
     const { messages } = taken;
     let failures = 0;
-    for (let index = this.#indexOfPosition(taken); (this.position ?? 0) < taken.next && !this.#isOver;) {
+    for (
+      let index = this.#indexOfPosition(taken);
+      (this.position ?? 0) < taken.next && !this.#isOver;
+    ) {
       if (index === -1) {
-        this.#options.logger.warn({ position: this.position }, 'the checkpoint is not at this batch: it is read again');
+        this.#options.logger.warn(
+          { position: this.position },
+          'the checkpoint is not at this batch: it is read again',
+        );
         return CLAIMING;
       }
       const damaged = damagedBatch(messages[index] ?? {});
@@ -262,7 +288,10 @@ export class PartitionLoop {
     return null;
   }
 
-  /** Writes one slice of a batch, and prepares the messages behind it meanwhile. @returns the index behind it, or how it failed. */
+  /**
+   * Writes one slice of a batch, and prepares the messages behind it meanwhile.
+   * @returns the index behind it, or how it failed.
+   */
   async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<number | Failed> {
     const permit = await this.#options.permits.next(this.#over.signal);
     try {
@@ -285,7 +314,9 @@ export class PartitionLoop {
     }
   }
 
-  /** With jitter: partitions that failed together would otherwise load a recovering server together. */
+  /**
+   * With jitter: partitions that failed together would otherwise load a recovering server together.
+   */
   #rest(): State {
     const ms = Math.min(REST_MS * 2 ** this.#rests, MAX_REST_MS);
     this.#rests += 1;
@@ -300,14 +331,20 @@ export class PartitionLoop {
     const { clock, report, logger } = this.#options;
     report.stopped(false);
     if (this.#assignedAt !== null) {
-      logger.info({ position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) }, 'partition is applied');
+      logger.info(
+        { position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) },
+        'partition is applied',
+      );
     }
     this.#assignedAt = null;
     this.#rests = 0;
     this.#noteLag(Math.max(0, logEnd - position));
   }
 
-  /** Moves the checkpoint behind a damaged batch if an operator decided so. The log is read again from there. */
+  /**
+   * Moves the checkpoint behind a damaged batch if an operator decided so. The log is read again
+   * from there.
+   */
   async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<State> {
     const to = await this.#options.store.skippedTo(damaged);
     if (to === null) return { name: 'deciding', batch: damaged };
@@ -319,7 +356,10 @@ export class PartitionLoop {
     return CLAIMING;
   }
 
-  /** The index of the message that is written next; -1 if the checkpoint is neither before the batch nor in it. */
+  /**
+   * The index of the message that is written next; -1 if the checkpoint is neither before the batch
+   * nor in it.
+   */
   #indexOfPosition({ messages, after }: Taken): number {
     const last = this.#claim?.lastMessage ?? null;
     if (isSameIdentity(last, after)) return 0;
@@ -329,8 +369,9 @@ export class PartitionLoop {
   }
 
   /**
-   * Nothing came for a while. Checks that the checkpoint has not moved, and lets the log show the last message again: otherwise a
-   * replaced log or database would go unnoticed. @returns whether the log is followed on.
+   * Nothing came for a while. Checks that the checkpoint has not moved, and lets the log show the
+   * last message again: otherwise a replaced log or database would go unnoticed. @returns whether
+   * the log is followed on.
    */
   async #checkQuietLog(feed: Feed): Promise<boolean> {
     const claim = this.#claim;
@@ -340,7 +381,10 @@ export class PartitionLoop {
     if (this.#isOver || !feed.isEmpty) return true;
     if (place !== 'here') {
       const { position } = claim;
-      this.#options.logger.warn({ position }, 'the checkpoint was moved by another process: it is read again');
+      this.#options.logger.warn(
+        { position },
+        'the checkpoint was moved by another process: it is read again',
+      );
       return false;
     }
     feed.close();
@@ -362,7 +406,10 @@ export class PartitionLoop {
     return end;
   }
 
-  /** The last message lies in a batch that can no longer be read. If that is damaged, an operator decides. */
+  /**
+   * The last message lies in a batch that can no longer be read. If that is damaged, an operator
+   * decides.
+   */
   async #continueWithoutProof(feed: Feed, batch: UnreadableBatch): Promise<State> {
     const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
     if (to === null) return { name: 'deciding', batch };
@@ -370,7 +417,9 @@ export class PartitionLoop {
     return { name: 'following', feed };
   }
 
-  /** Stops until an operator removes the checkpoint, so that the log is applied from its beginning. */
+  /**
+   * Stops until an operator removes the checkpoint, so that the log is applied from its beginning.
+   */
   async #awaitReplay(error: StoreDataError): Promise<State> {
     const { logger, report } = this.#options;
     report.stopped(true);
@@ -387,7 +436,9 @@ export class PartitionLoop {
     return CLAIMING;
   }
 
-  /** Stops before a damaged batch until an operator skips it, or until it is time to read it again. */
+  /**
+   * Stops before a damaged batch until an operator skips it, or until it is time to read it again.
+   */
   async #decide(batch: UnreadableBatch): Promise<State> {
     const { topic, partition, report, logger, store, clock, permits } = this.#options;
     const { from, reason, detail } = batch;

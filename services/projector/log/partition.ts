@@ -3,7 +3,12 @@ import type { Db } from 'mongodb';
 import type { Logger } from '#shared/logging.ts';
 import { skippedTo } from '#shared/projection/dead-letters/decisions.ts';
 import { giveUpSlice, type LetterLimits } from '#shared/projection/dead-letters/write.ts';
-import { type Claim, claimCheckpoint, whereIs, type Slice } from '#shared/projection/slice/checkpoint.ts';
+import {
+  type Claim,
+  claimCheckpoint,
+  whereIs,
+  type Slice,
+} from '#shared/projection/slice/checkpoint.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
 import { traced, type Tracing } from '#shared/tracing.ts';
 import { systemClock } from '#shared/waiting.ts';
@@ -26,7 +31,10 @@ export interface Target {
   recoveryHint: string;
   logger: Logger;
   permits: () => Permits;
-  /** Throws if the database of the checkpoints was dropped or replaced: a claim must not create it again. */
+  /**
+   * Throws if the database of the checkpoints was dropped or replaced: a claim must not create it
+   * again.
+   */
   checkDatabase: () => Promise<void>;
   prepare: Prepare;
   /** As in `PartitionStore`. */
@@ -50,11 +58,25 @@ export function loopFactory(
   target: Target,
   { limits, readBytes, confirmed, logOf, moved }: Shared,
 ): (partition: number) => PartitionLoop {
-  const { environment, topic, db, generation, recoveryHint, logger, permits, checkDatabase, prepare, apply } = target;
-  const counted = (write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>): CommitSlice =>
+  const {
+    environment,
+    topic,
+    db,
+    generation,
+    recoveryHint,
+    logger,
+    permits,
+    checkDatabase,
+    prepare,
+    apply,
+  } = target;
+  const counted = (
+    write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>,
+  ): CommitSlice =>
     tracedCommit(tracing, generation, async (claim, slice) => {
       const dead = await write(claim, slice);
-      for (const { reason } of dead) metrics.deadLetters.inc({ environment, generation, topic, reason });
+      for (const { reason } of dead)
+        metrics.deadLetters.inc({ environment, generation, topic, reason });
     });
   const commit = counted((claim, slice) => apply(claim, slice, limits));
   const giveUp = counted((claim, slice) => giveUpSlice(claim, slice, db));
@@ -133,7 +155,11 @@ export function reportTo(
   };
 }
 
-function tracedCommit(tracing: Tracing | null, generation: string, commit: CommitSlice): CommitSlice {
+function tracedCommit(
+  tracing: Tracing | null,
+  generation: string,
+  commit: CommitSlice,
+): CommitSlice {
   if (tracing === null) return commit;
   return (claim, slice) => {
     const { topic, partition, messages } = slice;
@@ -151,7 +177,9 @@ function tracedCommit(tracing: Tracing | null, generation: string, commit: Commi
         'messaging.batch.message_count': messages.length,
         'store_data.generation': generation,
       },
-      traceparents: [...new Set(messages.flatMap(({ headers }) => headers?.['traceparent']?.toString() ?? []))],
+      traceparents: [
+        ...new Set(messages.flatMap(({ headers }) => headers?.['traceparent']?.toString() ?? [])),
+      ],
     });
     return traced(span ?? undefined, () => commit(claim, slice));
   };

@@ -1,19 +1,29 @@
 /**
- * Priority within a projector process. Generations that answer requests come before one that is filled; partitions that have caught up
- * come before lagging ones, whose slices are short meanwhile. The filling of a generation writes one slice at a time, waits while others
- * have a backlog, and rests after each slice in proportion to its time. Once filled, it is treated like the others until the flip.
+ * Priority within a projector process. Generations that answer requests come before one that is
+ * filled; partitions that have caught up come before lagging ones, whose slices are short
+ * meanwhile. The filling of a generation writes one slice at a time, waits while others have a
+ * backlog, and rests after each slice in proportion to its time. Once filled, it is treated like
+ * the others until the flip.
  */
 import { DEFAULT_SHARE, type KnownGeneration } from '#shared/read-models/generation.ts';
 import { type Clock, Semaphore, systemClock } from '#shared/waiting.ts';
 
 /** How long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;
-/** The longest wait for others' backlog. Then one slice is written nevertheless, so that a rebuild always ends. */
+/**
+ * The longest wait for others' backlog. Then one slice is written nevertheless, so that a rebuild
+ * always ends.
+ */
 const MAX_WAIT_MS = 2_000;
 const STEP_MS = 20;
-/** The most events of a slice while others wait for the processor: a large slice would cost them 0.2 s. */
+/**
+ * The most events of a slice while others wait for the processor: a large slice would cost them 0.2
+ * s.
+ */
 const SHORT_SLICE_EVENTS = 100;
-/** How long after its last slice a partition without a backlog counts as one that gets new events. */
+/**
+ * How long after its last slice a partition without a backlog counts as one that gets new events.
+ */
 const FRESH_MS = 1_000;
 
 export interface Permit {
@@ -66,7 +76,9 @@ export class Scheduler {
     return () => {
       const partition: Partition = { generation, lag: 0, wasBehind: false };
       const next = (stopped: AbortSignal) =>
-        generation.state === 'building' ? this.#nextFilling(stopped, generation) : this.#nextAnswering(partition);
+        generation.state === 'building'
+          ? this.#nextFilling(stopped, generation)
+          : this.#nextAnswering(partition);
       return {
         next: async (stopped) => {
           const leave = await parallel.acquire();
@@ -100,10 +112,15 @@ export class Scheduler {
 
   #nextFilling(stopped: AbortSignal, generation: Scheduled): Permit | Promise<Permit> {
     const isFilled = this.#lagOf((one) => one === generation) <= this.#backlog;
-    return isFilled ? { events: Infinity, end: () => undefined } : this.backgroundPermit(stopped, generation);
+    return isFilled
+      ? { events: Infinity, end: () => undefined }
+      : this.backgroundPermit(stopped, generation);
   }
 
-  /** For work in the background, behind everything else. @param filled the generation that rests after it, if any. */
+  /**
+   * For work in the background, behind everything else.
+   * @param filled the generation that rests after it, if any.
+   */
   async backgroundPermit(stopped: AbortSignal, filled: Scheduled | null = null): Promise<Permit> {
     const leave = await this.#filling.acquire();
     const backlog = () => this.#lagOf(({ state }) => state !== 'building');

@@ -1,22 +1,40 @@
-/** Writes the slices of one partition: bounds their size, halves one that fails, and gives up a message that fails alone. */
-import { canBeFaultOfMessage, describeError, isUnavailable, isWriteConflict, StoreDataError } from '#shared/errors.ts';
+/**
+ * Writes the slices of one partition: bounds their size, halves one that fails, and gives up a
+ * message that fails alone.
+ */
+import {
+  canBeFaultOfMessage,
+  describeError,
+  isUnavailable,
+  isWriteConflict,
+  StoreDataError,
+} from '#shared/errors.ts';
 import { FailureTracker } from '#shared/logging.ts';
-import { type Claim, identityOf, type Slice, type SliceLimits } from '#shared/projection/slice/checkpoint.ts';
+import {
+  type Claim,
+  identityOf,
+  type Slice,
+  type SliceLimits,
+} from '#shared/projection/slice/checkpoint.ts';
 import type { LoopOptions } from './edges.ts';
 
-/** `suspect`: a single message has failed often enough to become a dead letter, should it fail once more after a pause. */
+/**
+ * `suspect`: a single message has failed often enough to become a dead letter, should it fail once
+ * more after a pause.
+ */
 export type Failed = 'failed' | 'conflict' | 'suspect';
 
 type SliceWriterOptions = Pick<LoopOptions, 'limits' | 'store' | 'report' | 'clock' | 'logger'>;
 
 /**
- * After this many attempts that failed by errors which can be its own fault, a single message is tried once more, alone: after a pause
- * during which the checkpoint was written. Only then it becomes a dead letter.
+ * After this many attempts that failed by errors which can be its own fault, a single message is
+ * tried once more, alone: after a pause during which the checkpoint was written. Only then it
+ * becomes a dead letter.
  */
 const MAX_ATTEMPTS = 3;
 /**
- * Events of the first slice after an assignment; each further one may have twice as many. So every assignment makes progress, even on a
- * slow machine with frequent rebalances.
+ * Events of the first slice after an assignment; each further one may have twice as many. So every
+ * assignment makes progress, even on a slow machine with frequent rebalances.
  */
 const FIRST_SLICE_EVENTS = 20;
 
@@ -26,7 +44,9 @@ export class SliceWriter {
   /** Failures in a row after which MongoDB answered: no outage. */
   #answered = 0;
   #events: number;
-  /** The message that was last a slice by itself. `attempts` counts failures that can be its fault. */
+  /**
+   * The message that was last a slice by itself. `attempts` counts failures that can be its fault.
+   */
   #single = { offset: -1, failures: 0, attempts: 0 };
 
   constructor(options: SliceWriterOptions) {
@@ -38,7 +58,9 @@ export class SliceWriter {
     return { ...this.#options.limits, events: Math.min(this.#events, events) };
   }
 
-  /** Writes one slice. After a failure the next one is half as long: a transaction can be too large. */
+  /**
+   * Writes one slice. After a failure the next one is half as long: a transaction can be too large.
+   */
   async write(claim: Claim, slice: Slice): Promise<'written' | Failed> {
     const { limits, store, report, clock, logger } = this.#options;
     const began = clock.now();
@@ -61,7 +83,12 @@ export class SliceWriter {
       const { length } = slice.messages;
       const failures = this.#failing.failed(clock.now());
       if (failures !== null) {
-        const facts = { offset: claim.position, events: length, ...failures, error: describeError(error) };
+        const facts = {
+          offset: claim.position,
+          events: length,
+          ...failures,
+          error: describeError(error),
+        };
         logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
       }
       this.#single.failures += 1;
@@ -74,7 +101,10 @@ export class SliceWriter {
     }
   }
 
-  /** Whether the slice is a single message that failed too often, or that failed and that an operator decided to skip. */
+  /**
+   * Whether the slice is a single message that failed too often, or that failed and that an
+   * operator decided to skip.
+   */
   async #shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
     if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };

@@ -1,6 +1,7 @@
 /**
- * Decides whether a request may pass, in the order of rule R5.1: 401, 429, 403. One script in Redis reads session, grant and store, and
- * counts the request if it passes (decision 0059). A grant that Redis lost is loaded from MongoDB and put back.
+ * Decides whether a request may pass, in the order of rule R5.1: 401, 429, 403. One script in Redis
+ * reads session, grant and store, and counts the request if it passes (decision 0059). A grant that
+ * Redis lost is loaded from MongoDB and put back.
  */
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -32,7 +33,10 @@ export interface Caller extends Client {
   quota: QuotaState;
 }
 
-/** Makes the step that authenticates the caller and enforces the quota. A counted request gets the quota headers on every answer. */
+/**
+ * Makes the step that authenticates the caller and enforces the quota. A counted request gets the
+ * quota headers on every answer.
+ */
 export function authenticate(
   tokens: Tokens,
   sources: LiveAccessSources,
@@ -60,11 +64,15 @@ export function authenticate(
     request.caller = { clientId, storeId, environment, scopes: live.scopes, quota };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
     reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
-    if (!quota.allowed) throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
+    if (!quota.allowed)
+      throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
   };
 }
 
-/** Makes the step that authorizes the caller of a held request again. It throws `Refused` if the caller may no longer pass. */
+/**
+ * Makes the step that authorizes the caller of a held request again. It throws `Refused` if the
+ * caller may no longer pass.
+ */
 export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
   const shared = shareAuthorizing(sources);
   return async (request: FastifyRequest, required: readonly Scope[]) => {
@@ -88,7 +96,8 @@ export function requireScopes(request: FastifyRequest, required: readonly Scope[
 
 function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
   const missing = required.filter((scope) => !scopes.includes(scope));
-  if (missing.length > 0) throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
+  if (missing.length > 0)
+    throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
 }
 
 export function callerOf(request: FastifyRequest): Caller {
@@ -99,13 +108,18 @@ export function callerOf(request: FastifyRequest): Caller {
 
 /** The token; `null` when the header is missing or of another kind. */
 export function bearerToken(header: string | undefined): string | null {
-  return header === undefined ? null : (/^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1] ?? null);
+  return header === undefined
+    ? null
+    : (/^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1] ?? null);
 }
 
 /** Schemes of other APIs. Only these are repeated in an answer: anything else may be a secret. */
 const FOREIGN_SCHEME = /^(?:Token|JWT|Api-?Key|Digest|OAuth)(?=\s)/i;
 
-/** What is wrong with a header without a bearer token, in words that a quoted string of a header may hold. */
+/**
+ * What is wrong with a header without a bearer token, in words that a quoted string of a header may
+ * hold.
+ */
 export function bearerMissing(header: string | undefined): string {
   if (header === undefined || header.trim() === '') {
     return 'a bearer token is required: Authorization: Bearer <access_token>, from POST /api/auth/token/';
@@ -128,8 +142,9 @@ export interface LiveAccessSources {
 }
 
 /**
- * The name of a count ends with the length of its window: a quota with another window begins a new count. A refused request is not
- * counted: a client with a revoked token takes nothing from its store's quota.
+ * The name of a count ends with the length of its window: a quota with another window begins a new
+ * count. A refused request is not counted: a client with a revoked token takes nothing from its
+ * store's quota.
  */
 const SCRIPT = redisScript(`
 local client, window = unpack(ARGV)
@@ -151,14 +166,22 @@ if answer[5] == -1 or answer[5] > window * 1000 then
 end
 return answer`);
 
-/** The script's keys, made once for each verified token: authorizing then allocates much less (decision 0059). */
+/**
+ * The script's keys, made once for each verified token: authorizing then allocates much less
+ * (decision 0059).
+ */
 const scriptKeys = new WeakMap<TokenClaims, readonly [string, string, string, string]>();
 
 function scriptKeysOf(prefix: string, claims: TokenClaims) {
   const known = scriptKeys.get(claims);
   if (known !== undefined) return known;
   const keys = redisKeys(prefix, claims.environment, claims.storeId);
-  const made = [keys.session(claims.sessionId), keys.grant(claims.clientId), keys.storeAccess, keys.quota('')] as const;
+  const made = [
+    keys.session(claims.sessionId),
+    keys.grant(claims.clientId),
+    keys.storeAccess,
+    keys.quota(''),
+  ] as const;
   scriptKeys.set(claims, made);
   return made;
 }
@@ -167,10 +190,16 @@ function scriptKeysOf(prefix: string, claims: TokenClaims) {
  * Authorizes a token, or returns why it is refused. @throws during an outage: it is neither yes nor no.
  * @param window the seconds of the configured window; empty to authorize without counting.
  */
-async function authorize(sources: LiveAccessSources, claims: TokenClaims, bounded: WithDeadline, window: number | '') {
+async function authorize(
+  sources: LiveAccessSources,
+  claims: TokenClaims,
+  bounded: WithDeadline,
+  window: number | '',
+) {
   const keys = scriptKeysOf(sources.prefix, claims);
   const permit = sources.gates.acquire(keys[2]);
-  const ask = async () => decodeAnswer(await runScript(permit.master.redis, SCRIPT, keys, [claims.clientId, window]));
+  const ask = async () =>
+    decodeAnswer(await runScript(permit.master.redis, SCRIPT, keys, [claims.clientId, window]));
   let found = await ask();
   if (found.session === claims.clientId && (found.grant === null || found.store === null)) {
     await putBack(sources, permit, claims, bounded);
@@ -216,8 +245,9 @@ async function putBack(
 }
 
 /**
- * Authorizes held requests, which were counted before. Thousands with one token may end in the same turn of the event loop: they share
- * one decision. Returns the scopes that the token has now, or why it is refused.
+ * Authorizes held requests, which were counted before. Thousands with one token may end in the same
+ * turn of the event loop: they share one decision. Returns the scopes that the token has now, or
+ * why it is refused.
  */
 function shareAuthorizing(sources: LiveAccessSources) {
   const decide = async (claims: TokenClaims, bounded: WithDeadline) => {
@@ -237,7 +267,10 @@ function shareAuthorizing(sources: LiveAccessSources) {
 
 type QuotaState = ReturnType<typeof quotaState>;
 
-/** What a count means under the quota of a store, its own or the configured one. A window begins with its first request. */
+/**
+ * What a count means under the quota of a store, its own or the configured one. A window begins
+ * with its first request.
+ */
 function quotaState(
   { consumed, milliseconds }: { consumed: number; milliseconds: number },
   settings: Config['query']['quota'],
@@ -274,7 +307,9 @@ export async function runScript(
   args: readonly (string | number)[],
 ): Promise<unknown[]> {
   try {
-    return (await redis.sendCommand(new Command('evalsha', [name, keys.length, ...keys, ...args], UTF8))) as unknown[];
+    return (await redis.sendCommand(
+      new Command('evalsha', [name, keys.length, ...keys, ...args], UTF8),
+    )) as unknown[];
   } catch (error) {
     // A restarted Redis does not know the script yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;

@@ -1,7 +1,8 @@
 /**
- * The gate to one Redis server (decision 0045). A server that was restarted, restored or failed over may have lost a revocation. So this
- * instance reconciles it with MongoDB before the first request passes, and again when its identity changes or its data goes back. A
- * request that passes costs no command.
+ * The gate to one Redis server (decision 0045). A server that was restarted, restored or failed
+ * over may have lost a revocation. So this instance reconciles it with MongoDB before the first
+ * request passes, and again when its identity changes or its data goes back. A request that passes
+ * costs no command.
  */
 import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
@@ -30,7 +31,10 @@ import type { QueryMetrics } from '../metrics.ts';
 
 export interface Permit {
   master: RedisMaster;
-  /** Called after Redis answered: the answer counts only if the gate stayed open. @throws {StoreDataError} `environment_unavailable`. */
+  /**
+   * Called after Redis answered: the answer counts only if the gate stayed open.
+   * @throws {StoreDataError} `environment_unavailable`.
+   */
   assertValid: () => void;
 }
 
@@ -44,7 +48,10 @@ export interface GateOptions {
   changed: () => void;
 }
 
-/** How often an open gate checks that the server is the same, and publishes what is pending in MongoDB. */
+/**
+ * How often an open gate checks that the server is the same, and publishes what is pending in
+ * MongoDB.
+ */
 const INSPECT_MS = 1_000;
 const RETRY_MS = 100;
 /** How long Redis keeps the heartbeat of an instance that stopped. */
@@ -55,14 +62,17 @@ export class RedisGate {
   readonly #options: GateOptions;
   readonly #bounded = deadlineAfter(READ_MS);
   /**
-   * The heartbeat of this instance in Redis: a number that each inspection raises by one. If Redis holds a lower number than it last
-   * confirmed, it has lost writes.
+   * The heartbeat of this instance in Redis: a number that each inspection raises by one. If Redis
+   * holds a lower number than it last confirmed, it has lost writes.
    */
   readonly #heartbeat: string;
   #number = 0;
   #confirmed = 1;
   #identity: string | null = null;
-  /** Kept until an inspection succeeds: the number is written even if the rest of an inspection fails. */
+  /**
+   * Kept until an inspection succeeds: the number is written even if the rest of an inspection
+   * fails.
+   */
   #isCounterBroken = false;
   /** Until this instance has reconciled this server, which lost nothing meanwhile. */
   #needsReconciling = true;
@@ -84,7 +94,10 @@ export class RedisGate {
       everyMs: INSPECT_MS,
       retryMs: RETRY_MS,
       failed: (error) =>
-        options.logger.warn({ error }, this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet'),
+        options.logger.warn(
+          { error },
+          this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet',
+        ),
     });
     redis.on('ready', this.#connected);
     redis.on('close', this.#disconnected);
@@ -95,7 +108,10 @@ export class RedisGate {
     return this.#permit !== null;
   }
 
-  /** Lets a request through to Redis. @throws {StoreDataError} `environment_unavailable` while the gate is closed. */
+  /**
+   * Lets a request through to Redis.
+   * @throws {StoreDataError} `environment_unavailable` while the gate is closed.
+   */
   acquire(): Permit {
     if (this.#permit === null) throw closed();
     return this.#permit;
@@ -170,14 +186,19 @@ export class RedisGate {
     try {
       if (await this.#inspect()) return await publishPending(master, prefix, await pending);
     } catch (error) {
-      // A server that does not answer admits nobody anyway; one that answers with an error may be loading other data.
+      // A server that does not answer admits nobody anyway; one that answers with an error may be
+      // loading other data.
       if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
       throw error;
     }
-    if (!signal.aborted) this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
+    if (!signal.aborted)
+      this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
   }
 
-  /** Writes the next heartbeat. @returns whether the server is the same as before and has lost nothing. */
+  /**
+   * Writes the next heartbeat.
+   * @returns whether the server is the same as before and has lost nothing.
+   */
   async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
     // In this order: an identity that is read after the write shows every change before it.
@@ -196,7 +217,13 @@ export class RedisGate {
   async #bumpCounter(): Promise<void> {
     this.#number += 1;
     const number = this.#number;
-    const before = await this.#options.master.redis.set(this.#heartbeat, number, 'PX', HEARTBEAT_MS, 'GET');
+    const before = await this.#options.master.redis.set(
+      this.#heartbeat,
+      number,
+      'PX',
+      HEARTBEAT_MS,
+      'GET',
+    );
     if (Number(before) < this.#confirmed) this.#isCounterBroken = true;
     this.#confirmed = number;
   }
@@ -215,7 +242,13 @@ export class RedisGate {
     const { compared, repaired, sessionsEnded, ahead } = found;
     metrics.reconciliationSeconds.observe(seconds);
     logger.info(
-      { compared, repaired, sessions_ended: sessionsEnded, ahead, seconds: Number(seconds.toFixed(3)) },
+      {
+        compared,
+        repaired,
+        sessions_ended: sessionsEnded,
+        ahead,
+        seconds: Number(seconds.toFixed(3)),
+      },
       'Redis is reconciled with MongoDB',
     );
   }
@@ -228,14 +261,18 @@ export class RedisGate {
   #requireSuitable(server: RedisServer): void {
     if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
-    if (problem !== null && problem !== this.#loggedProblem) this.#options.logger.error({}, problem);
+    if (problem !== null && problem !== this.#loggedProblem)
+      this.#options.logger.error({}, problem);
     this.#loggedProblem = problem;
   }
 }
 
 const closed = () => unavailable('Redis is away, or not reconciled with MongoDB yet');
 
-/** The gates, one for each master of Redis. While one is closed, the stores of the other masters are served. */
+/**
+ * The gates, one for each master of Redis. While one is closed, the stores of the other masters are
+ * served.
+ */
 export class RedisGates {
   readonly #options: Omit<GateOptions, 'master' | 'changed'>;
   readonly #masters: RedisMasters;
@@ -248,7 +285,10 @@ export class RedisGates {
     this.#follow();
   }
 
-  /** Resolves after the first attempt to open each gate whose server is connected, successful or not. */
+  /**
+   * Resolves after the first attempt to open each gate whose server is connected, successful or
+   * not.
+   */
   async firstAttempts(): Promise<void> {
     const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
@@ -273,7 +313,8 @@ export class RedisGates {
   #follow(): void {
     const before = this.#gates;
     const gateOf = (master: RedisMaster) =>
-      before.get(master) ?? new RedisGate({ ...this.#options, master, changed: () => this.#updateMetric() });
+      before.get(master) ??
+      new RedisGate({ ...this.#options, master, changed: () => this.#updateMetric() });
     this.#gates = new Map(this.#masters.all().map((master) => [master, gateOf(master)]));
     for (const [master, gate] of before) if (!this.#gates.has(master)) void gate.stop();
     this.#updateMetric();

@@ -1,6 +1,7 @@
 /**
- * Access tokens (JWTs by RFC 9068, `at+jwt`) and the keys that sign them. Keys rotate without a gap: their times say which one signs. The
- * file of keys is read every second and compared by content: so a renamed file and a swapped link of Kubernetes are both noticed.
+ * Access tokens (JWTs by RFC 9068, `at+jwt`) and the keys that sign them. Keys rotate without a
+ * gap: their times say which one signs. The file of keys is read every second and compared by
+ * content: so a renamed file and a swapped link of Kubernetes are both noticed.
  */
 import { errors, jwtVerify, SignJWT, type CryptoKey, importJWK, type JWK } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -43,14 +44,27 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   /** The keys that verified claims: they may be replaced before the token passes. */
   const verifiedBy = new WeakMap<TokenClaims, SigningKeys['verifying']>();
   return {
-    /** The claims of a token that passed before, even if it has expired since. Decides nothing about access. */
+    /**
+     * The claims of a token that passed before, even if it has expired since. Decides nothing about
+     * access.
+     */
     verifiedBefore: (token: string) => cache.get(token),
-    /** Called when a verified token passes. One that Redis refuses is forgotten: it must not take a place in its store's share. */
+    /**
+     * Called when a verified token passes. One that Redis refuses is forgotten: it must not take a
+     * place in its store's share.
+     */
     remember(token: string, claims: TokenClaims): void {
-      if (verifiedBy.get(claims) === keys.verifying && verifiedWith === keys.verifying) cache.set(token, claims);
+      if (verifiedBy.get(claims) === keys.verifying && verifiedWith === keys.verifying)
+        cache.set(token, claims);
     },
     forget: (token: string) => void cache.delete(token),
-    async issue({ sessionId, clientId, storeId, environment, scopes }: Omit<TokenClaims, 'expiresAt'>) {
+    async issue({
+      sessionId,
+      clientId,
+      storeId,
+      environment,
+      scopes,
+    }: Omit<TokenClaims, 'expiresAt'>) {
       const { kid, key } = keys.signing;
       const now = Date.now() / 1_000;
       const payload = {
@@ -63,7 +77,8 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
         sub: clientId,
         jti: sessionId,
         iat: Math.floor(now),
-        // Rounded up: rounded down, a token would expire before its `expires_in`. The session in Redis ends it to the second.
+        // Rounded up: rounded down, a token would expire before its `expires_in`. The session in
+        // Redis ends it to the second.
         exp: Math.ceil(now) + settings.lifetimeSeconds,
       };
       const header = { alg: SIGNING_ALGORITHM, typ: 'at+jwt', kid };
@@ -90,7 +105,9 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
 
 /** Rejects non-canonical base64url, which jose accepts: the last character has unused bits. */
 function isCanonical(token: string): boolean {
-  return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+  return token
+    .split('.')
+    .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
 
 async function verifySignature(
@@ -111,10 +128,28 @@ async function verifySignature(
         typ: 'at+jwt',
         issuer: settings.issuer,
         audience: settings.audience,
-        requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id', 'store_id', 'environment', 'scope'],
+        requiredClaims: [
+          'exp',
+          'iat',
+          'jti',
+          'sub',
+          'client_id',
+          'store_id',
+          'environment',
+          'scope',
+        ],
       },
     );
-    const { jti, sub, iat, exp, client_id: clientId, store_id: storeId, environment, scope } = payload;
+    const {
+      jti,
+      sub,
+      iat,
+      exp,
+      client_id: clientId,
+      store_id: storeId,
+      environment,
+      scope,
+    } = payload;
     if (
       typeof jti !== 'string' ||
       typeof clientId !== 'string' ||
@@ -136,7 +171,12 @@ async function verifySignature(
       expiresAt: Number(exp),
     };
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError) return null;
+    if (
+      error instanceof errors.JOSEError ||
+      error instanceof TypeError ||
+      error instanceof SyntaxError
+    )
+      return null;
     throw error;
   }
 }
@@ -157,15 +197,23 @@ export interface SigningKeys {
   readonly isCurrent: boolean;
 }
 
-/** @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private ES256 keys. */
+/**
+ * @throws {StoreDataError} `config_invalid` when there are none or they are no JWK set of private
+ * ES256 keys.
+ */
 export async function loadSigningKeys(settings: Config['tokens']): Promise<SigningKeys> {
   return importKeys(await readKeySet(settings), settings);
 }
 
-async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens']): Promise<string> {
+async function readKeySet({
+  signingKeys,
+  signingKeysFile: file,
+}: Config['tokens']): Promise<string> {
   if (file !== null) {
     return readFile(file, 'utf8').catch((cause: unknown) => {
-      throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, { cause });
+      throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, {
+        cause,
+      });
     });
   }
   if (signingKeys !== null) return signingKeys;
@@ -177,7 +225,10 @@ async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens
 }
 
 /** @throws {StoreDataError} `config_invalid`, without quoting a key. */
-async function importKeys(text: string, { signingKeysFile }: Config['tokens']): Promise<SigningKeys> {
+async function importKeys(
+  text: string,
+  { signingKeysFile }: Config['tokens'],
+): Promise<SigningKeys> {
   const origin = signingKeysFile === null ? 'SIGNING_KEYS' : 'SIGNING_KEYS_FILE';
   const verifying = new Map<string, CryptoKey>();
   const keys: { kid: string; key: CryptoKey; nbf: number }[] = [];
@@ -204,13 +255,23 @@ async function importKeys(text: string, { signingKeysFile }: Config['tokens']): 
   };
 }
 
-/** A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes it. */
+/**
+ * A key signs long after every service has seen it: `MIN_ACTIVATION_MS` in the command that makes
+ * it.
+ */
 const RELOAD_MS = 1_000;
 
 export type WatchedKeys = Awaited<ReturnType<typeof watchSigningKeys>>;
 
-/** Loads the keys and follows their file. @throws {StoreDataError} `config_invalid` if there are none at the start. */
-export async function watchSigningKeys(settings: Config['tokens'], logger: Logger, everyMs = RELOAD_MS) {
+/**
+ * Loads the keys and follows their file.
+ * @throws {StoreDataError} `config_invalid` if there are none at the start.
+ */
+export async function watchSigningKeys(
+  settings: Config['tokens'],
+  logger: Logger,
+  everyMs = RELOAD_MS,
+) {
   let text = await readKeySet(settings);
   let keys = await importKeys(text, settings);
   let failure: { description: string; logged: boolean } | null = null;
@@ -222,14 +283,20 @@ export async function watchSigningKeys(settings: Config['tokens'], logger: Logge
       if (found !== text) keys = await importKeys(found, settings);
       text = found;
       failure = null;
-      logger.info({ kids: [...keys.verifying.keys()], signs: keys.signing.kid }, 'signing keys read again');
+      logger.info(
+        { kids: [...keys.verifying.keys()], signs: keys.signing.kid },
+        'signing keys read again',
+      );
     } catch (error) {
       const description = describeError(error);
       // Logged once, when it is seen twice: a file may be read while it is being written.
       if (failure?.description !== description) failure = { description, logged: false };
       else if (!failure.logged && !stopped.aborted) {
         failure.logged = true;
-        logger.error({ error: description }, 'signing keys cannot be read again: the former ones stay in use');
+        logger.error(
+          { error: description },
+          'signing keys cannot be read again: the former ones stay in use',
+        );
       }
     }
   };

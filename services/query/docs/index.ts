@@ -1,4 +1,7 @@
-/** Pages for people: the reference of the API and the events, and the guides from `docs/guides/`. Nothing comes from another host. */
+/**
+ * Pages for people: the reference of the API and the events, and the guides from `docs/guides/`.
+ * Nothing comes from another host.
+ */
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +12,12 @@ import type { FastifyRequest } from 'fastify';
 import { Marked } from 'marked';
 import { PROGRAM_SUFFIX } from '#shared/source-files.ts';
 import { GUIDES_PATH, sendRefusal } from '../responses/send.ts';
-import { gzippedContent, sendStatic, type StaticContent, staticContent } from '../responses/compress.ts';
+import {
+  gzippedContent,
+  sendStatic,
+  type StaticContent,
+  staticContent,
+} from '../responses/compress.ts';
 import type { Route } from '../endpoints/data-endpoint.ts';
 import { noSuchPath } from '../hooks/requests.ts';
 
@@ -30,7 +38,10 @@ const FILES = [
   ['/docs/asyncapi.json', 'application/json; charset=utf-8', join(DOCUMENTS, 'asyncapi.json')],
 ] as const;
 
-/** The routes of the pages. A program that asks for the root gets the 404 with the nearest path of the API. */
+/**
+ * The routes of the pages. A program that asks for the root gets the 404 with the nearest path of
+ * the API.
+ */
 export function docsRoutes(): Route[] {
   const script = retriedLazily(makeReferenceScript);
   const served = (
@@ -48,9 +59,13 @@ export function docsRoutes(): Route[] {
     pageRoute('/', async (request, reply) => {
       reply.header('vary', 'accept');
       const isBrowser = request.headers.accept?.includes('text/html') === true;
-      return isBrowser ? reply.redirect('/docs') : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
+      return isBrowser
+        ? reply.redirect('/docs')
+        : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
     }),
-    ...['/docs', '/docs/guides'].map((path) => pageRoute(`${path}/`, async (_request, reply) => reply.redirect(path))),
+    ...['/docs', '/docs/guides'].map((path) =>
+      pageRoute(`${path}/`, async (_request, reply) => reply.redirect(path)),
+    ),
     served('/docs/search.json', async () =>
       staticContent('application/json; charset=utf-8', JSON.stringify(searchIndex())),
     ),
@@ -58,10 +73,15 @@ export function docsRoutes(): Route[] {
     served(
       '/docs/scalar.js',
       async () => (await script()).content,
-      async ({ raw }) => (raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : REVALIDATED),
+      async ({ raw }) =>
+        raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : REVALIDATED,
     ),
-    ...FILES.map(([path, type, file]) => served(path, async () => staticContent(type, await readFile(file)))),
-    ...guideFiles().map(({ file, path }) => served(path, async () => staticContent(HTML, guidePage(file)))),
+    ...FILES.map(([path, type, file]) =>
+      served(path, async () => staticContent(type, await readFile(file))),
+    ),
+    ...guideFiles().map(({ file, path }) =>
+      served(path, async () => staticContent(HTML, guidePage(file))),
+    ),
   ];
 }
 
@@ -83,10 +103,17 @@ function retriedLazily<T>(make: () => Promise<T>): () => Promise<T> {
 const UNPACK_PROGRAM = join(import.meta.dirname, `unpack-reference-script${PROGRAM_SUFFIX}`);
 const MAX_SCRIPT_BYTES = 16 * 1_048_576;
 
-/** Takes Scalar's script out of its package, in a process of its own: its import takes 0.3 s and 50 MB of memory for ever. */
+/**
+ * Takes Scalar's script out of its package, in a process of its own: its import takes 0.3 s and 50
+ * MB of memory for ever.
+ */
 async function makeReferenceScript(): Promise<{ content: StaticContent; version: string }> {
   const options = { env: {}, encoding: 'buffer', maxBuffer: MAX_SCRIPT_BYTES } as const;
-  const { stdout: gzipped } = await promisify(execFile)(process.execPath, [UNPACK_PROGRAM], options);
+  const { stdout: gzipped } = await promisify(execFile)(
+    process.execPath,
+    [UNPACK_PROGRAM],
+    options,
+  );
   const sha256 = hash('sha256', gzipped, 'base64url');
   const content = gzippedContent('text/javascript; charset=utf-8', gzipped, sha256);
   return { content, version: sha256.slice(0, 16) };
@@ -103,7 +130,10 @@ function referencePage(version: string): string {
   });
 }
 
-/** Pages load only what comes from here, and run only our scripts. Scalar writes styles into the page. */
+/**
+ * Pages load only what comes from here, and run only our scripts. Scalar writes styles into the
+ * page.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -181,10 +211,12 @@ const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8');
 function guidePage(file: string): string {
   const markdown = read(file);
   const title = /^# (.+)$/m.exec(markdown)?.[1] ?? file;
-  const list = [...read(INDEX).matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(([, name = '', to = '']) => {
-    const current = to === file ? ' aria-current="page"' : '';
-    return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
-  });
+  const list = [...read(INDEX).matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(
+    ([, name = '', to = '']) => {
+      const current = to === file ? ' aria-current="page"' : '';
+      return `<li><a href="${pathOf(to)}"${current}>${escape(name)}</a></li>`;
+    },
+  );
   return page({
     title: `${title} · Store Data API`,
     part: 'guides',

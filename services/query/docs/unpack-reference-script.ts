@@ -1,4 +1,6 @@
-/** Program that writes Scalar's script, compressed, to its standard output (`index.ts` says why). */
+/**
+ * Program that writes Scalar's script, compressed, to its standard output (`index.ts` says why).
+ */
 import { constants, gzipSync } from 'node:zlib';
 import scalar from '@scalar/fastify-api-reference';
 import fastify from 'fastify';

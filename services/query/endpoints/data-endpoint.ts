@@ -1,4 +1,7 @@
-/** Routes. A data endpoint declares scopes, parameters and a read; its route does all checks, headers and conditional answers. */
+/**
+ * Routes. A data endpoint declares scopes, parameters and a read; its route does all checks,
+ * headers and conditional answers.
+ */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -35,7 +38,8 @@ declare module 'fastify' {
 export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
   return async (app) => {
     app.routes.push(...routes);
-    for (const route of routes) app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
+    for (const route of routes)
+      app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
   };
 }
 
@@ -70,7 +74,13 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
       shared,
       redactErased: false,
     };
-    const source: EtagSource = { path, parameters: values, storeId, marker: generation.marker, dependsOn };
+    const source: EtagSource = {
+      path,
+      parameters: values,
+      storeId,
+      marker: generation.marker,
+      dependsOn,
+    };
     const condition = conditionOf(request.headers['if-none-match']);
 
     // The stamp is one small document: if nothing changed, nothing else is read.
@@ -101,7 +111,11 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
 /** Makes a route for data. Its handler runs after all checks, with the values of the parameters. */
 export function dataRoute<P extends Parameters>(
   route: DataRoute<P>,
-  handler: (request: FastifyRequest, reply: FastifyReply, values: Values<P>) => Promise<FastifyReply>,
+  handler: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    values: Values<P>,
+  ) => Promise<FastifyReply>,
 ): Route {
   const { path, scopes, scopesOf = () => scopes, isUntagged = false } = route;
   const readParameters = parameterReader(route.parameters);
@@ -125,7 +139,10 @@ export function dataRoute<P extends Parameters>(
 /** Sends a body; nothing if it is a destroyed stream. */
 export async function sendBody(reply: FastifyReply, body: Body): Promise<FastifyReply> {
   reply.header('content-type', 'application/json; charset=utf-8');
-  return sendCompressed(reply, body instanceof Readable && body.destroyed ? Readable.from([]) : body);
+  return sendCompressed(
+    reply,
+    body instanceof Readable && body.destroyed ? Readable.from([]) : body,
+  );
 }
 
 function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {

@@ -1,6 +1,7 @@
 /**
- * Cursors of the change feed: how far a client has followed a feed of one store. A checksum binds a cursor to the feed it was made for,
- * so that mistakes are found. Cursors are no secrets: the token alone decides which store is read.
+ * Cursors of the change feed: how far a client has followed a feed of one store. A checksum binds a
+ * cursor to the feed it was made for, so that mistakes are found. Cursors are no secrets: the token
+ * alone decides which store is read.
  */
 import { hash } from 'node:crypto';
 import { EPOCH_BYTES, epochsIn } from '#shared/read-models/feed-epochs.ts';
@@ -46,7 +47,11 @@ export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   let at = bytes.writeUInt8(VERSION) + CHECK_BYTES;
   at += Buffer.from(cursor.generation, 'base64url').copy(bytes, at);
   at += (cursor.epoch === null ? NO_EPOCH : Buffer.from(cursor.epoch, 'base64url')).copy(bytes, at);
-  for (const position of [cursor.lastDelivered, cursor.snapshotPosition, cursor.skipDeletionsUpTo]) {
+  for (const position of [
+    cursor.lastDelivered,
+    cursor.snapshotPosition,
+    cursor.skipDeletionsUpTo,
+  ]) {
     at = bytes.writeUIntBE(Math.min(position, MAX_POSITION), at, POSITION_BYTES);
   }
   checkOf(scope, bytes).copy(bytes, 1);
@@ -56,7 +61,8 @@ export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
 /** Reads a cursor; `null` if it is malformed or of another store, environment or feed. */
 export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   const bytes = Buffer.from(text, 'base64url');
-  if (bytes.length !== BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== text) return null;
+  if (bytes.length !== BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== text)
+    return null;
   if (!checkOf(scope, bytes).equals(bytes.subarray(1, 1 + CHECK_BYTES))) return null;
   let at = 1 + CHECK_BYTES;
   const take = (length: number) => {
@@ -91,15 +97,18 @@ export interface Start {
 
 const EVERYTHING: Start = { lastDelivered: 0, skipDeletionsUpTo: 0 };
 
-/** Where a request starts: after a cursor, after the store's present position (`NOW`), or at the beginning (`null`). */
+/**
+ * Where a request starts: after a cursor, after the store's present position (`NOW`), or at the
+ * beginning (`null`).
+ */
 export type After = Cursor | typeof NOW | null;
 
 /** The parameter's word for it. Cursors are longer. */
 export const NOW = 'now';
 
 /**
- * Where to start, according to the stamp of the snapshot. Before the snapshot is read, the cursor is taken to be valid. `Infinity` is the
- * store's present position.
+ * Where to start, according to the stamp of the snapshot. Before the snapshot is read, the cursor
+ * is taken to be valid. `Infinity` is the store's present position.
  */
 export function startAt(after: After, generation: string, stamp?: Stamp | null): Start {
   if (after === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
@@ -112,5 +121,8 @@ export function startAt(after: After, generation: string, stamp?: Stamp | null):
   if (at === -1) return EVERYTHING;
   const following = epochs[at + 1];
   const end = following === undefined ? (stamp?.position ?? 0) : following.from - 1;
-  return { lastDelivered: Math.min(lastDelivered, end), skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end) };
+  return {
+    lastDelivered: Math.min(lastDelivered, end),
+    skipDeletionsUpTo: Math.min(skipDeletionsUpTo, end),
+  };
 }

@@ -1,6 +1,7 @@
 /**
- * The kinds of change feeds: paths, documentation and answers are made from this one description (rule R10.1). A feed shows only what is
- * stored with the record, without a join: it changes only when the record does.
+ * The kinds of change feeds: paths, documentation and answers are made from this one description
+ * (rule R10.1). A feed shows only what is stored with the record, without a join: it changes only
+ * when the record does.
  */
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
@@ -96,9 +97,16 @@ export interface Feed {
   records: Records;
 }
 
-/** The feed of one kind's own path. The name of summaries is that of older cursors, which stay valid. */
+/**
+ * The feed of one kind's own path. The name of summaries is that of older cursors, which stay
+ * valid.
+ */
 export function feedOfKind(entity: EntityName, records: Records): Feed {
-  return { name: records === 'summary' ? entity : `${entity}/${records}`, kinds: [entity], records };
+  return {
+    name: records === 'summary' ? entity : `${entity}/${records}`,
+    kinds: [entity],
+    records,
+  };
 }
 
 /** The feed of several kinds. @param kinds in the order of `ALL_KINDS`. */
@@ -108,7 +116,9 @@ export function feedOfKinds(kinds: readonly EntityName[], records: Records): Fee
 
 /** The kinds that a request names; all if it names none. */
 export function kindsNamed(names: readonly string[]): readonly EntityName[] {
-  return names.length === 0 ? ALL_KINDS : ALL_KINDS.filter((entity) => names.includes(nameOfKind(entity)));
+  return names.length === 0
+    ? ALL_KINDS
+    : ALL_KINDS.filter((entity) => names.includes(nameOfKind(entity)));
 }
 
 /** The answer with changes of records of one kind. */
@@ -142,9 +152,13 @@ function changeOf(kind: EntityName): Reference {
   return part(`${summary[COMPONENT].name}Change`, 'The newest state of a record that changed.', {
     kind: { type: 'string', const: nameOfKind(kind), description: 'The kind of the record.' },
     id: Id,
-    deleted: described(Flag, 'Whether the record is deleted. If it is created again, it is delivered again.'),
+    deleted: described(
+      Flag,
+      'Whether the record is deleted. If it is created again, it is delivered again.',
+    ),
     record: {
-      // The first that fits counts for generated clients, and a whole record fits its open summary too.
+      // The first that fits counts for generated clients, and a whole record fits its open summary
+      // too.
       anyOf: [...(isSame ? [] : [whole]), summary, { type: 'null' }],
       description: `The record${isSame ? '' : ', as `records` asks for it'}; \`null\` if it is deleted.`,
     },
@@ -169,7 +183,10 @@ function envelope(title: string, change: Schema, results: readonly object[]): Re
         cursor.schema,
         'Where to go on, as `after`. Store it together with what you make of the results. It does not expire.',
       ),
-      more: described(Flag, '`true`: there are more changes, ask again at once. `false`: this is all for now.'),
+      more: described(
+        Flag,
+        '`true`: there are more changes, ask again at once. `false`: this is all for now.',
+      ),
     },
     {
       results,

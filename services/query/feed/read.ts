@@ -11,7 +11,13 @@ import { offsetOf } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { type After, type Cursor, encodeCursor, type Start, startAt } from './cursor.ts';
 import { FEED_KINDS, type Feed, nameOfKind } from './kinds.ts';
-import type { ChangeRow, ChangesPage, Chunk, ChunkRequest, SharedChanges } from './shared-changes.ts';
+import type {
+  ChangeRow,
+  ChangesPage,
+  Chunk,
+  ChunkRequest,
+  SharedChanges,
+} from './shared-changes.ts';
 
 export interface FeedRequest {
   environment: string;
@@ -27,15 +33,20 @@ export interface FeedRequest {
 const MAX_PAGE_BYTES = 4 * 1_048_576;
 
 /**
- * The size of one read, by the average record so far. Larger pages are read in chunks, so that memory stays small and other requests get
- * their turn in between.
+ * The size of one read, by the average record so far. Larger pages are read in chunks, so that
+ * memory stays small and other requests get their turn in between.
  */
 const CHUNK_BYTES = 128 * 1_024;
-/** A quarter of the largest page, and one more: the page needs it to know whether there are more, without a fifth read. */
+/**
+ * A quarter of the largest page, and one more: the page needs it to know whether there are more,
+ * without a fifth read.
+ */
 const CHUNK_ROWS = 251;
 /** While there are other requests, chunks are so small that these hardly wait (decision 0046). */
 const SHARED_CHUNK_BYTES = 32 * 1_024;
-/** A pause is twice as long as the read before it: a copy leaves two thirds of the time to others. */
+/**
+ * A pause is twice as long as the read before it: a copy leaves two thirds of the time to others.
+ */
 const PAUSE_RATIO = 2;
 /** For a feed that was not read yet. */
 const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, density: 0 };
@@ -81,7 +92,10 @@ export async function readChanges(
     began = performance.now();
     const kinds = movedKinds(request.feed, stamp?.positions, from);
     const bytes = mustShare ? SHARED_CHUNK_BYTES : CHUNK_BYTES;
-    const limit = Math.min(rowsOfChunk(wanted, page.bytes, bytes), request.pageSize - page.count + 1);
+    const limit = Math.min(
+      rowsOfChunk(wanted, page.bytes, bytes),
+      request.pageSize - page.count + 1,
+    );
     // After a window with few changes the rest is read at once.
     const isSparse = chunk.rows.length * 2 < limit;
     const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
@@ -110,15 +124,20 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }
     const first = await readChunk(wanted, start, { kinds, limit, upTo });
     const right = startAt(after, changes.mark, first.stamp);
     const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
-    if (isSame(start, right) && moved.every((kind) => kinds.includes(kind))) return { first, start };
+    if (isSame(start, right) && moved.every((kind) => kinds.includes(kind)))
+      return { first, start };
     start = right;
     kinds = moved;
   }
-  throw unavailable('the feed positions of the store went back during each read: is a backup being restored?');
+  throw unavailable(
+    'the feed positions of the store went back during each read: is a backup being restored?',
+  );
 }
 
 function isSame(one: Start, other: Start): boolean {
-  return one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo;
+  return (
+    one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo
+  );
 }
 
 /** Reads a chunk; data of customers who are being erased is left out. */
@@ -128,13 +147,22 @@ async function readChunk(
   bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
 ): Promise<Chunk> {
   const read = (redactErased: boolean) =>
-    withDeadline((signal) => changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal));
+    withDeadline((signal) =>
+      changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
+    );
   const chunk = await read(false);
   return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
 
-/** The kinds of a feed with changes after a position: the others need no read. A single kind is always read. */
-function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: number): Feed['kinds'] {
+/**
+ * The kinds of a feed with changes after a position: the others need no read. A single kind is
+ * always read.
+ */
+function movedKinds(
+  { kinds }: Feed,
+  positions: Stamp['positions'],
+  position: number,
+): Feed['kinds'] {
   if (position === Infinity) return [];
   if (kinds.length === 1 || positions === undefined) return kinds;
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
@@ -145,7 +173,12 @@ function hintOf({ changes, hintKey }: Wanted): FeedHint {
 }
 
 /** Updates the hint for the next read of the feed. */
-function updateHint(wanted: Wanted, page: PageBuilder, { stamp, rows, reached }: Chunk, from: number): void {
+function updateHint(
+  wanted: Wanted,
+  page: PageBuilder,
+  { stamp, rows, reached }: Chunk,
+  from: number,
+): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
@@ -163,8 +196,8 @@ function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): n
 }
 
 /**
- * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly always enough changes lie before it: it is
- * two standard deviations beyond the average.
+ * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly
+ * always enough changes lie before it: it is two standard deviations beyond the average.
  */
 function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
   const { density } = hintOf(wanted);

@@ -1,14 +1,27 @@
 /**
- * Reads changes of one generation, for requests of all stores and feeds together. For each request one aggregate brings the stamp of its
- * store, and the records and deletions after its start, in one snapshot. The cost is the same at any depth.
+ * Reads changes of one generation, for requests of all stores and feeds together. For each request
+ * one aggregate brings the stamp of its store, and the records and deletions after its start, in
+ * one snapshot. The cost is the same at any depth.
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
-import { COLLECTIONS, documentId, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
+import {
+  COLLECTIONS,
+  documentId,
+  type Stamp,
+  STAMPS,
+  TOMBSTONES,
+} from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
 import { namesCustomers, redactedFields } from '../read/page.ts';
-import { isTooLarge, proveGeneration, readSnapshot, type Source, united } from '../read/snapshot.ts';
+import {
+  isTooLarge,
+  proveGeneration,
+  readSnapshot,
+  type Source,
+  united,
+} from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
 
@@ -84,7 +97,9 @@ export class SharedChanges {
     this.#source = source;
     this.#read = batched(async (keys) => {
       const chunks = await this.#readMany(keys.map(requestOf));
-      return new Map(keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])));
+      return new Map(
+        keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])),
+      );
     }, LIMITS);
   }
 
@@ -108,7 +123,9 @@ export class SharedChanges {
       // Separately, so that only the request with large records gets fewer.
       const chunks = requests.map((request) =>
         this.#readMany([
-          requests.length > 1 ? request : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
+          requests.length > 1
+            ? request
+            : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
         ]),
       );
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
@@ -132,7 +149,10 @@ export class SharedChanges {
   }
 }
 
-/** The stages of one request. Rows come as arrays in one document: separate rows would take 1.5 times as long. */
+/**
+ * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
+ * times as long.
+ */
 function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
@@ -150,12 +170,22 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
     { $match: { _id: storeId } },
     ...tag,
     ...(hasDeletions
-      ? [lookup(TOMBSTONES, [...page({ entity }, after), { $project: { feed_position: 1 } }], 'deletions')]
+      ? [
+          lookup(
+            TOMBSTONES,
+            [...page({ entity }, after), { $project: { feed_position: 1 } }],
+            'deletions',
+          ),
+        ]
       : []),
     ...kinds.map((kind) => {
       // The collection of stores' own records has no index by position.
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
-      return lookup(COLLECTIONS[kind], [...page(itself, lastDelivered), ...shownOf(kind, request)], kind);
+      return lookup(
+        COLLECTIONS[kind],
+        [...page(itself, lastDelivered), ...shownOf(kind, request)],
+        kind,
+      );
     }),
   ];
 }
@@ -167,7 +197,12 @@ function lookup(from: string, pipeline: Document[], name: string): Document {
 function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
   const { parts } = FEED_KINDS[kind];
   const fields = feed.records === 'whole' && parts !== undefined ? parts.fields : ['summary'];
-  const shown = { _id: 0, feed_position: 1, offset: 1, ...Object.fromEntries(fields.map((field) => [field, 1])) };
+  const shown = {
+    _id: 0,
+    feed_position: 1,
+    offset: 1,
+    ...Object.fromEntries(fields.map((field) => [field, 1])),
+  };
   return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
 }
 
@@ -184,18 +219,22 @@ function chunkOf(
     lists.push(rows);
   }
   const [only = [], ...more] = lists.filter(({ length }) => length > 0);
-  const all = more.length === 0 ? only : lists.flat().sort((a, b) => a.feed_position - b.feed_position);
+  const all =
+    more.length === 0 ? only : lists.flat().sort((a, b) => a.feed_position - b.feed_position);
   let reached = upTo;
   // A full list may continue after its last row.
   for (const list of lists) {
     const last = list.length < limit ? undefined : list.at(-1);
     if (last !== undefined) reached = Math.min(reached, last.feed_position);
   }
-  const rows = more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
+  const rows =
+    more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
   return { rows, reached };
 }
 
 /** JSON has `null` for infinity. */
 function requestOf(key: string): ChunkRequest {
-  return JSON.parse(key, (_name, value: unknown) => (value === null ? Infinity : value)) as ChunkRequest;
+  return JSON.parse(key, (_name, value: unknown) =>
+    value === null ? Infinity : value,
+  ) as ChunkRequest;
 }

@@ -1,7 +1,8 @@
 /**
- * Watches one generation for all requests that wait for changes: one poll of the stamps serves them all. A poll finds stamps by the slices
- * that wrote them, so its cost grows with the changes, not with the waiters. Changes that no slice wrote (a retried dead letter, an erasure
- * in pieces, a restored database) are found by reading the stamp of each waited store once a second.
+ * Watches one generation for all requests that wait for changes: one poll of the stamps serves them
+ * all. A poll finds stamps by the slices that wrote them, so its cost grows with the changes, not
+ * with the waiters. Changes that no slice wrote (a retried dead letter, an erasure in pieces, a
+ * restored database) are found by reading the stamp of each waited store once a second.
  */
 import type { Document, Filter } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -62,13 +63,16 @@ export class Watch {
       run: () => this.#poll(),
       everyMs: POLL_MS,
       failed: (error) =>
-        options.logger.warn({ error }, 'polling for changes failed: waiting requests get none until it works again'),
+        options.logger.warn(
+          { error },
+          'polling for changes failed: waiting requests get none until it works again',
+        ),
     });
   }
 
   /**
-   * Starts a wait for changes of some kinds of a store's records. Call it before the read that may find none: the waiter gets every change
-   * after this call. Call `leave` at the end.
+   * Starts a wait for changes of some kinds of a store's records. Call it before the read that may
+   * find none: the waiter gets every change after this call. Call `leave` at the end.
    */
   enter(storeId: string, kinds: readonly EntityName[]): Waiter {
     const waiter = new Waiter(storeId, kinds);
@@ -124,7 +128,10 @@ export class Watch {
     const isTurn = began - this.#turnAt >= POLL_MS;
     const isFirst = this.#ends.size === 0;
     if (isTurn && this.#round === null) await this.#readCheckpoints();
-    const slices = [...this.#ends].map(([slice_partition, end]) => ({ slice_partition, slice_end: { $gt: end } }));
+    const slices = [...this.#ends].map(([slice_partition, end]) => ({
+      slice_partition,
+      slice_end: { $gt: end },
+    }));
     const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
     const inTurn = isTurn ? this.#inTurn(most) : [];
     if (isTurn) this.#turnAt = began;
@@ -142,7 +149,8 @@ export class Watch {
         this.#ends.set(partition, end);
       }
     }
-    // What a slice wrote comes last: it is not found again, while a newer slice is found by the next poll.
+    // What a slice wrote comes last: it is not found again, while a newer slice is found by the
+    // next poll.
     const found = [...others, ...changed];
     for (const shown of found) {
       for (const waiter of this.#stores.get(shown._id) ?? []) {
@@ -158,9 +166,13 @@ export class Watch {
   /** Polls new partitions from their checkpoint on, and those that a restored database set back. */
   async #readCheckpoints(): Promise<void> {
     const { generation, withDeadline } = this.#options;
-    const checkpoints = generation.db.collection<{ partition: number; position: number }>(CHECKPOINTS);
+    const checkpoints = generation.db.collection<{ partition: number; position: number }>(
+      CHECKPOINTS,
+    );
     const found = await withDeadline((signal) =>
-      checkpoints.find({}, { ...MAJORITY, projection: { partition: 1, position: 1 }, signal }).toArray(),
+      checkpoints
+        .find({}, { ...MAJORITY, projection: { partition: 1, position: 1 }, signal })
+        .toArray(),
     );
     for (const { partition, position } of found) {
       const end = this.#ends.get(partition);
@@ -216,7 +228,10 @@ export class Waiter {
     return isNews;
   }
 
-  /** Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of it. */
+  /**
+   * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
+   * it.
+   */
   polled(hasStamp: boolean): void {
     if (!hasStamp) this.#shown = null;
     if (this.#waiting?.known === null) this.#resolve();
@@ -227,11 +242,17 @@ export class Waiter {
     this.#resolve();
   }
 
-  /** With another epoch, positions may repeat: another process gives them, or the database was restored. */
+  /**
+   * With another epoch, positions may repeat: another process gives them, or the database was
+   * restored.
+   */
   #isNews({ position, epochs }: Known): boolean {
     if (this.#shown === null) return false;
     const { positions } = this.#shown;
-    return this.#shown.epochs !== epochs || this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position);
+    return (
+      this.#shown.epochs !== epochs ||
+      this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position)
+    );
   }
 
   #resolve(): void {

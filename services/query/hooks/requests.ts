@@ -1,4 +1,7 @@
-/** Hooks for all requests: refuse what has no route or is ambiguous, trace sampled requests, measure all, log the configured share. */
+/**
+ * Hooks for all requests: refuse what has no route or is ambiguous, trace sampled requests, measure
+ * all, log the configured share.
+ */
 import { closest } from 'fastest-levenshtein';
 import type { FastifyInstance } from 'fastify';
 import type { IncomingMessage } from 'node:http';
@@ -6,7 +9,13 @@ import { describeError, framesOf } from '#shared/errors.ts';
 import { RepeatedLines } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER } from '#shared/operations.ts';
 import { methodsOf, type Route } from '../endpoints/data-endpoint.ts';
-import { invalidRequest, methodNotAllowed, notFound, type Refusal, Refused } from '../responses/refusal.ts';
+import {
+  invalidRequest,
+  methodNotAllowed,
+  notFound,
+  type Refusal,
+  Refused,
+} from '../responses/refusal.ts';
 import { classify, pathOf, sendRefusal } from '../responses/send.ts';
 import { activeSpan, type Tracing, within } from '#shared/tracing.ts';
 
@@ -25,10 +34,12 @@ export function refuseOthers(app: FastifyInstance): void {
       // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
     };
-    if (refusal.status === 500) logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500');
+    if (refusal.status === 500)
+      logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500');
     else if (refusal.status === 503) {
       const leftOut = repeated.say(facts.error);
-      if (leftOut !== null) logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
+      if (leftOut !== null)
+        logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
     }
     return sendRefusal(request, reply, refusal);
   });
@@ -38,7 +49,11 @@ export function refuseOthers(app: FastifyInstance): void {
     if (request.is404) {
       const path = pathOf(request.raw.url);
       const allowed = app.routes.filter((route) => route.path === path).flatMap(methodsOf);
-      sendRefusal(request, reply, allowed.length === 0 ? noSuchPath(path, app.routes) : methodNotAllowed(allowed));
+      sendRefusal(
+        request,
+        reply,
+        allowed.length === 0 ? noSuchPath(path, app.routes) : methodNotAllowed(allowed),
+      );
       return;
     }
     const mistake = ambiguityOf(request.raw);
@@ -63,9 +78,9 @@ const ONCE = new Set(['host', 'authorization', 'content-type']);
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * Finds what a proxy and this server could read differently. HTTP/1.1 requires one valid `Host` (RFC 9112 section 3.2); Node's own refusal
- * has no body. Node takes the first of a repeated header, a proxy may check the last. One server cuts the target at a `#`, another does
- * not.
+ * Finds what a proxy and this server could read differently. HTTP/1.1 requires one valid `Host`
+ * (RFC 9112 section 3.2); Node's own refusal has no body. Node takes the first of a repeated
+ * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
 function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
@@ -88,7 +103,8 @@ function repeatedHeader(rawHeaders: readonly string[]): string | null {
   return null;
 }
 
-// Log lines and labels name only the route: a query holds names and phone numbers, and an unknown path may be a misplaced secret.
+// Log lines and labels name only the route: a query holds names and phone numbers, and an unknown
+// path may be a misplaced secret.
 
 const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
@@ -113,7 +129,10 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
     const { statusCode: status } = reply;
     const milliseconds = reply.elapsedTime + (request.admitted?.queuedMs ?? 0);
     const method = METHODS.has(request.method) ? request.method : 'other';
-    requestSeconds.observe({ route: route ?? 'none', method, status }, (milliseconds - heldMilliseconds) / 1_000);
+    requestSeconds.observe(
+      { route: route ?? 'none', method, status },
+      (milliseconds - heldMilliseconds) / 1_000,
+    );
     if (refused !== null) refusals.inc({ route: route ?? 'none', status, reason: refused.reason });
     if (isLogged(route)) {
       logger.info(

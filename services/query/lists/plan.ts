@@ -1,6 +1,6 @@
 /**
- * The request for a list, and the strategies that read it: chosen from the request and the stamp that was read last. Pure. Bounds of time
- * are whole seconds of local time, both inclusive.
+ * The request for a list, and the strategies that read it: chosen from the request and the stamp
+ * that was read last. Pure. Bounds of time are whole seconds of local time, both inclusive.
  */
 import { skippedBy, type PageRequest, type Sort } from '../read/page.ts';
 import { countFromStamp, isShallow, keyWithin } from '../rank-tree/read-tree.ts';
@@ -40,13 +40,16 @@ export interface PlanContext {
   redactErased: boolean;
 }
 
-/** The strategies to try, in this order. One that would cost too much gives up; the last never does. */
+/**
+ * The strategies to try, in this order. One that would cost too much gives up; the last never does.
+ */
 export function planList(request: ListRequest, context: PlanContext): readonly ListStrategy[] {
   const { tree, sortKeyStages, search } = request;
   const { created, updated } = context.conditions;
   // No index has the order of products: that of their categories.
   const isArranged = sortKeyStages.length > 0;
-  const isCreatedWindow = request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
+  const isCreatedWindow =
+    request.createdKey === 'created_key' && !isWhole(created) && tree !== null;
   if (Object.keys(updated).length > 0) {
     if (isArranged) return ['updated-window', 'layout-updated'];
     const few: ListStrategy[] = mayBeFew(request, context) ? ['updated-among-few'] : [];
@@ -66,7 +69,9 @@ export function planList(request: ListRequest, context: PlanContext): readonly L
   return planUnbounded(request, context, isArranged);
 }
 
-/** A window, or what other conditions find, with more records is not read to be filtered and sorted. */
+/**
+ * A window, or what other conditions find, with more records is not read to be filtered and sorted.
+ */
 export const MAX_FILTERED = 2_000;
 
 /** Whether the index in the order of the list may find few records. */
@@ -74,7 +79,9 @@ function mayBeFew(request: ListRequest, { conditions, stamp }: PlanContext): boo
   const { tree, facets, createdKey, selectiveIndex } = request;
   if (selectiveIndex !== undefined) return true;
   if (createdKey === 'rank_key' && !isWhole(conditions.created)) return true;
-  return tree !== null && facets !== null && countFromStamp(stamp, { ...request, tree }) <= MAX_FILTERED;
+  return (
+    tree !== null && facets !== null && countFromStamp(stamp, { ...request, tree }) <= MAX_FILTERED
+  );
 }
 
 /** Customers by a text. A store with few has no leaves to search. */
@@ -89,20 +96,33 @@ function isWithoutTree({ name }: RankTree, stamp: Stamp | null): boolean {
 }
 
 /** All records, or those of some facets. */
-function planUnbounded(request: ListRequest, context: PlanContext, isArranged: boolean): readonly ListStrategy[] {
+function planUnbounded(
+  request: ListRequest,
+  context: PlanContext,
+  isArranged: boolean,
+): readonly ListStrategy[] {
   const { tree, facets, page } = request;
   if (isArranged && facets === null) return ['layout'];
-  const shared: ListStrategy[] = facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
+  const shared: ListStrategy[] =
+    facets === null && page === 1 && !context.redactErased ? ['shared-first-page'] : [];
   const isNearFront = tree === null || isShallow({ ...request, tree });
-  return [...shared, ...(isNearFront ? ['scan-first-pages' as const] : planRange(request, context))];
+  return [
+    ...shared,
+    ...(isNearFront ? ['scan-first-pages' as const] : planRange(request, context)),
+  ];
 }
 
 /** A range of the order of a rank tree. */
-function planRange(request: ListRequest, { conditions, stamp }: PlanContext): readonly ListStrategy[] {
+function planRange(
+  request: ListRequest,
+  { conditions, stamp }: PlanContext,
+): readonly ListStrategy[] {
   const { tree, facets, page } = request;
   const isRange = !isWhole(conditions.created);
   if (tree === null || isWithoutTree(tree, stamp)) {
-    return facets !== null && isRange && page === 1 ? ['scan-if-shown', 'scan-tree-order'] : ['scan-tree-order'];
+    return facets !== null && isRange && page === 1
+      ? ['scan-if-shown', 'scan-tree-order']
+      : ['scan-tree-order'];
   }
   const mayBeSmall = isRange && skippedBy(request) <= tree.leafRecords;
   return [...(mayBeSmall ? ['scan-if-small' as const] : []), 'rank-tree'];
@@ -114,7 +134,10 @@ export const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
 export interface ListRequest extends PageRequest {
   entity: EntityName;
   sort: Sort;
-  /** Stages that add the sort key, where records do not hold it: products stand in the order of their categories. */
+  /**
+   * Stages that add the sort key, where records do not hold it: products stand in the order of
+   * their categories.
+   */
   sortKeyStages: Document[];
   /** The rank tree in whose order the list is; `null` for lists that stay short. */
   tree: RankTree | null;
@@ -136,7 +159,9 @@ export interface ListRequest extends PageRequest {
 export type Wanted = Pick<ListRequest, 'sort'> & Partial<ListRequest>;
 
 /** The request for a page. */
-export function listRequest(wanted: Wanted & PageRequest & Pick<ListRequest, 'entity'>): ListRequest {
+export function listRequest(
+  wanted: Wanted & PageRequest & Pick<ListRequest, 'entity'>,
+): ListRequest {
   return {
     sortKeyStages: [],
     tree: null,
@@ -170,7 +195,11 @@ export interface Conditions {
   match: Document;
 }
 
-export function conditionsOf(storeId: string, request: ListRequest, toInstant: ToInstant): Conditions {
+export function conditionsOf(
+  storeId: string,
+  request: ListRequest,
+  toInstant: ToInstant,
+): Conditions {
   const created = request.created(toInstant);
   const updated = request.updated(toInstant);
   const others = {
@@ -193,7 +222,10 @@ export type ToInstant = (local: number) => number;
 const SECOND = 1_000;
 
 /** The filter of `updated_at` between two bounds, either of which may be open. */
-export function updatedBetween({ updated_from: from, updated_to: to }: Values<typeof updatedRange>) {
+export function updatedBetween({
+  updated_from: from,
+  updated_to: to,
+}: Values<typeof updatedRange>) {
   return (toInstant: ToInstant): Document => {
     if (from === null && to === null) return {};
     return {
@@ -207,7 +239,10 @@ export function updatedBetween({ updated_from: from, updated_to: to }: Values<ty
 }
 
 /** The sort keys of what was created between two bounds, in a list with the newest first. */
-export function createdBetween({ created_from: from, created_to: to }: Values<typeof createdRange>) {
+export function createdBetween({
+  created_from: from,
+  created_to: to,
+}: Values<typeof createdRange>) {
   return (toInstant: ToInstant): KeyRange =>
     timeRange(from === null ? null : toInstant(from), to === null ? null : toInstant(to + SECOND));
 }

@@ -1,7 +1,8 @@
 /**
- * Reads pages of the product list in the order of its categories, which no index has. The layout of a store (its categories in order, and
- * how many products name each) cuts a page into segments, each of which an index has in order. The layout is cached; the stamp in the
- * snapshot of the page proves that it is current, so that as a rule a page is one read.
+ * Reads pages of the product list in the order of its categories, which no index has. The layout of
+ * a store (its categories in order, and how many products name each) cuts a page into segments,
+ * each of which an index has in order. The layout is cached; the stamp in the snapshot of the page
+ * proves that it is current, so that as a rule a page is one read.
  */
 import type { Document } from 'mongodb';
 import {
@@ -15,9 +16,22 @@ import {
   type Stamp,
 } from '#shared/read-models/collections.ts';
 import type { CategoryGroup, Layout } from '../read/caches.ts';
-import { type CountedPage, type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
+import {
+  type CountedPage,
+  type PageRequest,
+  type PageRow,
+  segmentsOf,
+  shownOf,
+  skippedBy,
+} from '../read/page.ts';
 import { readStamp, readTogether, type View } from '../read/shared-reads.ts';
-import { inSnapshot, type ReadInSnapshot, type SnapshotReads, united, unionWithStamps } from '../read/snapshot.ts';
+import {
+  inSnapshot,
+  type ReadInSnapshot,
+  type SnapshotReads,
+  united,
+  unionWithStamps,
+} from '../read/snapshot.ts';
 
 const COLLECTION = COLLECTIONS.product;
 /** The index in which each category's products stand in order. */
@@ -48,7 +62,11 @@ export async function readByLayout(view: View, request: PageRequest): Promise<Co
 }
 
 /** `null` without a layout, or if the stamp of the page's snapshot names another one. */
-async function readByCached(view: View, layout: Layout | undefined, request: PageRequest): Promise<CountedPage | null> {
+async function readByCached(
+  view: View,
+  layout: Layout | undefined,
+  request: PageRequest,
+): Promise<CountedPage | null> {
   if (layout === undefined) return null;
   const { pipelines, keys } = segmentPipelines(view.storeId, layout.groups, request, {});
   const { rows, stamp } =
@@ -61,7 +79,11 @@ async function readByCached(view: View, layout: Layout | undefined, request: Pag
 }
 
 /** A page of a long update window: its count per category replaces the layout's. */
-export function readUpdatedByLayout(view: View, request: PageRequest, updated: Document): Promise<CountedPage> {
+export function readUpdatedByLayout(
+  view: View,
+  request: PageRequest,
+  updated: Document,
+): Promise<CountedPage> {
   const { storeId } = view;
   return inSnapshot(view, async (reads) => {
     const { positions, stamp } = await readLayout(reads, storeId);
@@ -75,8 +97,16 @@ export function readUpdatedByLayout(view: View, request: PageRequest, updated: D
       ],
       'by_updated',
     );
-    const products = new Map(counted.map(({ category, products }) => [documentId(storeId, category), products]));
-    const rows = await readPage(reads.read, view, groupsOf(storeId, positions, products), request, updated);
+    const products = new Map(
+      counted.map(({ category, products }) => [documentId(storeId, category), products]),
+    );
+    const rows = await readPage(
+      reads.read,
+      view,
+      groupsOf(storeId, positions, products),
+      request,
+      updated,
+    );
     return { rows, stamp, count: counted.reduce((sum, { products }) => sum + products, 0) };
   });
 }
@@ -90,7 +120,9 @@ async function readPage(
 ): Promise<PageRow[]> {
   const segments = segmentPipelines(view.storeId, groups, request, filter);
   const pipelines = segments.pipelines.map((stages) => [...stages, ...shownOf(view, 'product')]);
-  return pipelines.length === 0 ? [] : read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
+  return pipelines.length === 0
+    ? []
+    : read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
 }
 
 /** MongoDB merges so many sorted scans of an index; of more categories it sorts all products. */
@@ -104,16 +136,18 @@ function segmentPipelines(
   filter: Document,
 ): { pipelines: Document[][]; keys: number } {
   let keys = 0;
-  const pipelines = segmentsOf(groups, skippedBy(request), request.pageSize).map(({ part, skip, limit }) => {
-    const { categories, count } = part;
-    keys += categories.length + (categories.length > MAX_MERGED ? count : skip + limit);
-    return [
-      { $match: { store_id: storeId, category_id: oneOf(categories), ...filter } },
-      { $sort: WITHIN_CATEGORY },
-      ...(skip > 0 ? [{ $skip: skip }] : []),
-      { $limit: limit },
-    ];
-  });
+  const pipelines = segmentsOf(groups, skippedBy(request), request.pageSize).map(
+    ({ part, skip, limit }) => {
+      const { categories, count } = part;
+      keys += categories.length + (categories.length > MAX_MERGED ? count : skip + limit);
+      return [
+        { $match: { store_id: storeId, category_id: oneOf(categories), ...filter } },
+        { $sort: WITHIN_CATEGORY },
+        ...(skip > 0 ? [{ $skip: skip }] : []),
+        { $limit: limit },
+      ];
+    },
+  );
   return { pipelines, keys };
 }
 
@@ -127,9 +161,15 @@ interface ReadLayout {
   stamp: Stamp | null;
 }
 
-/** Reads the layout and the stamp of one snapshot in batches: a hundred thousand categories in a single read would take too long. */
+/**
+ * Reads the layout and the stamp of one snapshot in batches: a hundred thousand categories in a
+ * single read would take too long.
+ */
 async function readLayout(reads: SnapshotReads, storeId: string): Promise<ReadLayout> {
-  const pipelineOfCounts = [{ $match: { _id: idsOfStore(storeId) } }, { $project: { products: 1 } }];
+  const pipelineOfCounts = [
+    { $match: { _id: idsOfStore(storeId) } },
+    { $project: { products: 1 } },
+  ];
   const batches = reads.batches<Row>(
     COLLECTIONS.category,
     [

@@ -1,6 +1,13 @@
 /** Reads a page of a list with the first strategy of its plan that does not give up. */
 import type { Document } from 'mongodb';
-import { BY_ID, COLLECTIONS, documentsWith, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import {
+  BY_ID,
+  COLLECTIONS,
+  documentsWith,
+  oneOf,
+  type Stamp,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
 import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { RANK_TREES, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
@@ -35,7 +42,14 @@ import {
   stampIn,
   unionWithStamps,
 } from '../read/snapshot.ts';
-import { type Conditions, conditionsOf, type ListRequest, type ListStrategy, MAX_FILTERED, planList } from './plan.ts';
+import {
+  type Conditions,
+  conditionsOf,
+  type ListRequest,
+  type ListStrategy,
+  MAX_FILTERED,
+  planList,
+} from './plan.ts';
 import { readByLayout, readUpdatedByLayout, SEGMENT_INDEX } from './products.ts';
 import { readSearched } from './search.ts';
 
@@ -57,11 +71,15 @@ export async function readList(view: View, request: ListRequest): Promise<Found<
     const answer = () => foundPage(page, request);
     return page.isShared === true ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
   };
-  return shared.sharedUnlessLarge(`${request.entity}/list/${storeId}`, MAX_SHARED_PAGE_BYTES, readShared, () =>
-    shared.streamed(view, async (own, { read }) => {
-      const page = await readPage(own, request);
-      return { stamp: page.stamp, portions: portionsOf(read, view, request, page) };
-    }),
+  return shared.sharedUnlessLarge(
+    `${request.entity}/list/${storeId}`,
+    MAX_SHARED_PAGE_BYTES,
+    readShared,
+    () =>
+      shared.streamed(view, async (own, { read }) => {
+        const page = await readPage(own, request);
+        return { stamp: page.stamp, portions: portionsOf(read, view, request, page) };
+      }),
   );
 }
 
@@ -79,7 +97,10 @@ async function* portionsOf(
   yield Buffer.from(headOf(page, request));
   for (let at = 0; at < ids.length; at += RECORDS_OF_A_PORTION) {
     const some = ids.slice(at, at + RECORDS_OF_A_PORTION);
-    const stages = [{ $match: documentsWith(some) }, ...shownOf({ redactErased }, request.entity, { _id: 1 })];
+    const stages = [
+      { $match: documentsWith(some) },
+      ...shownOf({ redactErased }, request.entity, { _id: 1 }),
+    ];
     const found = await read<PageRow & { _id: string }>(COLLECTIONS[request.entity], stages, BY_ID);
     const rows = new Map(found.map((row) => [row._id, row]));
     const bodies = bodiesOf({ ...page, rows: some.flatMap((id) => rows.get(id) ?? []) });
@@ -88,7 +109,10 @@ async function* portionsOf(
   yield Buffer.from(']}');
 }
 
-/** Filters by date-time are local: the page is read with the cached offset, and again if the snapshot has another. */
+/**
+ * Filters by date-time are local: the page is read with the cached offset, and again if the
+ * snapshot has another.
+ */
 async function readPage(view: View, request: ListRequest): Promise<CountedPage> {
   const { storeId, redactErased } = view;
   let stamp = lastStamp(view, storeId);
@@ -110,7 +134,8 @@ async function readPage(view: View, request: ListRequest): Promise<CountedPage> 
 async function runPlan(plan: readonly ListStrategy[], query: ListQuery): Promise<CountedPage> {
   for (const strategy of plan) {
     const run = STRATEGIES[strategy];
-    const isShared = SHARED.has(strategy) && !(strategy === 'scan-first-pages' && query.request.tree === null);
+    const isShared =
+      SHARED.has(strategy) && !(strategy === 'scan-first-pages' && query.request.tree === null);
     const page = isShared
       ? await run(query)
       : await query.view.shared.alone(query.view, (view) => run({ ...query, view }));
@@ -119,7 +144,10 @@ async function runPlan(plan: readonly ListStrategy[], query: ListQuery): Promise
   throw new Error(`no strategy of ${plan.join()} read the list`);
 }
 
-/** Those of which it is known that they cost little. Of others what they cost may grow with the store. */
+/**
+ * Those of which it is known that they cost little. Of others what they cost may grow with the
+ * store.
+ */
 const SHARED: ReadonlySet<ListStrategy> = new Set<ListStrategy>([
   'shared-first-page',
   'scan-first-pages',
@@ -136,10 +164,12 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
   'scan-first-pages': scanFirstPages,
   layout: ({ view, request }) => readByLayout(view, request),
   'updated-window': (query) => filterFew(query, query.conditions.updated, 'by_updated'),
-  'updated-among-few': (query) => filterFew(query, query.conditions.others, orderIndex(query.request)),
+  'updated-among-few': (query) =>
+    filterFew(query, query.conditions.others, orderIndex(query.request)),
   'updated-in-long': ({ view, request, conditions }) =>
     inSnapshot(view, ({ read }) => readLongWindow(read, view, request, conditions)),
-  'layout-updated': ({ view, request, conditions }) => readUpdatedByLayout(view, request, conditions.updated),
+  'layout-updated': ({ view, request, conditions }) =>
+    readUpdatedByLayout(view, request, conditions.updated),
   'created-window': (query) => filterCreated(query),
   'created-within-leaf': (query) => filterCreated(query, BY_CREATION.leafRecords),
   'created-by-name': ({ view, request, conditions }) =>
@@ -148,7 +178,8 @@ const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage
     search === null ? null : readSearched(view, search, page),
   'scan-if-shown': readIfShown,
   'scan-if-small': scanSmallRange,
-  'rank-tree': ({ view, request, conditions }) => readRanked(view, rankedOf(request), conditions.created),
+  'rank-tree': ({ view, request, conditions }) =>
+    readRanked(view, rankedOf(request), conditions.created),
   'scan-tree-order': ({ view, request, conditions: { match } }) =>
     indexScan(view, { ...request, match, index: indexFor(rankedOf(request)), count: null }),
   scan: ({ view, request, conditions: { match } }) =>
@@ -167,7 +198,9 @@ async function readSharedFirstPage({ view, request }: ListQuery): Promise<Counte
   const { storeId, shared, withDeadline, alone } = view;
   if (alone !== undefined) return null;
   const { entity, pageSize } = request;
-  const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) => readFirstPages(shared.source, request, ids));
+  const read = shared.together(`${entity}/${pageSize}`, TOGETHER, (ids) =>
+    readFirstPages(shared.source, request, ids),
+  );
   const first = await withDeadline((signal) => read(storeId, signal));
   // A store of which nothing has arrived has no stamp.
   return first ?? { rows: [], stamp: null, count: 0 };
@@ -182,7 +215,8 @@ async function readFirstPages(
     from: COLLECTIONS[entity],
     localField: '_id',
     foreignField: 'store_id',
-    // A lookup takes no hint. MongoDB's trials choose the index in the order of the list, since all others must sort the whole store.
+    // A lookup takes no hint. MongoDB's trials choose the index in the order of the list, since all
+    // others must sort the whole store.
     pipeline: [{ $sort: sort }, { $limit: pageSize }, PAGE_FIELDS],
     as: 'page',
   };
@@ -197,20 +231,32 @@ async function readFirstPages(
 }
 
 /** The first page, if it shows all that match: then nothing has to be counted. */
-async function readIfShown({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage | null> {
+async function readIfShown({
+  view,
+  request,
+  conditions: { match },
+}: ListQuery): Promise<CountedPage | null> {
   const { entity, sort, pageSize } = request;
   const pipelines = [[{ $match: match }, { $sort: sort }, { $limit: pageSize + 1 }]];
-  const found = await readTogether(view, { entity, index: orderIndex(request), pipelines }).catch((error: unknown) => {
-    // A search of a store that has grown since its stamp was read: the next one is planned without it.
-    forgetStamp(view, view.storeId);
-    throw error;
-  });
+  const found = await readTogether(view, { entity, index: orderIndex(request), pipelines }).catch(
+    (error: unknown) => {
+      // A search of a store that has grown since its stamp was read: the next one is planned
+      // without it.
+      forgetStamp(view, view.storeId);
+      throw error;
+    },
+  );
   return found.rows.length > pageSize ? null : { ...found, count: found.rows.length };
 }
 
-async function scanFirstPages({ view, request, conditions: { match } }: ListQuery): Promise<CountedPage> {
+async function scanFirstPages({
+  view,
+  request,
+  conditions: { match },
+}: ListQuery): Promise<CountedPage> {
   const { tree, entity, sort } = request;
-  if (tree === null) return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
+  if (tree === null)
+    return indexScan(view, { ...request, match, count: (stamp) => stamp?.counts?.[entity] ?? 0 });
   const ranked = { ...request, tree };
   const pipelines = [[{ $match: match }, ...sliceOf(sort, request)]];
   const found = await readTogether(view, { entity, index: indexFor(ranked), pipelines });
@@ -218,7 +264,11 @@ async function scanFirstPages({ view, request, conditions: { match } }: ListQuer
 }
 
 /** Gives up at once if cached nodes of the tree say that the range is large. */
-async function scanSmallRange({ view, request, conditions }: ListQuery): Promise<CountedPage | null> {
+async function scanSmallRange({
+  view,
+  request,
+  conditions,
+}: ListQuery): Promise<CountedPage | null> {
   const ranked = rankedOf(request);
   const { leafRecords, entity } = ranked.tree;
   if (estimatedCount(estimate(view, ranked, conditions.created)) > leafRecords) return null;
@@ -237,7 +287,10 @@ function rankedOf(request: ListRequest): RankedRequest {
   return { ...request, tree: request.tree };
 }
 
-/** Finds records by the condition of one index, then filters and sorts them. @returns `null` if it finds more than `most`. */
+/**
+ * Finds records by the condition of one index, then filters and sorts them.
+ * @returns `null` if it finds more than `most`.
+ */
 async function filterFew(
   { view, request, conditions: { match } }: ListQuery,
   condition: Document,
@@ -272,7 +325,10 @@ function filterCreated(query: ListQuery, most?: number): Promise<CountedPage | n
   return filterFew(query, keyWithin(keyField, query.conditions.created), keyIndex, most);
 }
 
-/** A window that holds many records, among others of which there are many too. Whatever is examined least is. */
+/**
+ * A window that holds many records, among others of which there are many too. Whatever is examined
+ * least is.
+ */
 async function readLongWindow(
   read: ReadInSnapshot,
   view: View,
@@ -291,22 +347,33 @@ async function readLongWindow(
   };
   const inOrder = tree === null ? SEGMENT_INDEX : orderIndex(request);
   const { count: inWindow, stamp } = await count(updated, 'by_updated');
-  const ofTree = tree !== null && isWholeOf(request, others) ? countFromStamp(stamp, { ...request, tree }) : null;
+  const ofTree =
+    tree !== null && isWholeOf(request, others)
+      ? countFromStamp(stamp, { ...request, tree })
+      : null;
   const listed = ofTree ?? (await count(others, inOrder)).count;
   if (listed <= inWindow || tree === null) {
     return indexScan(view, { ...request, match, index: inOrder, count: null }, read);
   }
   const isFiltered = Object.keys(others).length > 0;
-  const matching = isFiltered ? (await count({ ...others, ...updated }, 'by_updated')).count : inWindow;
+  const matching = isFiltered
+    ? (await count({ ...others, ...updated }, 'by_updated')).count
+    : inWindow;
   if (skippedBy(request) >= matching) return { rows: [], stamp, count: matching };
   const scanned = ((skippedBy(request) + request.pageSize) * listed) / matching;
   if (scanned > inWindow) {
-    return { rows: await sortKeys(read, view, { match, index: 'by_updated', tree }, request), stamp, count: matching };
+    return {
+      rows: await sortKeys(read, view, { match, index: 'by_updated', tree }, request),
+      stamp,
+      count: matching,
+    };
   }
   return indexScan(view, { ...request, match, index: inOrder, count: () => matching }, read);
 }
 
-/** Whether the stamp counts what the other conditions find: all records, or those of some facets. */
+/**
+ * Whether the stamp counts what the other conditions find: all records, or those of some facets.
+ */
 function isWholeOf({ facets }: ListRequest, others: Document): boolean {
   return Object.keys(others).length === (facets === null ? 0 : 1);
 }
@@ -314,10 +381,16 @@ function isWholeOf({ facets }: ListRequest, others: Document): boolean {
 const BY_NAME = RANK_TREES.customer;
 const BY_CREATION = RANK_TREES.customer_created;
 
-/** A scan by name reads whole customers, a sort of the window only index keys: three of them in the time of one customer. */
+/**
+ * A scan by name reads whole customers, a sort of the window only index keys: three of them in the
+ * time of one customer.
+ */
 const KEYS_PER_CUSTOMER = 3;
 
-/** The customers created in a long window, by name. Their number is known first, and decides whether the names are scanned or sorted. */
+/**
+ * The customers created in a long window, by name. Their number is known first, and decides whether
+ * the names are scanned or sorted.
+ */
 async function readCreatedByName(
   read: ReadInSnapshot,
   view: View,
@@ -335,7 +408,11 @@ async function readCreatedByName(
     return { rows: await sortKeys(read, view, window, request), stamp, count };
   }
   const { entity, keyField, keyIndex: index } = BY_NAME;
-  return indexScan(view, { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count }, read);
+  return indexScan(
+    view,
+    { ...request, entity, match, sort: { [keyField]: 1 }, index, count: () => count },
+    read,
+  );
 }
 
 interface Window {
@@ -352,7 +429,11 @@ async function sortKeys(
   { match, index, tree: { entity, collection, keyField, keyIndex } }: Window,
   request: PageRequest,
 ): Promise<PageRow[]> {
-  const sorted = [{ $match: match }, { $project: { _id: 0, key: `$${keyField}` } }, ...sliceOf({ key: 1 }, request)];
+  const sorted = [
+    { $match: match },
+    { $project: { _id: 0, key: `$${keyField}` } },
+    ...sliceOf({ key: 1 }, request),
+  ];
   const keys = await read<{ key: string }>(collection, sorted, index);
   const named = { store_id: view.storeId, [keyField]: { $in: keys.map(({ key }) => key) } };
   return read<PageRow>(

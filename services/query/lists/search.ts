@@ -1,12 +1,20 @@
 /**
- * Searches customers (rules R6.6, R6.7): a page by name, and the exact count. The searches of several requests share one snapshot: first
- * the leaves of each are read, then the customers of the pages.
+ * Searches customers (rules R6.6, R6.7): a page by name, and the exact count. The searches of
+ * several requests share one snapshot: first the leaves of each are read, then the customers of the
+ * pages.
  */
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import { levelPrefix, ofLevel } from '#shared/read-models/rank-tree/nodes.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { type CountedPage, type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
+import {
+  type CountedPage,
+  type PageRequest,
+  type PageRow,
+  segmentsOf,
+  shownOf,
+  skippedBy,
+} from '../read/page.ts';
 import { TOGETHER, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
@@ -29,7 +37,10 @@ interface Search extends PageRequest {
   terms: SearchTerms;
 }
 
-/** @returns `null` if a scan is as fast: the store has too few customers for leaves, or too many leaves are uncertain. */
+/**
+ * @returns `null` if a scan is as fast: the store has too few customers for leaves, or too many
+ * leaves are uncertain.
+ */
 export async function readSearched(
   view: View,
   terms: SearchTerms,
@@ -53,11 +64,14 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
       const own = leaves.filter((leaf) => leaf.of === of);
       const stamp = stamps.get(search.storeId);
       const uncertain = own.filter((leaf) => leaf.isUncertain);
-      if (stamp?.ranks?.customer?.leaves === undefined || uncertain.length > MAX_UNCERTAIN) return [];
+      if (stamp?.ranks?.customer?.leaves === undefined || uncertain.length > MAX_UNCERTAIN)
+        return [];
       return { id: ids[of] ?? '', search, leaves: own, uncertain, stamp };
     });
 
-    const uncertain = found.flatMap(({ search, uncertain }) => uncertain.map((leaf) => ({ search, leaf })));
+    const uncertain = found.flatMap(({ search, uncertain }) =>
+      uncertain.map((leaf) => ({ search, leaf })),
+    );
     const exact = await readInLeaves<{ of: number; hits: number }>(
       read,
       uncertain.map(({ search, leaf }) => [
@@ -75,7 +89,11 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
     }
 
     const segments = found.flatMap(({ id, search, leaves }) =>
-      segmentsOf(leaves, skippedBy(search), search.pageSize).map((segment) => ({ id, search, ...segment })),
+      segmentsOf(leaves, skippedBy(search), search.pageSize).map((segment) => ({
+        id,
+        search,
+        ...segment,
+      })),
     );
     const rows = await readInLeaves<PageRow & { of: number }>(
       read,
@@ -91,16 +109,27 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
     return new Map(
       found.map(({ id, leaves, stamp }) => [
         id,
-        { rows: rowsOf.get(id) ?? [], stamp, count: leaves.reduce((sum, { count }) => sum + count, 0) },
+        {
+          rows: rowsOf.get(id) ?? [],
+          stamp,
+          count: leaves.reduce((sum, { count }) => sum + count, 0),
+        },
       ]),
     );
   });
 }
 
 /** The customers from the beginning of a leaf that match a filter, in order. */
-function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Document = {}): Document[] {
+function fromLeaf(
+  { storeId }: Search,
+  { boundary }: SearchedLeaf,
+  filter: Document = {},
+): Document[] {
   const { keyField } = RANK_TREES.customer;
-  return [{ $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } }, { $sort: { [keyField]: 1 } }];
+  return [
+    { $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } },
+    { $sort: { [keyField]: 1 } },
+  ];
 }
 
 /** Runs pipelines on customers in one round trip. Each row names its pipeline in `of`. */
@@ -111,7 +140,10 @@ async function readInLeaves<T extends { of: number }>(
 ): Promise<T[]> {
   if (pipelines.length === 0) return [];
   const { collection, keyIndex } = RANK_TREES.customer;
-  const marked = pipelines.map((pipeline, of) => [...pipeline, ...shownWith({ of: { $literal: of } })]);
+  const marked = pipelines.map((pipeline, of) => [
+    ...pipeline,
+    ...shownWith({ of: { $literal: of } }),
+  ]);
   return read<T>(collection, united(collection, marked), keyIndex);
 }
 
@@ -154,7 +186,10 @@ async function searchLeaves(
     ];
   });
   const stores = new Set(searches.map(({ storeId }) => storeId));
-  const rows = await read<Row | Stamp>(RANK_NODES, [...united(RANK_NODES, pipelines), unionWithStamps(...stores)]);
+  const rows = await read<Row | Stamp>(RANK_NODES, [
+    ...united(RANK_NODES, pipelines),
+    unionWithStamps(...stores),
+  ]);
   const leaves = rows.flatMap((row): SearchedLeaf | [] => {
     const search = 'of' in row ? searches[row.of] : undefined;
     if (!('of' in row) || search === undefined) return [];
@@ -176,12 +211,15 @@ function holds(text: string, term: string): Document {
 }
 
 /**
- * In how many pieces of a text, each ended by NUL, a term occurs. The text is split at the term: of the parts after an occurrence, exactly
- * one for each such piece holds a NUL, the part after its last occurrence.
+ * In how many pieces of a text, each ended by NUL, a term occurs. The text is split at the term: of
+ * the parts after an occurrence, exactly one for each such piece holds a NUL, the part after its
+ * last occurrence.
  */
 function piecesWith(text: string, term: string): Document {
   const behind = { $slice: [{ $split: [text, { $literal: term }] }, 1, MAX_PARTS] };
-  return { $size: { $filter: { input: behind, cond: { $ne: [{ $indexOfBytes: ['$$this', '\0'] }, -1] } } } };
+  return {
+    $size: { $filter: { input: behind, cond: { $ne: [{ $indexOfBytes: ['$$this', '\0'] }, -1] } } },
+  };
 }
 
 const MAX_PARTS = 100_000_000;

@@ -1,6 +1,7 @@
 /**
- * Composes menus when they are read: once for each stamp, then cached while the store's stamp stays the same. A menu that is too large
- * for the cache is streamed, each time from a snapshot of its own.
+ * Composes menus when they are read: once for each stamp, then cached while the store's stamp stays
+ * the same. A menu that is too large for the cache is streamed, each time from a snapshot of its
+ * own.
  */
 import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
@@ -67,7 +68,9 @@ export class Menus {
       return found && collected(found, MAX_SMALL_BYTES);
     };
     const makeLarge = () =>
-      inSnapshot(source, async (reads) => collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES));
+      inSnapshot(source, async (reads) =>
+        collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES),
+      );
     const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, source, key, makeSmall) : null;
     const menu = small ?? (await inSlot(this.#takeSlot, source, key, makeLarge));
     if (menu === null) this.#large.set(key, true);
@@ -75,7 +78,10 @@ export class Menus {
     return menu;
   }
 
-  async #stream({ withDeadline, storeId, shared: { source } }: View, key: string): Promise<Found<Readable>> {
+  async #stream(
+    { withDeadline, storeId, shared: { source } }: View,
+    key: string,
+  ): Promise<Found<Readable>> {
     const slot = await this.#takeSlot(key, withDeadline);
     const reads = openSnapshot(source);
     try {
@@ -110,7 +116,10 @@ async function collected({ stamp, portions }: Portioned, most: number): Promise<
   return { body: asShared(Buffer.concat(all)), stamp };
 }
 
-/** Changes with everything that a menu shows. After a restored backup counters may repeat; epochs do not. */
+/**
+ * Changes with everything that a menu shows. After a restored backup counters may repeat; epochs do
+ * not.
+ */
 function tagOf(stamp: Stamp | null): string {
   const { category, product, option_group: groups, epochs } = stamp ?? {};
   return JSON.stringify([offsetOf(stamp), category, product, groups, epochs]);

@@ -1,6 +1,6 @@
 /**
- * Reads a menu, product by product, from one snapshot. A store with few records takes one read. Any other is read in pieces, so that memory
- * is bounded, however large the menu is.
+ * Reads a menu, product by product, from one snapshot. A store with few records takes one read. Any
+ * other is read in pieces, so that memory is bounded, however large the menu is.
  */
 import type { Document } from 'mongodb';
 import { LRUCache } from 'lru-cache';
@@ -19,10 +19,20 @@ import { toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { shiftJson } from '#shared/records/stored-json.ts';
 import type { Portioned } from '../read/streams.ts';
 import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
-import { isTooLarge, offsetOf, readSnapshot, type SnapshotReads, type Source, united } from '../read/snapshot.ts';
+import {
+  isTooLarge,
+  offsetOf,
+  readSnapshot,
+  type SnapshotReads,
+  type Source,
+  united,
+} from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;
-type ShownProduct = Pick<ProductDocument, 'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'>;
+type ShownProduct = Pick<
+  ProductDocument,
+  'category_id' | 'summary' | 'offset' | 'updated_at' | 'option_group_ids'
+>;
 type ShownGroup = Pick<OptionGroupDocument, '_id' | 'active_summary'>;
 
 interface Shown {
@@ -35,7 +45,9 @@ interface Shown {
 const ACTIVE: Document = { $match: { active: true } };
 const BY_POSITION: Document = { $sort: { position: 1, name: 1, _id: 1 } };
 const SHOWN = { summary: 1, offset: 1, updated_at: 1 };
-const SHOWN_OF_PRODUCTS: Document = { $project: { _id: 0, category_id: 1, option_group_ids: 1, ...SHOWN } };
+const SHOWN_OF_PRODUCTS: Document = {
+  $project: { _id: 0, category_id: 1, option_group_ids: 1, ...SHOWN },
+};
 const SHOWN_OF_GROUPS: Document = { $project: { active_summary: 1 } };
 
 /** Categories, products and option groups together. */
@@ -80,10 +92,16 @@ export async function readSmallMenu(source: Source, storeId: string): Promise<Po
 function* shownIn(row: Row): Generator<Shown> {
   const { length } = documentId(row._id, '');
   const products = Map.groupBy(row.products, ({ category_id: category }) => category);
-  const groups = new Map(row.groups.map(({ _id, active_summary: body }) => [_id.slice(length), body]));
+  const groups = new Map(
+    row.groups.map(({ _id, active_summary: body }) => [_id.slice(length), body]),
+  );
   for (const category of row.categories) {
     for (const product of products.get(category._id.slice(length)) ?? []) {
-      yield { category, product, groups: product.option_group_ids.flatMap((id) => groups.get(id) ?? []) };
+      yield {
+        category,
+        product,
+        groups: product.option_group_ids.flatMap((id) => groups.get(id) ?? []),
+      };
     }
   }
 }
@@ -107,7 +125,12 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
   const groupsOf = groupReader(reads, storeId);
   const ofStore = { $match: { store_id: storeId, active: true } };
   const categories = [ofStore, BY_POSITION, { $project: SHOWN }];
-  for await (const some of reads.batches<ShownCategory>(COLLECTIONS.category, categories, 'by_position', CATEGORIES)) {
+  for await (const some of reads.batches<ShownCategory>(
+    COLLECTIONS.category,
+    categories,
+    'by_position',
+    CATEGORIES,
+  )) {
     const byId = new Map(some.map((category) => [category._id, category]));
     const stages = some.map(({ _id }) => [
       { $match: { ...ofStore.$match, category_id: _id.slice(storeId.length + 1) } },
@@ -125,7 +148,11 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
         for (const product of part) {
           const category = byId.get(documentId(storeId, product.category_id));
           if (category === undefined) continue;
-          yield { category, product, groups: product.option_group_ids.flatMap((id) => bodies.get(id) ?? []) };
+          yield {
+            category,
+            product,
+            groups: product.option_group_ids.flatMap((id) => bodies.get(id) ?? []),
+          };
         }
       }
     }
@@ -152,7 +179,10 @@ function* partsOf(products: readonly ShownProduct[]): Generator<ShownProduct[]> 
 /** Makes the read of the option groups that products name: the JSON by id, of those that exist. */
 function groupReader(reads: SnapshotReads, storeId: string) {
   /** An empty text for a group that does not exist. */
-  const kept = new LRUCache<string, string>({ maxSize: KEPT_CHARACTERS, sizeCalculation: (body) => body.length + 100 });
+  const kept = new LRUCache<string, string>({
+    maxSize: KEPT_CHARACTERS,
+    sizeCalculation: (body) => body.length + 100,
+  });
   return async (products: readonly ShownProduct[]): Promise<ReadonlyMap<string, string>> => {
     const bodies = new Map<string, string>();
     const missing: string[] = [];
@@ -163,8 +193,13 @@ function groupReader(reads: SnapshotReads, storeId: string) {
     }
     if (missing.length === 0) return bodies;
     const named = { $match: documentsWith(missing.map((id) => documentId(storeId, id))) };
-    const found = await reads.read<ShownGroup>(COLLECTIONS.option_group, [named, SHOWN_OF_GROUPS], BY_ID);
-    for (const { _id, active_summary: body } of found) bodies.set(_id.slice(storeId.length + 1), body);
+    const found = await reads.read<ShownGroup>(
+      COLLECTIONS.option_group,
+      [named, SHOWN_OF_GROUPS],
+      BY_ID,
+    );
+    for (const { _id, active_summary: body } of found)
+      bodies.set(_id.slice(storeId.length + 1), body);
     for (const id of missing) kept.set(id, bodies.get(id) ?? '');
     return bodies;
   };
@@ -172,7 +207,11 @@ function groupReader(reads: SnapshotReads, storeId: string) {
 
 const PORTION_CHARACTERS = 65_536;
 
-/** The JSON of a menu. @param offset of the answer, from the same snapshot. @param shown grouped by category. */
+/**
+ * The JSON of a menu.
+ * @param offset of the answer, from the same snapshot.
+ * @param shown grouped by category.
+ */
 async function* jsonOf(
   storeId: string,
   offset: string,
@@ -199,5 +238,8 @@ async function* jsonOf(
     }
   }
   const updated = open === null ? null : toLocalDateTime(newest, offset);
-  yield Buffer.from(`${text}${open === null ? '' : ']}'}],"updated_at":${JSON.stringify(updated)}}`, 'latin1');
+  yield Buffer.from(
+    `${text}${open === null ? '' : ']}'}],"updated_at":${JSON.stringify(updated)}}`,
+    'latin1',
+  );
 }

@@ -1,4 +1,7 @@
-/** The OpenAPI document, made from what the routes of the API declare. The same routes give the same document, byte for byte. */
+/**
+ * The OpenAPI document, made from what the routes of the API declare. The same routes give the same
+ * document, byte for byte.
+ */
 import { CLIENT_SCHEME, NOT_MODIFIED, TOKEN_SCHEME } from './operations.ts';
 import { REFUSALS } from './errors.ts';
 import { HEADERS, type OperationObject, REQUEST_HEADERS, TAGS } from './objects.ts';
@@ -37,7 +40,11 @@ export function openApiDocument(routes: readonly DescribedRoute[]): object {
     servers: [{ url: '/', description: 'Where this document comes from.' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
-    components: { schemas: Object.fromEntries(schemas), ...components, securitySchemes: SECURITY_SCHEMES },
+    components: {
+      schemas: Object.fromEntries(schemas),
+      ...components,
+      securitySchemes: SECURITY_SCHEMES,
+    },
   };
 }
 
@@ -72,7 +79,8 @@ const INFO = {
 const SECURITY_SCHEMES = {
   [TOKEN_SCHEME]: {
     type: 'oauth2',
-    description: 'A short-lived bearer token, bound to one store and one environment: a JWT that follows RFC8725.',
+    description:
+      'A short-lived bearer token, bound to one store and one environment: a JWT that follows RFC8725.',
     flows: {
       clientCredentials: {
         tokenUrl: TOKEN_PATH,
@@ -88,6 +96,7 @@ const SECURITY_SCHEMES = {
   [CLIENT_SCHEME]: {
     type: 'http',
     scheme: 'basic',
-    description: 'The key: `client_id` as the user, `client_secret` as the password. For the token endpoint alone.',
+    description:
+      'The key: `client_id` as the user, `client_secret` as the password. For the token endpoint alone.',
   },
 };

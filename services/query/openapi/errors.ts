@@ -1,4 +1,7 @@
-/** The answers that refuse, with examples that the code itself made, so that words and codes are the real ones. */
+/**
+ * The answers that refuse, with examples that the code itself made, so that words and codes are the
+ * real ones.
+ */
 import {
   asTokenRefusal,
   errorBody,
@@ -27,12 +30,20 @@ const Detail = described(
   'The mistake, in words for people; they may change. Never holds personal data or secrets.',
 );
 
-/** When a refusal comes and what to do then, its headers besides those of every refusal, and examples. */
-type Described = [description: string, sent: readonly (keyof typeof HEADERS)[], examples: Record<string, Refusal>];
+/**
+ * When a refusal comes and what to do then, its headers besides those of every refusal, and
+ * examples.
+ */
+type Described = [
+  description: string,
+  sent: readonly (keyof typeof HEADERS)[],
+  examples: Record<string, Refusal>,
+];
 
 /**
- * An answer that refuses. Each kind's body is a component of its own with a plain list of its codes: generators make nothing of schemas
- * that narrow another. @param name the schema is called `<name>Error`.
+ * An answer that refuses. Each kind's body is a component of its own with a plain list of its
+ * codes: generators make nothing of schemas that narrow another. @param name the schema is called
+ * `<name>Error`.
  */
 export function refusalAnswer(name: string, [description, sent, examples]: Described): Part {
   // Those of the token endpoint alone are never to be stored.
@@ -51,7 +62,10 @@ export function refusalAnswer(name: string, [description, sent, examples]: Descr
     : { code: codeOf('For programs: one code for each kind of error.'), detail: Detail };
   const why = ofToken ? 'Why there is no token.' : 'Why there is no other answer.';
   const schema = part(`${name.replace(/Error$/, '')}Error`, why, fields);
-  const shown = Object.entries(examples).map(([of, refusal]) => [of, { value: errorBody(refusal, ofToken) }]);
+  const shown = Object.entries(examples).map(([of, refusal]) => [
+    of,
+    { value: errorBody(refusal, ofToken) },
+  ]);
   return {
     description,
     headers: headers(...sent, 'Help-Link'),
@@ -113,7 +127,10 @@ const DESCRIBED = {
     {
       unknown: refusalOf(readOrders, 'stauts=pending'),
       value: refusalOf(readOrders, 'created_from=2026-11-20'),
-      range: refusalOf(readOrders, 'created_from=2026-11-21T00:00:00&created_to=2026-11-20T00:00:00'),
+      range: refusalOf(
+        readOrders,
+        'created_from=2026-11-21T00:00:00&created_to=2026-11-20T00:00:00',
+      ),
       missing: refusalOf(readOrder, ''),
     },
   ],
@@ -158,7 +175,10 @@ const DESCRIBED = {
     'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` ' +
       'seconds, a limited number of times, with growing pauses.',
     ['No-Store', 'Retry-After'],
-    { unavailable: asTokenRefusal(ENVIRONMENT_UNAVAILABLE), overloaded: asTokenRefusal(OVERLOADED) },
+    {
+      unavailable: asTokenRefusal(ENVIRONMENT_UNAVAILABLE),
+      overloaded: asTokenRefusal(OVERLOADED),
+    },
   ],
 } satisfies Record<string, Described>;
 

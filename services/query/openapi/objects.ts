@@ -1,4 +1,7 @@
-/** Tags and headers of the OpenAPI document (rules R7.4, R7.8). The headers of answers are in `headers.json`. */
+/**
+ * Tags and headers of the OpenAPI document (rules R7.4, R7.8). The headers of answers are in
+ * `headers.json`.
+ */
 import answers from './headers.json' with { type: 'json' };
 
 /** The groups of endpoints, in the order in which the document shows them. */
@@ -29,7 +32,10 @@ export interface OperationObject extends Part {
   parameters: readonly Part[];
 }
 
-/** The example of an optional parameter. Pages that try requests send it only when it is switched on. */
+/**
+ * The example of an optional parameter. Pages that try requests send it only when it is switched
+ * on.
+ */
 export function optionalExample(value: string | number): Part {
   return { examples: { example: { value, 'x-disabled': true } } };
 }

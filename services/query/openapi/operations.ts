@@ -1,8 +1,24 @@
-/** The operations of the OpenAPI document: of data endpoints, the token endpoint (R4.1 to R4.7) and the service itself. */
+/**
+ * The operations of the OpenAPI document: of data endpoints, the token endpoint (R4.1 to R4.7) and
+ * the service itself.
+ */
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import type { Parameter, Parameters } from '../parameters/parameter.ts';
-import { COMPONENT, component, described, objectOf, part, type Reference, Text } from '#shared/records/answer.ts';
-import { invalidForm, invalidScope, UNAUTHORIZED_CLIENT, UNSUPPORTED_GRANT_TYPE } from '../token/form.ts';
+import {
+  COMPONENT,
+  component,
+  described,
+  objectOf,
+  part,
+  type Reference,
+  Text,
+} from '#shared/records/answer.ts';
+import {
+  invalidForm,
+  invalidScope,
+  UNAUTHORIZED_CLIENT,
+  UNSUPPORTED_GRANT_TYPE,
+} from '../token/form.ts';
 import { type REFUSALS, refusalAnswer } from './errors.ts';
 import {
   COUNTED,
@@ -39,7 +55,15 @@ export interface Documentation {
 export const TOKEN_SCHEME = 'accessToken';
 
 export function dataOperation(about: Documentation): OperationObject {
-  const { operationId, tag, summary, description, scopes, requires = scopeSentence(scopes), parameters } = about;
+  const {
+    operationId,
+    tag,
+    summary,
+    description,
+    scopes,
+    requires = scopeSentence(scopes),
+    parameters,
+  } = about;
   const { mayBeMissing = false, isUntagged = false } = about;
   return {
     operationId,
@@ -71,7 +95,9 @@ export function dataOperation(about: Documentation): OperationObject {
 }
 
 function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Part> {
-  return Object.fromEntries(Object.entries(names).map(([status, name]) => [status, reference('responses', name)]));
+  return Object.fromEntries(
+    Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
+  );
 }
 
 /** The answer to a condition that holds. */
@@ -82,7 +108,9 @@ export const NOT_MODIFIED: Part = {
 
 function scopeSentence(scopes: readonly Scope[]): string {
   const named = scopes.map((scope) => `\`${scope}\``).join(' and ');
-  return scopes.length === 1 ? `Requires the scope ${named}.` : `Requires the scopes ${named}, all of them.`;
+  return scopes.length === 1
+    ? `Requires the scope ${named}.`
+    : `Requires the scopes ${named}, all of them.`;
 }
 
 function queryParameter([name, parameter]: [string, Parameter<unknown>]): Part {
@@ -103,9 +131,13 @@ function found({ answer, isUntagged, links }: Documentation): Part {
   const { schema, example } = answer[COMPONENT];
   return {
     description: schema.description,
-    headers: isUntagged ? headers('Vary', ...QUOTA, 'Private-No-Store') : headers('ETag', 'Vary', ...COUNTED),
+    headers: isUntagged
+      ? headers('Vary', ...QUOTA, 'Private-No-Store')
+      : headers('ETag', 'Vary', ...COUNTED),
     content: json(answer, example),
-    ...(links === undefined ? {} : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
+    ...(links === undefined
+      ? {}
+      : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
   };
 }
 
@@ -129,7 +161,11 @@ const TokenRequest = component('TokenRequest', {
   type: 'object',
   required: ['grant_type'],
   properties: {
-    grant_type: { type: 'string', const: 'client_credentials', description: 'The only grant type.' },
+    grant_type: {
+      type: 'string',
+      const: 'client_credentials',
+      description: 'The only grant type.',
+    },
     // An empty field counts as absent.
     scope: {
       ...ScopeWords,
@@ -145,7 +181,10 @@ const TokenRequest = component('TokenRequest', {
 });
 
 const Token = part('Token', 'A token, its lifetime and its scopes.', {
-  access_token: described(Text, 'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.'),
+  access_token: described(
+    Text,
+    'Send it as `Authorization: Bearer <access_token>`. Its content is not for clients.',
+  ),
   token_type: { type: 'string', const: 'Bearer' },
   expires_in: {
     type: 'integer',
@@ -174,8 +213,14 @@ export const tokenOperation: OperationObject = {
       'application/x-www-form-urlencoded': {
         schema: TokenRequest,
         examples: {
-          everything: { summary: 'All scopes of the key', value: { grant_type: 'client_credentials' } },
-          some: { summary: 'Two scopes', value: { grant_type: 'client_credentials', scope: 'crm order' } },
+          everything: {
+            summary: 'All scopes of the key',
+            value: { grant_type: 'client_credentials' },
+          },
+          some: {
+            summary: 'Two scopes',
+            value: { grant_type: 'client_credentials', scope: 'crm order' },
+          },
         },
       },
     },
@@ -185,7 +230,8 @@ export const tokenOperation: OperationObject = {
       description: 'A new token.',
       headers: headers('No-Store'),
       content: json(Token, {
-        access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJzdG9yZS1kYXRhIn0.c2lnbmF0dXJl',
+        access_token:
+          'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJzdG9yZS1kYXRhIn0.c2lnbmF0dXJl',
         token_type: 'Bearer',
         expires_in: 900,
         scope: 'store crm order menu',
@@ -215,7 +261,11 @@ function health(name: string, description: string, status: string): Part {
   return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 
-const open = { tags: ['Service'], security: [], parameters: [reference('parameters', 'X-Request-Id')] } as const;
+const open = {
+  tags: ['Service'],
+  security: [],
+  parameters: [reference('parameters', 'X-Request-Id')],
+} as const;
 
 export const healthOperation: OperationObject = {
   ...open,
@@ -241,7 +291,8 @@ export const documentOperation: OperationObject = {
   ...open,
   operationId: 'getOpenApiDocument',
   summary: 'Get this document',
-  description: 'This description of the API, in OpenAPI 3.1. Without a token, and outside of the quota.',
+  description:
+    'This description of the API, in OpenAPI 3.1. Without a token, and outside of the quota.',
   parameters: [...open.parameters, reference('parameters', 'If-None-Match')],
   responses: {
     200: {
@@ -250,7 +301,11 @@ export const documentOperation: OperationObject = {
       content: {
         'application/json': {
           schema: component('OpenApiDocument', {
-            ...objectOf({ openapi: { type: 'string', pattern: '^3[.]1[.]' }, info: objectOf({}), paths: objectOf({}) }),
+            ...objectOf({
+              openapi: { type: 'string', pattern: '^3[.]1[.]' },
+              info: objectOf({}),
+              paths: objectOf({}),
+            }),
             description: 'An OpenAPI 3.1 document.',
             additionalProperties: true,
           }),
@@ -258,7 +313,8 @@ export const documentOperation: OperationObject = {
       },
     },
     304: {
-      description: 'Nothing changed since the document that `If-None-Match` names. There is no body.',
+      description:
+        'Nothing changed since the document that `If-None-Match` names. There is no body.',
       headers: headers('ETag', 'Vary', 'Public-Cache'),
     },
     ...refusals({ 400: 'InvalidRequest', 405: 'MethodNotAllowed', 500: 'InternalError' }),

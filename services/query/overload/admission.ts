@@ -1,6 +1,6 @@
 /**
- * Decides which requests begin, wait or are refused, before the framework, tokens and quotas do any work for them (decision 0047).
- * `/health` always begins.
+ * Decides which requests begin, wait or are refused, before the framework, tokens and quotas do any
+ * work for them (decision 0047). `/health` always begins.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
@@ -8,15 +8,23 @@ import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
 import { UnreadAnswers } from './unread.ts';
 
-/** Requests in flight at a time: as many as MongoDB connections. While no more are in flight or waiting, none is refused. */
+/**
+ * Requests in flight at a time: as many as MongoDB connections. While no more are in flight or
+ * waiting, none is refused.
+ */
 export const MAX_IN_FLIGHT = 64;
 /** A token request, the only one with a body, is a few hundred bytes. */
 export const MAX_BODY_BYTES = 16_384;
-/** Requests begun in one turn of the event loop also finish in one turn, which delays `/health` and refusals. */
+/**
+ * Requests begun in one turn of the event loop also finish in one turn, which delays `/health` and
+ * refusals.
+ */
 const MAX_BEGUN_PER_TURN = 16;
 /** A request of a burst may wait three times the latency that an overload allows on average. */
 const BURST_WAITS = 3;
-/** Overload: requests wait too long, and in the last window 1.25 times as many came as were begun. */
+/**
+ * Overload: requests wait too long, and in the last window 1.25 times as many came as were begun.
+ */
 const OVERLOAD_RATIO = 1.25;
 /** While requests come, their rates are measured and long waits are refused at this interval. */
 const WINDOW_MS = 100;
@@ -40,12 +48,17 @@ interface Woken {
   resume: () => void;
 }
 
-/** A store, or the address of an unknown token: each gets an equal share. It is forgotten once it has no requests. */
+/**
+ * A store, or the address of an unknown token: each gets an equal share. It is forgotten once it
+ * has no requests.
+ */
 interface Sender {
   name: string;
   inFlight: number;
   queue: AdmittedRequest[];
-  /** They continue before others begin, and are never refused: a client that waited gets its answer. */
+  /**
+   * They continue before others begin, and are never refused: a client that waited gets its answer.
+   */
   woken: Woken[];
 }
 
@@ -60,8 +73,8 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions;
   /**
-   * The request whose handler is being called; `null` for `/health`. A map from request to entry would cost a fifth of a cheap answer
-   * (decision 0047).
+   * The request whose handler is being called; `null` for `/health`. A map from request to entry
+   * would cost a fifth of a cheap answer (decision 0047).
    */
   beginning: AdmittedRequest | null = null;
   begun = 0;
@@ -97,7 +110,11 @@ export class Admission {
   }
 
   /** A request takes no place while its client sends the body, which may be slow. */
-  #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+  #admitAfterBody(
+    request: IncomingMessage,
+    response: ServerResponse,
+    handler: RequestListener,
+  ): void {
     const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
     const length = Number(declared);
     if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
@@ -118,7 +135,16 @@ export class Admission {
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
     const sender = this.#findSender(this.#options.senderOf(request));
-    const entry = { request, response, handler, sender, arrivedAt: now, queuedMs: 0, resumedMs: 0, isOver: false };
+    const entry = {
+      request,
+      response,
+      handler,
+      sender,
+      arrivedAt: now,
+      queuedMs: 0,
+      resumedMs: 0,
+      isOver: false,
+    };
     if (this.#mayBeginNow(sender)) {
       this.#accept(entry);
       this.#begin(entry, now);
@@ -132,8 +158,8 @@ export class Admission {
   }
 
   /**
-   * Takes a request out of flight while it waits for something that costs nothing, such as a change. Then it takes a place again, in turn:
-   * one change may wake all requests of a sender.
+   * Takes a request out of flight while it waits for something that costs nothing, such as a
+   * change. Then it takes a place again, in turn: one change may wake all requests of a sender.
    */
   async whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
     if (entry === null) return wait;
@@ -178,7 +204,9 @@ export class Admission {
   }
 
   #mayBeginNow(sender: Sender): boolean {
-    return this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender);
+    return (
+      this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender)
+    );
   }
 
   #canBegin({ name, inFlight }: Sender): boolean {
@@ -192,8 +220,8 @@ export class Admission {
   }
 
   /**
-   * During an overload, as many requests may wait as begin during the allowed latency: by Little's law they wait that long. The longest
-   * queue makes room for a sender with a shorter one.
+   * During an overload, as many requests may wait as begin during the allowed latency: by Little's
+   * law they wait that long. The longest queue makes room for a sender with a shorter one.
    */
   #hasRoomToWait(sender: Sender, now: number): boolean {
     const isOverloaded = this.#isOverloaded || now - this.#refusedAt <= this.#options.latencyMs;
@@ -279,7 +307,9 @@ export class Admission {
 
   #refuseExpired(sender: Sender, now: number): void {
     const hasExpired = ({ queue: [next] }: Sender) =>
-      next !== undefined && this.#areMany() && now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
+      next !== undefined &&
+      this.#areMany() &&
+      now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
     while (hasExpired(sender)) {
       const entry = this.#dequeue(sender);
       if (entry?.isOver === false) this.#refuse(entry, now);
@@ -303,10 +333,13 @@ export class Admission {
   #endWindow(began: number): void {
     const now = performance.now();
     const isLate = [...this.#waiting].some(
-      ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
+      ({ queue: [first] }) =>
+        first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
     );
     this.#isOverloaded = isLate && this.#askedInWindow > this.#begunInWindow * OVERLOAD_RATIO;
-    this.#begunInLatency = Math.ceil((this.#begunInWindow * this.#options.latencyMs) / (now - began));
+    this.#begunInLatency = Math.ceil(
+      (this.#begunInWindow * this.#options.latencyMs) / (now - began),
+    );
     for (const entry of this.#inFlight) {
       // The answer is made; only the client takes its time to read it.
       if (!entry.response.writableEnded && !entry.response.writableNeedDrain) continue;
@@ -344,7 +377,10 @@ export class Admission {
     this.#refusedAt = now;
     const leftOut = this.#refusals.say('overloaded', now);
     if (leftOut === null) return;
-    this.#options.logger.warn({ refused: leftOut + 1 }, 'overloaded: requests that cannot be answered in time get 503');
+    this.#options.logger.warn(
+      { refused: leftOut + 1 },
+      'overloaded: requests that cannot be answered in time get 503',
+    );
   }
 }
 

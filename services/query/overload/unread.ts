@@ -1,11 +1,14 @@
 /**
- * Answers that only their clients have to read. Each must be read in the time that its size allows, and the unread bytes of one sender and
- * of all are bounded (decision 0047).
+ * Answers that only their clients have to read. Each must be read in the time that its size allows,
+ * and the unread bytes of one sender and of all are bounded (decision 0047).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { QueryMetrics } from '../metrics.ts';
 
-/** Beside cached menus (96 MiB) and the answers being made, they must fit into the memory of a container. */
+/**
+ * Beside cached menus (96 MiB) and the answers being made, they must fit into the memory of a
+ * container.
+ */
 const MAX_BYTES = 134_217_728;
 /** Eight of the largest pages (4 MiB), or some seconds of a fast connection. */
 const MAX_SENDER_BYTES = 33_554_432;
@@ -16,7 +19,10 @@ const WHILE_FULL = { patienceMs: 1_000, bytesPerMs: 1_048 };
 interface Unread {
   request: IncomingMessage;
   sender: string;
-  /** When its connection began to send it, and the bytes sent before; `null` while an earlier answer is sent. */
+  /**
+   * When its connection began to send it, and the bytes sent before; `null` while an earlier answer
+   * is sent.
+   */
   began: { at: number; bytesBefore: number } | null;
 }
 
@@ -41,7 +47,10 @@ export class UnreadAnswers {
     response.once('close', () => this.#answers.delete(response));
   }
 
-  /** Whether a sender has too many unread bytes to get more, if each of its answers that are being made is as large as the largest. */
+  /**
+   * Whether a sender has too many unread bytes to get more, if each of its answers that are being
+   * made is as large as the largest.
+   */
   isFull(sender: string, beingMade = 0): boolean {
     const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
     return all + beingMade * largest > this.#limit;
@@ -62,7 +71,9 @@ export class UnreadAnswers {
     }
     // Senders with more than an equal share make room.
     this.#limit = this.#bytes > MAX_BYTES ? MAX_BYTES / this.#bytesOf.size : MAX_SENDER_BYTES;
-    const largestFirst = [...this.#answers].toSorted(([one], [other]) => other.writableLength - one.writableLength);
+    const largestFirst = [...this.#answers].toSorted(
+      ([one], [other]) => other.writableLength - one.writableLength,
+    );
     for (const [response, { request, sender, began }] of largestFirst) {
       if (began === null) continue;
       const { patienceMs, bytesPerMs } = this.isFull(sender) ? WHILE_FULL : ALWAYS;

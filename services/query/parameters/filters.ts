@@ -1,12 +1,22 @@
 /** The parameters of lists: paging, ranges of time, and the filters of orders and customers. */
 import { ORDER_STATUSES, orderStatus } from '#shared/records/order.ts';
 import { ORDER_TYPES, orderType } from '#shared/records/store.ts';
-import { localDateTime, oneOf, optional, repeatable, searchText, wholeNumber, withDefault } from './parameter.ts';
+import {
+  localDateTime,
+  oneOf,
+  optional,
+  repeatable,
+  searchText,
+  wholeNumber,
+  withDefault,
+} from './parameter.ts';
 
 const MAX_RECORDS = 100;
-const WHOLE_NUMBER = 'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
+const WHOLE_NUMBER =
+  'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
 
-const atMost = (most: number) => wholeNumber(`${WHOLE_NUMBER} (above ${most} counts as ${most})`, most);
+const atMost = (most: number) =>
+  wholeNumber(`${WHOLE_NUMBER} (above ${most} counts as ${most})`, most);
 
 export const MAX_CHANGES = 1_000;
 export const changesPageSize = atMost(MAX_CHANGES);
@@ -17,7 +27,8 @@ export const paging = {
     description: 'The number of the page, from 1. Beyond the last page `results` is empty.',
   }),
   page_size: withDefault(atMost(MAX_RECORDS), 20, {
-    description: 'How many records a page has. More than 100 counts as 100; the answer shows the applied size.',
+    description:
+      'How many records a page has. More than 100 counts as 100; the answer shows the applied size.',
   }),
 };
 
@@ -53,7 +64,8 @@ export const updatedRange = {
 
 export const orderFilters = {
   status: repeatable(oneOf(ORDER_STATUSES, orderStatus.answer), {
-    description: 'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
+    description:
+      'Only orders with this status. Repeat it for several: `status=pending&status=preparing`.',
   }),
   order_type: repeatable(oneOf(ORDER_TYPES, orderType.answer), {
     description: 'Only orders of this type. Repeat it for several.',

@@ -1,4 +1,7 @@
-/** Parameters: one definition parses, says in words what is allowed, and has the JSON Schema for the OpenAPI document. */
+/**
+ * Parameters: one definition parses, says in words what is allowed, and has the JSON Schema for the
+ * OpenAPI document.
+ */
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
 import { arrayOf, Id, LocalDateTimeBound, type Schema } from '#shared/records/answer.ts';
@@ -26,7 +29,9 @@ export interface Parameter<T> extends Meaning, Kind<unknown> {
 
 export type Parameters = Record<string, Parameter<unknown>>;
 
-export type Values<P extends Parameters> = { [N in keyof P]: P[N] extends Parameter<infer T> ? T : never };
+export type Values<P extends Parameters> = {
+  [N in keyof P]: P[N] extends Parameter<infer T> ? T : never;
+};
 
 /** A parameter that is `null` if it is absent. */
 export function optional<T>(kind: Kind<T>, meaning: Meaning): Parameter<T | null> {
@@ -42,12 +47,19 @@ export function required<T>(kind: Kind<T>, meaning: Meaning): Parameter<T> {
 }
 
 /** A parameter that may be given several times; empty if it is absent. */
-export function repeatable<T extends string>(kind: Kind<T>, meaning: Meaning): Parameter<readonly T[]> {
+export function repeatable<T extends string>(
+  kind: Kind<T>,
+  meaning: Meaning,
+): Parameter<readonly T[]> {
   return { ...meaning, ...kind, schema: arrayOf(kind.schema), absent: [], repeatable: true };
 }
 
 /** A whole number in decimal digits. @param most a greater one is accepted and reduced to it. */
-export function wholeNumber(allowed: string, most = Number.MAX_SAFE_INTEGER, least = 1): Kind<number> {
+export function wholeNumber(
+  allowed: string,
+  most = Number.MAX_SAFE_INTEGER,
+  least = 1,
+): Kind<number> {
   return {
     allowed,
     schema: {
@@ -78,12 +90,15 @@ const SHAPE_OF_CURSOR = `^[A-Za-z0-9_-]{1,${CURSOR_CHARACTERS}}$`;
 const cursorShape = new RegExp(SHAPE_OF_CURSOR);
 
 export const cursor: Kind<string> = {
-  allowed: '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
+  allowed:
+    '`now`, or `next` of an answer of this path, for this store and environment and the same kinds and records',
   schema: { type: 'string', pattern: SHAPE_OF_CURSOR },
   read: (text) => (cursorShape.test(text) ? text : null),
 };
 
-/** A local date-time, parsed as if it were UTC: milliseconds, to be shifted by the store's offset. */
+/**
+ * A local date-time, parsed as if it were UTC: milliseconds, to be shifted by the store's offset.
+ */
 export const localDateTime: Kind<number> = {
   allowed: 'a date-time YYYY-MM-DDTHH:MM:SS of the calendar, in local store time without a zone',
   schema: LocalDateTimeBound,
@@ -92,7 +107,11 @@ export const localDateTime: Kind<number> = {
 
 /** One of a closed list of words. `schema` is for clients: it may call them booleans. */
 export function oneOf<const T extends string>(words: readonly T[], schema: Schema): Kind<T> {
-  return { allowed: `one of ${words.join(', ')}`, schema, read: (text) => words.find((word) => word === text) ?? null };
+  return {
+    allowed: `one of ${words.join(', ')}`,
+    schema,
+    read: (text) => words.find((word) => word === text) ?? null,
+  };
 }
 
 export const id: Kind<string> = {
@@ -106,7 +125,10 @@ const SEARCH_CHARACTERS = 100;
 export const searchText: Kind<string> = {
   allowed: `text of 1 to ${SEARCH_CHARACTERS} characters besides blanks at both ends`,
   // A pattern, because lengths would count the blanks at both ends.
-  schema: { type: 'string', pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$` },
+  schema: {
+    type: 'string',
+    pattern: String.raw`^\s*\S(?:[\s\S]{0,${SEARCH_CHARACTERS - 2}}\S)?\s*$`,
+  },
   read: (text) => {
     const cut = text.trim();
     // Characters are code points: an emoji is one.

@@ -17,8 +17,8 @@ export function queryOf(request: FastifyRequest): string {
 const SHOWN_NAME_LENGTH = 64;
 
 /**
- * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for everything that the endpoint does not define or allow. The
- * message never repeats values: they may be personal.
+ * Makes the reader of an endpoint's parameters. It throws `Refused` with 422 for everything that
+ * the endpoint does not define or allow. The message never repeats values: they may be personal.
  */
 export function parameterReader<P extends Parameters>(parameters: P): (query: string) => Values<P> {
   const definitions = new Map(Object.entries(parameters));
@@ -28,7 +28,8 @@ export function parameterReader<P extends Parameters>(parameters: P): (query: st
   return (query) => {
     const texts = collect(parseUrlEncoded(query), definitions);
     const values: Record<string, unknown> = {};
-    for (const [name, definition] of definitions) values[name] = valueOf(name, definition, texts.get(name));
+    for (const [name, definition] of definitions)
+      values[name] = valueOf(name, definition, texts.get(name));
     for (const [from, to] of ranges) refuseEmptyRange(values, from, to);
     return values as Values<P>;
   };
@@ -45,9 +46,11 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
 
 function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []): T {
   const { allowed, absent, read, repeatable = false } = definition;
-  if (given.length === 0) return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
+  if (given.length === 0)
+    return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
   const values = given.map((text) => read(text));
-  if (values.includes(null)) refuse(`${name} must be ${allowed}${severalInOne(name, definition, given)}`);
+  if (values.includes(null))
+    refuse(`${name} must be ${allowed}${severalInOne(name, definition, given)}`);
   return (repeatable ? [...new Set(values as string[])].toSorted() : values[0]) as T;
 }
 
@@ -55,13 +58,18 @@ function refuse(detail: string): never {
   throw new Refused(invalidParameters(detail));
 }
 
-function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[string]>): Map<string, string[]> {
+function collect(
+  pairs: readonly Pair[],
+  definitions: Map<string, Parameters[string]>,
+): Map<string, string[]> {
   const texts = new Map<string, string[]>();
   for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
     const definition = definitions.get(name);
-    if (definition === undefined) refuse(inBrackets(name, definitions) ?? unknown(name, [...definitions.keys()]));
-    if (value === null) refuse(`${name} is not percent-encoded UTF-8; it must be ${definition.allowed}`);
+    if (definition === undefined)
+      refuse(inBrackets(name, definitions) ?? unknown(name, [...definitions.keys()]));
+    if (value === null)
+      refuse(`${name} is not percent-encoded UTF-8; it must be ${definition.allowed}`);
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);
     if (given === undefined) texts.set(name, [value]);
@@ -71,7 +79,10 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
   return texts;
 }
 
-/** A hint for brackets behind a repeatable parameter, by which other APIs mark a list; `null` for any other name. */
+/**
+ * A hint for brackets behind a repeatable parameter, by which other APIs mark a list; `null` for
+ * any other name.
+ */
 function inBrackets(name: string, definitions: Map<string, Parameters[string]>): string | null {
   const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
   if (definitions.get(known)?.repeatable !== true) return null;
@@ -79,14 +90,30 @@ function inBrackets(name: string, definitions: Map<string, Parameters[string]>):
 }
 
 /** A hint for values that are separated by commas, as in other APIs. */
-function severalInOne(name: string, { repeatable, read }: Parameters[string], given: readonly string[]): string {
+function severalInOne(
+  name: string,
+  { repeatable, read }: Parameters[string],
+  given: readonly string[],
+): string {
   const parts = given.flatMap((value) => value.split(','));
-  if (repeatable !== true || parts.length === given.length || parts.some((part) => read(part) === null)) return '';
+  if (
+    repeatable !== true ||
+    parts.length === given.length ||
+    parts.some((part) => read(part) === null)
+  )
+    return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }
 
 /** Other APIs have these in the query; here the token has them. */
-const FROM_THE_TOKEN = new Set(['store', 'storeid', 'store_id', 'environment', 'env', 'merchant_id']);
+const FROM_THE_TOKEN = new Set([
+  'store',
+  'storeid',
+  'store_id',
+  'environment',
+  'env',
+  'merchant_id',
+]);
 
 /** Names of our parameters in other APIs, without signs between words. */
 const OTHER_NAMES = new Map([
@@ -106,8 +133,11 @@ function meant(name: string, names: readonly string[]): string | null {
 function unknown(name: string, names: readonly string[]): string {
   const start = Array.from(name).slice(0, SHOWN_NAME_LENGTH).join('');
   const shown = start === name ? name : `${start}…`;
-  const why = FROM_THE_TOKEN.has(name.toLowerCase()) ? ', since store and environment are those of the token' : '';
-  if (names.length === 0) return `there is no parameter ${shown} here${why}; this endpoint has none`;
+  const why = FROM_THE_TOKEN.has(name.toLowerCase())
+    ? ', since store and environment are those of the token'
+    : '';
+  if (names.length === 0)
+    return `there is no parameter ${shown} here${why}; this endpoint has none`;
   const nearest = meant(start, names);
   const hint = nearest === null ? '' : `the nearest is ${nearest}, `;
   return `there is no parameter ${shown} here${why}; ${hint}allowed: ${names.join(', ')}`;
@@ -144,7 +174,10 @@ export function parseUrlEncoded(text: string): Pair[] {
   return pairs;
 }
 
-/** Decodes a name or value, `+` as a blank; `null` if it is not percent-encoded UTF-8. A plain blank is accepted. */
+/**
+ * Decodes a name or value, `+` as a blank; `null` if it is not percent-encoded UTF-8. A plain blank
+ * is accepted.
+ */
 export function decode(text: string): string | null {
   if (PLAIN.test(text)) return text;
   if (/[^\x20-\x7e]/.test(text)) return null;

@@ -1,7 +1,8 @@
 /**
- * A page and its count from the rank tree, in one snapshot. It takes the nodes on the way to the range's bounds and to the page, counts of
- * the records before the bounds in their leaves, and the page. Cached nodes are current if the stamp of the snapshot names their version:
- * then the page is one read, shared with other requests. Otherwise the cache only tells which nodes to read.
+ * A page and its count from the rank tree, in one snapshot. It takes the nodes on the way to the
+ * range's bounds and to the page, counts of the records before the bounds in their leaves, and the
+ * page. Cached nodes are current if the stamp of the snapshot names their version: then the page is
+ * one read, shared with other requests. Otherwise the cache only tells which nodes to read.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
@@ -21,16 +22,27 @@ import {
   type RankedRequest,
 } from './read-tree.ts';
 
-/** Where the top node of an unknown tree may be. A tree with a fourth level has a hundred million records. */
+/**
+ * Where the top node of an unknown tree may be. A tree with a fourth level has a hundred million
+ * records.
+ */
 const TOP_LEVELS = [0, 1, 2];
 
-export async function readRanked(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage> {
+export async function readRanked(
+  view: View,
+  request: RankedRequest,
+  range: KeyRange,
+): Promise<CountedPage> {
   const page = await readByCachedNodes(view, request, range);
   return page ?? inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
 }
 
 /** `null` if cached nodes do not tell where the page begins, or are not current. */
-async function readByCachedNodes(view: View, request: RankedRequest, range: KeyRange): Promise<CountedPage | null> {
+async function readByCachedNodes(
+  view: View,
+  request: RankedRequest,
+  range: KeyRange,
+): Promise<CountedPage | null> {
   const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
   const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
   if (levels === undefined) return null;
@@ -43,7 +55,11 @@ async function readByCachedNodes(view: View, request: RankedRequest, range: KeyR
   const found = await readRecords(view, request, range.to, { page, boundaryCounts });
   if (rootIn(found.stamp)?.version !== version) return null;
   const counted = estimateFrom(descent, request, range, found.boundaryCounts);
-  return { rows: found.page, stamp: found.stamp, count: countWithin(range, counted, found.stamp, request) };
+  return {
+    rows: found.page,
+    stamp: found.stamp,
+    count: countWithin(range, counted, found.stamp, request),
+  };
 }
 
 function cachedNode({ shared }: View, version: string | undefined, id: string): Packed | undefined {
@@ -51,8 +67,15 @@ function cachedNode({ shared }: View, version: string | undefined, id: string): 
   return version !== undefined && node?.version === version ? node : undefined;
 }
 
-/** Where the page begins if the nodes are current; `null` if records before the bounds have to be counted first. */
-function expectedStart(request: RankedRequest, { from }: KeyRange, estimated: Estimate | null): Start | null {
+/**
+ * Where the page begins if the nodes are current; `null` if records before the bounds have to be
+ * counted first.
+ */
+function expectedStart(
+  request: RankedRequest,
+  { from }: KeyRange,
+  estimated: Estimate | null,
+): Start | null {
   if (isShallow(request)) return { key: from, skip: skippedBy(request) };
   return estimated === null || estimated.boundaryCounts.length > 0 ? null : estimated.start;
 }
@@ -78,7 +101,8 @@ export async function readByRank(
   const { caches } = view.shared;
   const readNodes = (asked: TreeRead) => readTree(read, view, request, to, asked);
   const estimated = estimate(view, request, range);
-  const guessed = estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, ''));
+  const guessed =
+    estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, ''));
   const expected = expectedStart(request, range, estimated);
   const last = lastStamp(view, view.storeId)?.ranks?.[tree.name]?.version;
   let rows = await readNodes({
@@ -110,7 +134,12 @@ export async function readByRank(
     for (const [id, node] of rows.nodes) {
       nodes.set(id, node);
       // A copy, because the bytes are a view that would keep the whole reply in memory.
-      const copy = { ...node, counts: Uint8Array.from(node.counts), version, totals: sumCounts(node, null) };
+      const copy = {
+        ...node,
+        counts: Uint8Array.from(node.counts),
+        version,
+        totals: sumCounts(node, null),
+      };
       caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [name, count] of rows.boundaryCounts) boundaryCounts.set(name, count);
@@ -132,8 +161,13 @@ export async function readByRank(
     const count = countWithin(range, found, stamp, request);
     const start = expectedStart(request, range, found);
     if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
-    if (expected?.key === start.key && expected.skip === start.skip) return { rows: page, stamp, count };
-    return { rows: (await readNodes({ page: start, nodes: [], boundaryCounts: [] })).page, stamp, count };
+    if (expected?.key === start.key && expected.skip === start.skip)
+      return { rows: page, stamp, count };
+    return {
+      rows: (await readNodes({ page: start, nodes: [], boundaryCounts: [] })).page,
+      stamp,
+      count,
+    };
   }
 }
 
@@ -154,7 +188,10 @@ export function estimate(view: View, request: RankedRequest, range: KeyRange): E
 
 type Estimate = ReturnType<typeof estimateFrom>;
 
-/** The result of the known nodes: exact if no node or count is missing. @param boundaryCounts the counts so far, by `boundaryName`. */
+/**
+ * The result of the known nodes: exact if no node or count is missing.
+ * @param boundaryCounts the counts so far, by `boundaryName`.
+ */
 function estimateFrom(
   descent: Descent,
   request: RankedRequest,
@@ -169,7 +206,10 @@ function estimateFrom(
     if (edge.leaf.boundary === key) return { rank: edge.before, uncertainty: 0 };
     const count = boundaryCounts.get(boundaryName(edge));
     if (count === undefined) unknown.push(edge);
-    return { rank: edge.before + (count ?? 0), uncertainty: count === undefined ? edge.leaf.count : 0 };
+    return {
+      rank: edge.before + (count ?? 0),
+      uncertainty: count === undefined ? edge.leaf.count : 0,
+    };
   };
   const lower = from === '' ? { rank: 0, uncertainty: 0 } : rankOf(from);
   const upper = to === null ? { rank: Infinity, uncertainty: 0 } : rankOf(to);

@@ -38,7 +38,10 @@ export async function readTree(
 ): Promise<TreeReadResult> {
   const { collection, entity } = request.tree;
   const shown = shownOf(view, entity, { count: 1, bound: 1 });
-  const ofRecords = pipelinesOf(view.storeId, request, to, records).map((pipeline) => [...pipeline, ...shown]);
+  const ofRecords = pipelinesOf(view.storeId, request, to, records).map((pipeline) => [
+    ...pipeline,
+    ...shown,
+  ]);
   // A hint names the index of the first collection only; the nodes are found by `_id`.
   const ofNodes = [{ $match: { store_id: view.storeId, _id: { $in: [...nodes] } } }];
   const stamp = unionWithStamps(view.storeId);
@@ -46,7 +49,11 @@ export async function readTree(
   const rows =
     ofRecords.length === 0
       ? await read<Row>(RANK_NODES, [...ofNodes, stamp])
-      : await read<Row>(collection, [...united(collection, ofRecords), ...afterRecords], indexFor(request));
+      : await read<Row>(
+          collection,
+          [...united(collection, ofRecords), ...afterRecords],
+          indexFor(request),
+        );
   return sortOut(rows, records.boundaryCounts);
 }
 
@@ -73,7 +80,9 @@ function pipelinesOf(
   const within = (range: KeyRange) => ({ $match: matching(storeId, request, range) });
   const sort = { [request.tree.keyField]: 1 } as const;
   return [
-    ...(page === null ? [] : [[within({ from: page.key, to }), ...sliceOf(sort, request, page.skip)]]),
+    ...(page === null
+      ? []
+      : [[within({ from: page.key, to }), ...sliceOf(sort, request, page.skip)]]),
     ...boundaryCounts.map(({ key, leaf }, bound) => [
       within({ from: leaf.boundary, to: key }),
       { $count: 'count' },
@@ -110,7 +119,11 @@ export interface RankedRequest extends PageRequest {
 }
 
 /** The filter of the records of a store that a request matches within a range of keys. */
-export function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
+export function matching(
+  storeId: string,
+  { tree, facets }: RankedRequest,
+  range: KeyRange,
+): Document {
   return {
     store_id: storeId,
     ...(facets === null ? {} : { facet: { $in: facets } }),
@@ -118,7 +131,10 @@ export function matching(storeId: string, { tree, facets }: RankedRequest, range
   };
 }
 
-/** The index with these records in their order. By facet, MongoDB merges the sorted records of each facet. */
+/**
+ * The index with these records in their order. By facet, MongoDB merges the sorted records of each
+ * facet.
+ */
 export function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
 }
@@ -136,5 +152,7 @@ export function isShallow(request: RankedRequest): boolean {
 
 export function keyWithin(field: string, { from, to }: KeyRange): Document {
   if (from === '' && to === null) return {};
-  return { [field]: { ...(from === '' ? {} : { $gte: from }), ...(to === null ? {} : { $lt: to }) } };
+  return {
+    [field]: { ...(from === '' ? {} : { $gte: from }), ...(to === null ? {} : { $lt: to }) },
+  };
 }

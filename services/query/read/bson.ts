@@ -1,6 +1,7 @@
 /**
- * Decodes documents of MongoDB's replies. The JSON that records hold is not decoded: it becomes a string with a character for each byte
- * (latin1), which is cut and joined like text and leaves as the same bytes.
+ * Decodes documents of MongoDB's replies. The JSON that records hold is not decoded: it becomes a
+ * string with a character for each byte (latin1), which is cut and joined like text and leaves as
+ * the same bytes.
  */
 import { Binary, Long } from 'mongodb';
 import { SHIFTED_FIELDS } from '#shared/records/stored-json.ts';
@@ -16,7 +17,9 @@ export function decodeDocument(bytes: Uint8Array): Decoded {
   return new Decoder(bytes).document();
 }
 
-/** The last row of a store. It is reused, and so never changed, while the reply has the same bytes. */
+/**
+ * The last row of a store. It is reused, and so never changed, while the reply has the same bytes.
+ */
 export interface KnownRow {
   bytes: Buffer;
   row: Decoded;
@@ -29,8 +32,14 @@ export interface KnownRows {
   delete: (id: string) => unknown;
 }
 
-/** The rows in a raw reply; if more follow, only the server's cursor. @param known rows to reuse while equal in bytes. */
-export function decodeFirstBatch(cursor: Uint8Array, known: KnownRows | null): { rows: Decoded[] } | { open: Long } {
+/**
+ * The rows in a raw reply; if more follow, only the server's cursor.
+ * @param known rows to reuse while equal in bytes.
+ */
+export function decodeFirstBatch(
+  cursor: Uint8Array,
+  known: KnownRows | null,
+): { rows: Decoded[] } | { open: Long } {
   const open = new Decoder(cursor).cursorId();
   if (!open.isZero()) return { open };
   return { rows: (new Decoder(cursor, known).document() as { firstBatch: Decoded[] }).firstBatch };
@@ -88,7 +97,10 @@ class Decoder {
     if (id === null) return this.document();
     const end = from + this.#bytes.readInt32LE(from);
     const before = known.get(id);
-    if (before !== undefined && this.#bytes.compare(before.bytes, 0, before.bytes.length, from, end) === 0) {
+    if (
+      before !== undefined &&
+      this.#bytes.compare(before.bytes, 0, before.bytes.length, from, end) === 0
+    ) {
       this.#at = end;
       return before.row;
     }
@@ -101,7 +113,8 @@ class Decoder {
   /** The `_id` of a document that begins with the id of a store: other ids hold a slash. */
   #storeId(document: number): string | null {
     const nameAt = document + 5;
-    if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME) return null;
+    if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME)
+      return null;
     const at = nameAt + 8;
     const id = this.#bytes.toString('utf8', at, this.#bytes.indexOf(0, at));
     return id.includes('/') ? null : id;
@@ -149,7 +162,9 @@ class Decoder {
       case 0x12:
         return this.#long();
       default:
-        throw new TypeError(`a reply of MongoDB holds the type ${type}, which our documents do not have`);
+        throw new TypeError(
+          `a reply of MongoDB holds the type ${type}, which our documents do not have`,
+        );
     }
   }
 
@@ -157,7 +172,9 @@ class Decoder {
     const from = this.#at + 4;
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
-    return BODIES.has(name) ? this.#bytes.toString('latin1', from, end) : this.#bytes.toString('utf8', from, end);
+    return BODIES.has(name)
+      ? this.#bytes.toString('latin1', from, end)
+      : this.#bytes.toString('utf8', from, end);
   }
 
   /** All of its 64 bits count. */

@@ -1,4 +1,7 @@
-/** A page of a list: the index scan that reads it in one round trip with the count and the stamp, and its envelope (rule R6.1). */
+/**
+ * A page of a list: the index scan that reads it in one round trip with the count and the stamp,
+ * and its envelope (rule R6.1).
+ */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Stamp, ERASURES, COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -41,7 +44,9 @@ export function shownOf(
 ): Document[] {
   if (alone?.idsOnly === true) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
   const shown = { ...PAGE_FIELDS.$project, ...fields };
-  return redactErased === true && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
+  return redactErased === true && namesCustomers(entity)
+    ? redactedFields(shown)
+    : [{ $project: shown }];
 }
 
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
@@ -56,7 +61,11 @@ export function skippedBy({ page, pageSize }: PageRequest): number {
 }
 
 /** Finds the `limit` records after the first `skip` in the parts of a list. */
-export function segmentsOf<P extends { count: number }>(parts: readonly P[], skip: number, limit: number) {
+export function segmentsOf<P extends { count: number }>(
+  parts: readonly P[],
+  skip: number,
+  limit: number,
+) {
   const segments: { part: P; skip: number; limit: number }[] = [];
   let before = 0;
   for (const part of parts) {
@@ -106,10 +115,18 @@ export function namesCustomers(entity: EntityName): boolean {
 /** The stages of a projection that adds `erased`: whether the customer is being erased. */
 export function redactedFields(shown: Document): Document[] {
   return [
-    { $project: { ...shown, feed_position: 1, customer: { $concat: ['$store_id', '/', '$customer_id'] } } },
+    {
+      $project: {
+        ...shown,
+        feed_position: 1,
+        customer: { $concat: ['$store_id', '/', '$customer_id'] },
+      },
+    },
     { $lookup: { from: ERASURES, localField: 'customer', foreignField: '_id', as: 'erasures' } },
     // Where there are none their maximum is `null`, which is less than any position.
-    { $project: { ...shown, erased: { $lte: ['$feed_position', { $max: '$erasures.position' }] } } },
+    {
+      $project: { ...shown, erased: { $lte: ['$feed_position', { $max: '$erasures.position' }] } },
+    },
   ];
 }
 
@@ -144,7 +161,9 @@ export async function indexScan(
       matching,
       ...sliceOf(sort, page),
       ...shownOf(view, entity),
-      ...(count === null ? [{ $unionWith: { coll, pipeline: [matching, { $count: 'count' }] } }] : []),
+      ...(count === null
+        ? [{ $unionWith: { coll, pipeline: [matching, { $count: 'count' }] } }]
+        : []),
       unionWithStamps(view.storeId),
     ],
     index,

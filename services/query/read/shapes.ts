@@ -43,7 +43,9 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   },
   category: {
     stages: [
-      { $lookup: { from: CATEGORY_PRODUCTS, localField: '_id', foreignField: '_id', as: 'counts' } },
+      {
+        $lookup: { from: CATEGORY_PRODUCTS, localField: '_id', foreignField: '_id', as: 'counts' },
+      },
       { $project: { summary: 1, dates: 1, offset: 1, 'counts.products': 1 } },
     ],
     bodyOf(row) {
@@ -53,7 +55,13 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
   },
   product: {
     stages: [
-      { $set: { groups: { $map: { input: '$option_group_ids', in: { $concat: ['$store_id', '/', '$$this'] } } } } },
+      {
+        $set: {
+          groups: {
+            $map: { input: '$option_group_ids', in: { $concat: ['$store_id', '/', '$$this'] } },
+          },
+        },
+      },
       {
         $lookup: {
           from: COLLECTIONS.option_group,
@@ -63,7 +71,9 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
           as: 'found',
         },
       },
-      { $project: { summary: 1, before_groups: 1, after_groups: 1, offset: 1, groups: 1, found: 1 } },
+      {
+        $project: { summary: 1, before_groups: 1, after_groups: 1, offset: 1, groups: 1, found: 1 },
+      },
     ],
     bodyOf(row) {
       const { summary, before_groups, after_groups, groups, found } = row as ProductRow;
@@ -77,7 +87,11 @@ export const SHAPES: Readonly<Record<Shape, ShapeReading>> = {
 const GROUPS = 16;
 
 /** Reads a product with any number of large option groups in portions. */
-export async function readProduct(read: ReadInSnapshot, storeId: string, id: string): Promise<Portioned | null> {
+export async function readProduct(
+  read: ReadInSnapshot,
+  storeId: string,
+  id: string,
+): Promise<Portioned | null> {
   const fields = { summary: 1, before_groups: 1, after_groups: 1, offset: 1, option_group_ids: 1 };
   const stages = [{ $match: documentsWith([id]) }, { $project: fields }, unionWithStamps(storeId)];
   const rows = await read<ProductDocument | Stamp>(COLLECTIONS.product, stages, BY_ID);
@@ -113,7 +127,9 @@ function shownGroups(ids: readonly string[], found: readonly FoundGroup[]): stri
   return ids.flatMap((id) => bodies.get(id) ?? []);
 }
 
-type CategoryRow = Pick<CategoryDocument, 'summary' | 'dates'> & { counts: Pick<CategoryProducts, 'products'>[] };
+type CategoryRow = Pick<CategoryDocument, 'summary' | 'dates'> & {
+  counts: Pick<CategoryProducts, 'products'>[];
+};
 
 type ProductRow = Pick<ProductDocument, 'summary' | 'before_groups' | 'after_groups'> & {
   /** Ids of documents, in the order of the product. */
@@ -125,5 +141,8 @@ type ProductRow = Pick<ProductDocument, 'summary' | 'before_groups' | 'after_gro
 type FoundGroup = Pick<OptionGroupDocument, '_id' | 'summary'>;
 
 function asStored(field: 'summary' | 'whole'): ShapeReading {
-  return { stages: [{ $project: { [field]: 1, offset: 1 } }], bodyOf: (row) => row[field] as string | undefined };
+  return {
+    stages: [{ $project: { [field]: 1, offset: 1 } }],
+    bodyOf: (row) => row[field] as string | undefined,
+  };
 }

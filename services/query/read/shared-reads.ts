@@ -1,6 +1,6 @@
 /**
- * Reads of one generation that requests share: records by their ids, stamps, and pages (decision 0026). Each request gets one snapshot,
- * taken after it arrived, with the stamp of its own store.
+ * Reads of one generation that requests share: records by their ids, stamps, and pages (decision
+ * 0026). Each request gets one snapshot, taken after it arrived, with the stamp of its own store.
  */
 import type { Document } from 'mongodb';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -44,7 +44,10 @@ interface StampedBody {
   stamp: Stamp | null;
 }
 
-/** What one request reads from: the records of one store in one generation, until the deadline of the request. */
+/**
+ * What one request reads from: the records of one store in one generation, until the deadline of
+ * the request.
+ */
 export interface View extends StoreView {
   /** Of the same generation. */
   shared: SharedReads;
@@ -77,7 +80,10 @@ type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | nu
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
   readonly stamp: ReadOne<Stamp>;
-  /** Its deadline holds for each read alone. The requests that wait for a read have deadlines of their own. */
+  /**
+   * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
+   * their own.
+   */
   readonly source: Source;
   /** They hold entries of other generations as well. */
   readonly caches: Caches;
@@ -98,8 +104,8 @@ export class SharedReads {
   }
 
   /**
-   * Does a read that may cost much, or whose cost is unknown: in its store's share, with a deadline of its own. Others do not wait for it,
-   * and it is answered, however large the store is.
+   * Does a read that may cost much, or whose cost is unknown: in its store's share, with a deadline
+   * of its own. Others do not wait for it, and it is answered, however large the store is.
    */
   async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
@@ -108,7 +114,10 @@ export class SharedReads {
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
-  /** The same for an answer of any size: a large one is sent while it is read, and keeps its slot until it is sent. */
+  /**
+   * The same for an answer of any size: a large one is sent while it is read, and keeps its slot
+   * until it is sent.
+   */
   async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
     const { withDeadline, takeStreamSlot } = this.#alone;
     const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
@@ -119,7 +128,10 @@ export class SharedReads {
     );
   }
 
-  /** Reads with others, unless answers of that kind and store were larger lately, or do not fit into a reply together. */
+  /**
+   * Reads with others, unless answers of that kind and store were larger lately, or do not fit into
+   * a reply together.
+   */
   async sharedUnlessLarge(
     kind: string,
     maxBytes: number,
@@ -129,7 +141,8 @@ export class SharedReads {
     const { large } = this.caches;
     const key = this.key(kind);
     const noted = (found: Found<Body> | null) => {
-      const isLarge = found !== null && (!Buffer.isBuffer(found.body) || found.body.length > maxBytes);
+      const isLarge =
+        found !== null && (!Buffer.isBuffer(found.body) || found.body.length > maxBytes);
       if (isLarge) large.set(key, true);
       return found;
     };
@@ -150,8 +163,8 @@ export class SharedReads {
   }
 
   /**
-   * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the same object, and the answer is reused.
-   * Pages of different sizes may have the same rows.
+   * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the
+   * same object, and the answer is reused. Pages of different sizes may have the same rows.
    */
   answerOf(rows: readonly PageRow[], pageSize: number, make: () => Found): Found {
     const known = this.#answers.get(rows);
@@ -164,7 +177,8 @@ export class SharedReads {
 
   /** The read of one item of a kind, which is batched with others of that kind. */
   together<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
-    const read = (this.#readsByKind.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
+    const read =
+      (this.#readsByKind.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
     this.#readsByKind.set(kind, read);
     return read;
   }
@@ -224,10 +238,14 @@ export async function readRecord(
     const found = (await readRecords(own, wanted, [document])).get(document);
     return found === undefined ? null : recordOf(found);
   };
-  return shared.sharedUnlessLarge(`${collection}/${shape}/${storeId}`, MAX_SHARED_RECORD_BYTES, readShared, () =>
-    shape === 'product'
-      ? shared.streamed(view, (_own, { read }) => readProduct(read, storeId, document))
-      : shared.alone(view, readAlone),
+  return shared.sharedUnlessLarge(
+    `${collection}/${shape}/${storeId}`,
+    MAX_SHARED_RECORD_BYTES,
+    readShared,
+    () =>
+      shape === 'product'
+        ? shared.streamed(view, (_own, { read }) => readProduct(read, storeId, document))
+        : shared.alone(view, readAlone),
   );
 }
 
@@ -266,13 +284,22 @@ export const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
 const MAX_PIPELINES = 8;
 const MAX_KEYS = 4_000;
 
-/** Reads in one aggregate what several requests, of any stores, read by the same index (decision 0026). */
-export async function readTogether(view: View, { entity, index, pipelines, keys = 0 }: SmallRead): Promise<SmallRows> {
+/**
+ * Reads in one aggregate what several requests, of any stores, read by the same index (decision
+ * 0026).
+ */
+export async function readTogether(
+  view: View,
+  { entity, index, pipelines, keys = 0 }: SmallRead,
+): Promise<SmallRows> {
   const { storeId, shared, withDeadline, redactErased } = view;
-  const readAll = (source: Source, ids: readonly string[]) => readUnited(source, { entity, index, redactErased }, ids);
+  const readAll = (source: Source, ids: readonly string[]) =>
+    readUnited(source, { entity, index, redactErased }, ids);
   const id = JSON.stringify({ storeId, pipelines });
   const readAlone = () => shared.alone(view, async (own) => (await readAll(own, [id])).get(id));
-  const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) => readAll(shared.source, ids));
+  const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) =>
+    readAll(shared.source, ids),
+  );
   const isSmall = view.alone === undefined && pipelines.length <= MAX_PIPELINES && keys <= MAX_KEYS;
   const found = isSmall ? await withDeadline((signal) => read(id, signal)) : await readAlone();
   return found ?? { rows: [], stamp: null };
@@ -283,22 +310,36 @@ async function readUnited(
   { entity, index, redactErased }: Pick<SmallRead, 'entity' | 'index'> & { redactErased: boolean },
   ids: readonly string[],
 ): Promise<Map<string, SmallRows>> {
-  const wanted = ids.map((id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string });
+  const wanted = ids.map(
+    (id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string },
+  );
   const pipelines = wanted.flatMap((one, of) => {
     // Every row says whose it is, or a store might be shown another's.
-    const fields = shownOf({ ...source, redactErased }, entity, { count: 1, bound: 1, of: { $literal: of } });
+    const fields = shownOf({ ...source, redactErased }, entity, {
+      count: 1,
+      bound: 1,
+      of: { $literal: of },
+    });
     return one.pipelines.map((pipeline) => [...pipeline, ...fields]);
   });
   const storeIds = new Set(wanted.map(({ storeId }) => storeId));
   const collection = COLLECTIONS[entity];
   const stages = [...united(collection, pipelines), unionWithStamps(...storeIds)];
-  const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(source, collection, stages, { hint: index });
+  const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
+    source,
+    collection,
+    stages,
+    { hint: index },
+  );
   const stamps = stampsIn(found);
   const rows = Map.groupBy(
     found.filter((row) => 'of' in row),
     ({ of }) => of,
   );
   return new Map(
-    wanted.map(({ storeId }, of) => [ids[of] ?? '', { rows: rows.get(of) ?? [], stamp: stamps.get(storeId) ?? null }]),
+    wanted.map(({ storeId }, of) => [
+      ids[of] ?? '',
+      { rows: rows.get(of) ?? [], stamp: stamps.get(storeId) ?? null },
+    ]),
   );
 }

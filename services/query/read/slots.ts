@@ -19,13 +19,15 @@ export interface Slot {
 export type TakeSlot = (key: string, withDeadline: WithDeadline) => Promise<Slot>;
 
 /**
- * A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets others overtake. For any other waiter the
- * slowest stream of another key ends, if its client is too slow.
+ * A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets
+ * others overtake. For any other waiter the slowest stream of another key ends, if its client is
+ * too slow.
  */
 export function semaphore(max: number, maxOfOne: number): TakeSlot {
   const taken = new Set<Slot>();
   const waiting = new Set<{ key: string; begin: () => void }>();
-  const isAtLimit = (key: string) => [...taken].filter((slot) => slot.key === key).length >= maxOfOne;
+  const isAtLimit = (key: string) =>
+    [...taken].filter((slot) => slot.key === key).length >= maxOfOne;
   const take = (key: string): Slot => {
     const release = () => {
       if (taken.delete(slot)) beginNext();
@@ -45,11 +47,15 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
   const cutSlowest = (key: string) => {
     if (taken.size < max || isAtLimit(key)) return;
     const [slowest] = [...taken]
-      .flatMap((slot) => (slot.key === key || slot.stream === undefined ? [] : [{ slot, stream: slot.stream }]))
+      .flatMap((slot) =>
+        slot.key === key || slot.stream === undefined ? [] : [{ slot, stream: slot.stream }],
+      )
       .map(({ slot, stream }) => ({ slot, stream, slownessMs: stream.slownessMs() }))
       .toSorted((one, other) => other.slownessMs - one.slownessMs);
     if (slowest === undefined || slowest.slownessMs < PATIENCE_MS) return;
-    slowest.stream.destroy(unavailable('the client read its answer too slowly while other stores waited'));
+    slowest.stream.destroy(
+      unavailable('the client read its answer too slowly while other stores waited'),
+    );
     slowest.slot.release();
   };
   const waitFor = async (key: string, signal: AbortSignal): Promise<Slot> => {
@@ -70,10 +76,15 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
     }
   };
   return async (key, withDeadline) =>
-    taken.size < max && !isAtLimit(key) ? take(key) : withDeadline((signal) => waitFor(key, signal));
+    taken.size < max && !isAtLimit(key)
+      ? take(key)
+      : withDeadline((signal) => waitFor(key, signal));
 }
 
-/** Passes portions on, and measures by how much their reader is behind: only the time that it lets them wait counts. */
+/**
+ * Passes portions on, and measures by how much their reader is behind: only the time that it lets
+ * them wait counts.
+ */
 export function measured(portions: AsyncIterable<Buffer>) {
   let allowedMs = 0;
   let waitedMs = 0;

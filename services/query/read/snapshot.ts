@@ -39,7 +39,10 @@ export interface StoreView extends Source {
   redactErased: boolean;
 }
 
-/** More than the rows of any read that should take one round trip: the largest pages, and the leaves of a large store's search. */
+/**
+ * More than the rows of any read that should take one round trip: the largest pages, and the leaves
+ * of a large store's search.
+ */
 const SINGLE_BATCH = 100_000;
 /** Rows of one batch of a stream. */
 const BATCH = 1_000;
@@ -48,11 +51,17 @@ interface ReadOptions {
   /** The index that its first collection is read by. */
   hint?: string | undefined;
   session?: ClientSession | undefined;
-  /** The kind of rows that hold a stamp, to reuse rows with the same bytes; `null` for rows that are not kept. */
+  /**
+   * The kind of rows that hold a stamp, to reuse rows with the same bytes; `null` for rows that are
+   * not kept.
+   */
   kind?: string | null;
 }
 
-/** Runs one aggregate; `hint` names the index that its first collection is read by. Bodies of records are bytes (`bson.ts`). */
+/**
+ * Runs one aggregate; `hint` names the index that its first collection is read by. Bodies of
+ * records are bytes (`bson.ts`).
+ */
 export type ReadInSnapshot = <T extends Document>(
   collection: string,
   pipeline: Document[],
@@ -68,9 +77,10 @@ export function isTooLarge(error: unknown): boolean {
 }
 
 /**
- * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes the raw reply: the driver's cursor would
- * take twice the time (decision 0080). The cursor is used after a lost connection, and for more than 16 MiB in the snapshot of a read alone.
- * MongoDB ends it at its deadline.
+ * Runs one aggregate: one snapshot and one round trip, also over several collections. It decodes
+ * the raw reply: the driver's cursor would take twice the time (decision 0080). The cursor is used
+ * after a lost connection, and for more than 16 MiB in the snapshot of a read alone. MongoDB ends
+ * it at its deadline.
  */
 export async function readSnapshot<T extends Document>(
   source: Source,
@@ -81,23 +91,39 @@ export async function readSnapshot<T extends Document>(
   const { alone } = source;
   const { hint, session = alone?.session, kind = collection === STAMPS ? null : '' } = options;
   const { db } = source.generation;
-  // The driver does not get the signal, which is expensive there: the connection of an overdue reply is closed instead.
+  // The driver does not get the signal, which is expensive there: the connection of an overdue
+  // reply is closed instead.
   return source.withDeadline(async (signal, leftMs) => {
     const { readPreference } = db;
     const bounds = { maxTimeMS: leftMs, ...hinted(hint), ...concernOf(session) };
-    const command = { aggregate: collection, pipeline, cursor: { batchSize: SINGLE_BATCH }, ...bounds };
+    const command = {
+      aggregate: collection,
+      pipeline,
+      cursor: { batchSize: SINGLE_BATCH },
+      ...bounds,
+    };
     const sent = {
       raw: true,
       ...(readPreference === undefined ? {} : { readPreference }),
       ...(alone === undefined ? {} : { socketTimeoutMS: leftMs }),
     };
     try {
-      const { cursor } = await db.command(command, session === undefined ? sent : { ...sent, session });
-      const reply = decodeFirstBatch(cursor as Uint8Array, kind === null ? null : rowsOf(source, kind));
+      const { cursor } = await db.command(
+        command,
+        session === undefined ? sent : { ...sent, session },
+      );
+      const reply = decodeFirstBatch(
+        cursor as Uint8Array,
+        kind === null ? null : rowsOf(source, kind),
+      );
       if ('rows' in reply) return reply.rows as T[];
-      // Not awaited. MongoDB would keep it for half an hour; behind several routers another one may be asked, which ignores it.
-      void db.command({ killCursors: collection, cursors: [reply.open] }, sent).catch(() => undefined);
-      if (alone?.session === undefined) throw new ReplyTooLarge(`a read of ${collection} has more than one reply`);
+      // Not awaited. MongoDB would keep it for half an hour; behind several routers another one may
+      // be asked, which ignores it.
+      void db
+        .command({ killCursors: collection, cursors: [reply.open] }, sent)
+        .catch(() => undefined);
+      if (alone?.session === undefined)
+        throw new ReplyTooLarge(`a read of ${collection} has more than one reply`);
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
@@ -110,7 +136,10 @@ export async function readSnapshot<T extends Document>(
  * Proves that a read without a stamp was of the generation, not of a database that was dropped since the pointer was polled.
  * @throws {StoreDataError} `environment_unavailable`
  */
-export async function proveGeneration({ generation, withDeadline }: Pick<Source, 'generation' | 'withDeadline'>) {
+export async function proveGeneration({
+  generation,
+  withDeadline,
+}: Pick<Source, 'generation' | 'withDeadline'>) {
   if (await withDeadline(() => hasMarker(generation))) return;
   throw unavailable('the read models that were read are gone: another generation answers soon');
 }
@@ -158,7 +187,10 @@ const MAX_TIME_EXPIRED = 50;
 /** Whether a connection or the primary was lost; not after a timeout. */
 function isWorthRetrying(error: unknown): boolean {
   if (error instanceof MongoNetworkTimeoutError || hasCode(error, MAX_TIME_EXPIRED)) return false;
-  return error instanceof MongoNetworkError || (error instanceof MongoServerError && isUnavailable(error));
+  return (
+    error instanceof MongoNetworkError ||
+    (error instanceof MongoServerError && isUnavailable(error))
+  );
 }
 
 function hinted(hint: string | undefined): AggregateOptions {
@@ -169,7 +201,10 @@ function hinted(hint: string | undefined): AggregateOptions {
 export interface SnapshotReads {
   session: ClientSession;
   read: ReadInSnapshot;
-  /** The rows of one aggregate, `size` at a time, each batch with a deadline of its own. An early end closes the cursor. */
+  /**
+   * The rows of one aggregate, `size` at a time, each batch with a deadline of its own. An early
+   * end closes the cursor.
+   */
   batches: <T extends Document>(
     collection: string,
     pipeline: Document[],
@@ -179,14 +214,23 @@ export interface SnapshotReads {
   end: () => Promise<void>;
 }
 
-/** Begins a snapshot, unless the source has one. The deadline of the source holds for each read alone. */
+/**
+ * Begins a snapshot, unless the source has one. The deadline of the source holds for each read
+ * alone.
+ */
 export function openSnapshot(source: Source): SnapshotReads {
   const { generation, withDeadline, alone } = source;
   const session = alone?.session ?? generation.db.client.startSession({ snapshot: true });
   return {
     session,
-    read: (collection, pipeline, hint) => readSnapshot(source, collection, pipeline, { hint, session }),
-    async *batches<T extends Document>(collection: string, pipeline: Document[], hint?: string, size = BATCH) {
+    read: (collection, pipeline, hint) =>
+      readSnapshot(source, collection, pipeline, { hint, session }),
+    async *batches<T extends Document>(
+      collection: string,
+      pipeline: Document[],
+      hint?: string,
+      size = BATCH,
+    ) {
       const stopped = new AbortController();
       const { signal } = stopped;
       const cursor = generation.db
@@ -209,7 +253,10 @@ export function openSnapshot(source: Source): SnapshotReads {
   };
 }
 
-export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) => Promise<R>): Promise<R> {
+export async function inSnapshot<R>(
+  source: Source,
+  run: (reads: SnapshotReads) => Promise<R>,
+): Promise<R> {
   const reads = openSnapshot(source);
   try {
     return await run(reads);
@@ -218,13 +265,19 @@ export async function inSnapshot<R>(source: Source, run: (reads: SnapshotReads) 
   }
 }
 
-/** The last stage of a pipeline: adds the stamps of stores. A projection would cost as much as the read. */
+/**
+ * The last stage of a pipeline: adds the stamps of stores. A projection would cost as much as the
+ * read.
+ */
 export function unionWithStamps(...storeIds: readonly string[]): Document {
   return { $unionWith: { coll: STAMPS, pipeline: [{ $match: { _id: oneOf(storeIds) } }] } };
 }
 
 /** One pipeline from several on a collection: the rows of each after those of the one before. */
-export function united(collection: string, [first = [], ...others]: readonly Document[][]): Document[] {
+export function united(
+  collection: string,
+  [first = [], ...others]: readonly Document[][],
+): Document[] {
   return [...first, ...others.map((pipeline) => ({ $unionWith: { coll: collection, pipeline } }))];
 }
 

@@ -1,4 +1,7 @@
-/** Answers of any size: a small one is a buffer, a large one is sent while it is read, so that memory is bounded. */
+/**
+ * Answers of any size: a small one is a buffer, a large one is sent while it is read, so that
+ * memory is bounded.
+ */
 import { Readable } from 'node:stream';
 import { unavailable } from '#shared/errors.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
@@ -43,7 +46,10 @@ export async function bufferedOrStreamed(
       first.push(value);
       bytes += value.length;
     }
-    return { body: streamOf(slot, reads, joined(first, { [Symbol.asyncIterator]: () => rest })), stamp };
+    return {
+      body: streamOf(slot, reads, joined(first, { [Symbol.asyncIterator]: () => rest })),
+      stamp,
+    };
   } catch (error) {
     end();
     throw error;
@@ -56,7 +62,11 @@ async function* joined(first: Buffer[], rest: AsyncIterable<Buffer>): AsyncGener
 }
 
 /** Streams portions. Slot and snapshot end with the stream. */
-export function streamOf(slot: Slot, reads: SnapshotReads, portions: AsyncIterable<Buffer>): Readable {
+export function streamOf(
+  slot: Slot,
+  reads: SnapshotReads,
+  portions: AsyncIterable<Buffer>,
+): Readable {
   const { portions: passedOn, slownessMs } = measured(portions);
   const body = Readable.from(passedOn, { objectMode: false });
   slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };

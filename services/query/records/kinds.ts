@@ -1,5 +1,15 @@
-/** The kinds of records that have a list: their scope and tag, and the record as its list shows it. Change feeds: `feed/kinds.ts`. */
-import { arrayOf, COMPONENT, described, record, type Reference, Whole } from '#shared/records/answer.ts';
+/**
+ * The kinds of records that have a list: their scope and tag, and the record as its list shows it.
+ * Change feeds: `feed/kinds.ts`.
+ */
+import {
+  arrayOf,
+  COMPONENT,
+  described,
+  record,
+  type Reference,
+  Whole,
+} from '#shared/records/answer.ts';
 import { CampaignSummary } from '#shared/records/campaign.ts';
 import { CategorySummary, OptionGroup, ProductSummary } from '#shared/records/catalog.ts';
 import { CouponSummary } from '#shared/records/coupon.ts';
@@ -41,9 +51,22 @@ export function listOf(type: Reference): Reference {
         Whole,
         'How many records match the filters, on all pages: there are ceil(count / page_size) pages.',
       ),
-      page: { type: 'integer', format: 'int64', minimum: 1, description: 'The number of this page.' },
-      page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'The applied page size, at most 100.' },
-      results: { ...arrayOf(type, 'The records of the page; empty beyond the last page.'), maxItems: 100 },
+      page: {
+        type: 'integer',
+        format: 'int64',
+        minimum: 1,
+        description: 'The number of this page.',
+      },
+      page_size: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 100,
+        description: 'The applied page size, at most 100.',
+      },
+      results: {
+        ...arrayOf(type, 'The records of the page; empty beyond the last page.'),
+        maxItems: 100,
+      },
     },
     { count: 1, page: 1, page_size: 20, results: [example] },
   );

@@ -1,4 +1,7 @@
-/** Weak entity tags, made from the request and from the stamp of the records behind the answer, never from the body. */
+/**
+ * Weak entity tags, made from the request and from the stamp of the records behind the answer,
+ * never from the body.
+ */
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
@@ -18,10 +21,13 @@ export interface EtagSource {
 }
 
 /**
- * The tag of an answer, such as `W/"k3…"`. It changes with every event of a kind that the answer depends on, and with the store's offset,
- * which shifts every date-time.
+ * The tag of an answer, such as `W/"k3…"`. It changes with every event of a kind that the answer
+ * depends on, and with the store's offset, which shifts every date-time.
  */
-export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSource, stamp: Stamp | null): string {
+export function etagOf(
+  { path, parameters, storeId, marker, dependsOn }: EtagSource,
+  stamp: Stamp | null,
+): string {
   const counters = dependsOn.map((entity) => stamp?.[entity] ?? 0);
   // After a restored backup the same counters come again, for other events.
   const epochs = dependsOn.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));
@@ -41,11 +47,16 @@ export function etagOf({ path, parameters, storeId, marker, dependsOn }: EtagSou
   return `W/"${hash('sha256', JSON.stringify(source), 'base64url').slice(0, 27)}"`;
 }
 
-/** Deleting a customer changes orders and reviews, but at first only the position of customers moves. */
+/**
+ * Deleting a customer changes orders and reviews, but at first only the position of customers
+ * moves.
+ */
 function lastPosition(stamp: Stamp | null, entity: EntityName): number {
   const { positions } = stamp ?? {};
   const own = positions?.[entity] ?? 0;
-  return NAMING_CUSTOMERS.some((naming) => naming === entity) ? Math.max(own, positions?.customer ?? 0) : own;
+  return NAMING_CUSTOMERS.some((naming) => naming === entity)
+    ? Math.max(own, positions?.customer ?? 0)
+    : own;
 }
 
 /** `If-None-Match`: absent, `*`, or tags. */

@@ -4,7 +4,10 @@ import type { Scope } from '#shared/events/access-event.ts';
 /** Name of the protection space in `WWW-Authenticate`. */
 export const REALM = 'store-data';
 
-/** Seconds after which a client may try again when a server is away: most outages end within a failover. */
+/**
+ * Seconds after which a client may try again when a server is away: most outages end within a
+ * failover.
+ */
 export const RETRY_AFTER_OUTAGE_SECONDS = 2;
 
 /** Why a request was refused, for metrics and logs. The answer says only its code. */
@@ -46,12 +49,18 @@ export class Refused extends Error {
   }
 }
 
-export function refusal(status: number, code: string, detail: string, headers: Record<string, string> = {}): Refusal {
+export function refusal(
+  status: number,
+  code: string,
+  detail: string,
+  headers: Record<string, string> = {},
+): Refusal {
   return { status, code, detail, headers };
 }
 
 /** For a violation of HTTP; 400 unless a more exact status is given. */
-export const invalidRequest = (detail: string, status = 400) => refusal(status, 'invalid_request', detail);
+export const invalidRequest = (detail: string, status = 400) =>
+  refusal(status, 'invalid_request', detail);
 
 /** `detail` is also the `error_description`, so it holds neither quotes nor backslashes. */
 export const invalidToken = (detail: string) =>
@@ -96,7 +105,8 @@ export const OVERLOADED: Refusal = {
 
 /** A refusal of any endpoint, as the token endpoint answers it. */
 export function asTokenRefusal(other: Refusal): Refusal {
-  if (other.code === 'environment_unavailable') return { ...other, code: 'temporarily_unavailable' };
+  if (other.code === 'environment_unavailable')
+    return { ...other, code: 'temporarily_unavailable' };
   // Any mistake of the body, of its size and type too, is a malformed request (rule R4.4).
   if (other.code === 'invalid_request') return { ...other, status: 400 };
   return other;

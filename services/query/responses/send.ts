@@ -1,5 +1,13 @@
-/** Sends error responses: through the framework, without it during an overload, and raw if the request is no valid HTTP. */
-import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+/**
+ * Sends error responses: through the framework, without it during an overload, and raw if the
+ * request is no valid HTTP.
+ */
+import {
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -21,12 +29,19 @@ export const TOKEN_PATH = '/api/auth/token/';
 /** Where people and browsers find the guides. */
 export const GUIDES_PATH = '/docs/guides';
 
-export function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function sendRefusal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: Refusal,
+): FastifyReply {
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
   if (request.server.services.config.query.docs) {
-    reply.header('link', `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`);
+    reply.header(
+      'link',
+      `<${GUIDES_PATH}/errors#${toToken ? 'token-endpoint' : code}>; rel="help"`,
+    );
   }
   // An answer may fail after these were set.
   reply.removeHeader('content-encoding').removeHeader('etag');
@@ -50,17 +65,25 @@ export function classify(error: unknown): Refusal {
   if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
   const status = clientErrorStatus(error);
   if (status === null) return INTERNAL_ERROR;
-  return invalidRequest(status === 413 ? 'the body is too large' : 'the request is malformed', status);
+  return invalidRequest(
+    status === 413 ? 'the body is too large' : 'the request is malformed',
+    status,
+  );
 }
 
 /** The 4xx status that the framework gave an error; `null` for any other error. */
 function clientErrorStatus(error: unknown): number | null {
   if (!(error instanceof Error) || !('statusCode' in error)) return null;
   const { statusCode } = error;
-  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 ? statusCode : null;
+  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500
+    ? statusCode
+    : null;
 }
 
-/** Refusals before the framework are made once, for each kind of path: at thousands a second, each costs as little as it can. */
+/**
+ * Refusals before the framework are made once, for each kind of path: at thousands a second, each
+ * costs as little as it can.
+ */
 function prepare(refusal: Refusal, more: Record<string, string> = {}) {
   const prepared = (caching: Record<string, string>, toToken = false) => {
     const told = toToken ? asTokenRefusal(refusal) : refusal;
@@ -73,7 +96,11 @@ function prepare(refusal: Refusal, more: Record<string, string> = {}) {
       'content-length': String(Buffer.byteLength(body)),
     };
     // Names and values alternate; the value of the last one is still missing.
-    return { status: refusal.status, body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
+    return {
+      status: refusal.status,
+      body,
+      headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER],
+    };
   };
   return {
     data: prepared({ 'cache-control': 'private, no-cache' }),
@@ -84,7 +111,11 @@ function prepare(refusal: Refusal, more: Record<string, string> = {}) {
 
 type Prepared = ReturnType<typeof prepare>;
 
-function sendPrepared(prepared: Prepared, request: IncomingMessage, response: ServerResponse): void {
+function sendPrepared(
+  prepared: Prepared,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const { status, headers, body } = preparedFor(prepared, request.url ?? '');
   response.writeHead(status, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
   response.end(body);
@@ -105,12 +136,18 @@ export function refuseOverloaded(request: IncomingMessage, response: ServerRespo
   sendPrepared(PREPARED_OVERLOAD, request, response);
 }
 
-/** A request with more is refused: a decisive one could be among those that a parser leaves out. Node refuses what is two above. */
+/**
+ * A request with more is refused: a decisive one could be among those that a parser leaves out.
+ * Node refuses what is two above.
+ */
 export const MAX_HEADER_FIELDS = 200;
-const TOO_MANY_FIELDS = prepare(invalidRequest(`a request may have ${MAX_HEADER_FIELDS} header fields`, 431), {
-  // Its body may never come.
-  connection: 'close',
-});
+const TOO_MANY_FIELDS = prepare(
+  invalidRequest(`a request may have ${MAX_HEADER_FIELDS} header fields`, 431),
+  {
+    // Its body may never come.
+    connection: 'close',
+  },
+);
 
 /** Refuses requests with too many header fields before anything else looks at them. */
 export function refuseManyFields(handler: RequestListener): RequestListener {
@@ -126,24 +163,37 @@ const LINGER_MS = 1_000;
 
 /** The refusal for a failure of the HTTP parser. */
 export function parserRefusal(code: string | undefined): Refusal {
-  if (code === 'HPE_HEADER_OVERFLOW') return invalidRequest('the request line or the headers are too large', 431);
-  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return invalidRequest('the chunk extensions are too large', 413);
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return invalidRequest('the request took too long to arrive', 408);
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return invalidRequest('the request line or the headers are too large', 431);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
+    return invalidRequest('the chunk extensions are too large', 413);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return invalidRequest('the request took too long to arrive', 408);
   return invalidRequest('the request is not well-formed HTTP');
 }
 
 /** Makes the listener of the server's `clientError`. */
-export function clientErrorHandler(logger: Logger): (error: Error & { code?: string }, socket: Socket) => void {
+export function clientErrorHandler(
+  logger: Logger,
+): (error: Error & { code?: string }, socket: Socket) => void {
   const answered = new WeakSet<Socket>();
   return (error, socket) => {
-    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable || answered.has(socket)) {
+    if (
+      error.code === 'ECONNRESET' ||
+      socket.destroyed ||
+      !socket.writable ||
+      answered.has(socket)
+    ) {
       if (!answered.has(socket)) socket.destroy();
       return;
     }
     answered.add(socket);
     const refusal = parserRefusal(error.code);
     const requestId = requestIdOf(undefined);
-    logger.info({ request_id: requestId, status: refusal.status, reason: error.code }, 'malformed request');
+    logger.info(
+      { request_id: requestId, status: refusal.status, reason: error.code },
+      'malformed request',
+    );
     endWith(socket, rawAnswer(refusal, requestId));
   };
 }
@@ -181,7 +231,8 @@ function rawAnswer(refusal: Refusal, requestId: string): string {
 /** The decoded path of a request target; not decoded if that fails. */
 export function pathOf(target: string | undefined): string {
   // A proxy may send the absolute form (RFC 9112 section 3.2.2).
-  const path = (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';
+  const path =
+    (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';
   try {
     return decodeURI(path);
   } catch {

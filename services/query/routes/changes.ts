@@ -1,15 +1,30 @@
 /**
- * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is answered at once, or with `wait` when
- * there are changes. A waiting request takes a connection and some memory, but no reads and no place among the requests in flight.
+ * The endpoints of change feeds: one for each kind, and one for several (rule R10.1). A request is
+ * answered at once, or with `wait` when there are changes. A waiting request takes a connection and
+ * some memory, but no reads and no place among the requests in flight.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { callerOf } from '../access/live-access.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import { dataRoute, type Route, routePlugin, sendBody, type Services } from '../endpoints/data-endpoint.ts';
+import {
+  dataRoute,
+  type Route,
+  routePlugin,
+  sendBody,
+  type Services,
+} from '../endpoints/data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
-import { cursor, oneOf, optional, repeatable, type Values, waitSeconds, withDefault } from '../parameters/parameter.ts';
+import {
+  cursor,
+  oneOf,
+  optional,
+  repeatable,
+  type Values,
+  waitSeconds,
+  withDefault,
+} from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
 import { type After, type CursorScope, decodeCursor, NOW } from '../feed/cursor.ts';
@@ -98,7 +113,8 @@ function storeChangesEndpoint(): Route {
       answer: changesOfKinds(ALL_KINDS),
       isUntagged: true,
     },
-    (request, reply, values) => answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
+    (request, reply, values) =>
+      answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
   );
 }
 
@@ -145,7 +161,10 @@ With \`wait\` the answer comes as soon as something changes. Waiting counts towa
 `.trim();
 }
 
-/** A snapshot may be older than the poll that saw the change: the page is read again after this time. */
+/**
+ * A snapshot may be older than the poll that saw the change: the page is read again after this
+ * time.
+ */
 const BEHIND_MS = 20;
 
 /** Time between two polls of a waiting request for a generation that answers. */
@@ -193,7 +212,10 @@ async function read(
   return page;
 }
 
-/** Resolves with the changes once there are some; with `null` when the time, the generation or the service ends. */
+/**
+ * Resolves with the changes once there are some; with `null` when the time, the generation or the
+ * service ends.
+ */
 async function waitForChanges(
   request: FastifyRequest,
   reply: FastifyReply,

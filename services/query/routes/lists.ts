@@ -19,8 +19,21 @@ import {
 } from '../lists/plan.ts';
 import { readList } from '../lists/run.ts';
 import { searchTerms } from '../lists/search.ts';
-import { createdRange, customerFilters, orderFilters, paging, updatedRange } from '../parameters/filters.ts';
-import { id, oneOf, optional, type Parameters, repeatable, type Values } from '../parameters/parameter.ts';
+import {
+  createdRange,
+  customerFilters,
+  orderFilters,
+  paging,
+  updatedRange,
+} from '../parameters/filters.ts';
+import {
+  id,
+  oneOf,
+  optional,
+  type Parameters,
+  repeatable,
+  type Values,
+} from '../parameters/parameter.ts';
 import type { View } from '../read/shared-reads.ts';
 import { Flag } from '#shared/records/answer.ts';
 import { KINDS, type KindName, listOf, operationOn, pathOfKind } from '../records/kinds.ts';
@@ -53,29 +66,45 @@ function listEndpoint<P extends Parameters>(
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
       const { page: number, page_size: pageSize } = values as Values<typeof paging>;
-      return readList(view, listRequest({ entity: kind, ...ask(values, view), page: number, pageSize }));
+      return readList(
+        view,
+        listRequest({ entity: kind, ...ask(values, view), page: number, pageSize }),
+      );
     },
   });
 }
 
 /** Orders, newest first: of everybody, those that name a customer, or one customer's. */
-function ordersOf(whom: 'anyone' | 'a customer' | { customerId: string }, values: Values<typeof orderFilters>): Wanted {
+function ordersOf(
+  whom: 'anyone' | 'a customer' | { customerId: string },
+  values: Values<typeof orderFilters>,
+): Wanted {
   const ofOne = typeof whom !== 'string';
   const isFiltered = values.status.length > 0 || values.order_type.length > 0;
   return {
     ...inOrderOf(RANK_TREES.order),
-    // Each order of a customer names one. Without the condition on facets an index alone counts and skips them.
-    facets: ofOne && !isFiltered ? null : orderFacets(values.status, values.order_type, whom !== 'anyone'),
+    // Each order of a customer names one. Without the condition on facets an index alone counts and
+    // skips them.
+    facets:
+      ofOne && !isFiltered
+        ? null
+        : orderFacets(values.status, values.order_type, whom !== 'anyone'),
     created: createdBetween(values),
     createdKey: 'rank_key',
     updated: updatedBetween(values),
     ...(ofOne
-      ? { where: { customer_id: whom.customerId }, selectiveIndex: isFiltered ? 'by_customer_facet' : 'by_customer' }
+      ? {
+          where: { customer_id: whom.customerId },
+          selectiveIndex: isFiltered ? 'by_customer_facet' : 'by_customer',
+        }
       : {}),
   };
 }
 
-/** Stages that give every product of a window the place of its category; products without a known category come last. */
+/**
+ * Stages that give every product of a window the place of its category; products without a known
+ * category come last.
+ */
 function withPlaces(storeId: string): Document[] {
   return [
     { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
@@ -117,7 +146,10 @@ export default routePlugin([
       }),
     },
     links: { getCoupon: 'coupon_id' },
-    ask: ({ active }) => ({ where: active === null ? {} : { active: active === 'true' }, sort: NEWEST_FIRST }),
+    ask: ({ active }) => ({
+      where: active === null ? {} : { active: active === 'true' },
+      sort: NEWEST_FIRST,
+    }),
   }),
   listEndpoint('customer', {
     description: 'The customers of the store by name: compared without accents and letter case.',
@@ -147,7 +179,10 @@ export default routePlugin([
       'The products of the store, active or not: by the position of their category (those without a known one last), ' +
       'then by their own, then by name.',
     filters: {
-      category_id: optional(id, { description: 'Only products that name this category.', example: 'k1' }),
+      category_id: optional(id, {
+        description: 'Only products that name this category.',
+        example: 'k1',
+      }),
       ...updatedRange,
     },
     links: { getProduct: 'product_id' },
@@ -157,7 +192,11 @@ export default routePlugin([
       updated: updatedBetween(range),
       ...(category === null
         ? { sortKeyStages: withPlaces(storeId), sort: { place: 1, ...WITHIN_CATEGORY } }
-        : { where: { category_id: category }, sort: WITHIN_CATEGORY, selectiveIndex: SEGMENT_INDEX }),
+        : {
+            where: { category_id: category },
+            sort: WITHIN_CATEGORY,
+            selectiveIndex: SEGMENT_INDEX,
+          }),
     }),
   }),
   listEndpoint('review', {

@@ -1,4 +1,7 @@
-/** The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the store's own record; the menu. */
+/**
+ * The endpoints of one record: details of a kind, whole, with the scope of the kind's list; the
+ * store's own record; the menu.
+ */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { id, required } from '../parameters/parameter.ts';
@@ -24,12 +27,17 @@ interface Details {
   joined?: KindName;
 }
 
-function detailsOf(kind: KindName, { schema, shape, named, example, description, joined }: Details): Route {
+function detailsOf(
+  kind: KindName,
+  { schema, shape, named, example, description, joined }: Details,
+): Route {
   const parameter = `${kind}_id`;
   return dataEndpoint({
     path: `${pathOfKind(kind)}/details/`,
     scopes: [KINDS[kind].scope],
-    parameters: { [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }) },
+    parameters: {
+      [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }),
+    },
     operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
     tag: KINDS[kind].tag,
     summary: `Get ${kind === 'order' ? 'an' : 'a'} ${kind}`,

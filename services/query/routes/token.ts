@@ -5,7 +5,13 @@ import { routePlugin, type Route } from '../endpoints/data-endpoint.ts';
 import { tokenOperation } from '../openapi/operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { Refused } from '../responses/refusal.ts';
-import { GRANT_TYPE, readForm, grantedScopes, scopesWithin, UNSUPPORTED_GRANT_TYPE } from '../token/form.ts';
+import {
+  GRANT_TYPE,
+  readForm,
+  grantedScopes,
+  scopesWithin,
+  UNSUPPORTED_GRANT_TYPE,
+} from '../token/form.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 
 const tokenRoute: Route = {
@@ -17,11 +23,15 @@ const tokenRoute: Route = {
     const { lifetimeSeconds } = services.config.tokens;
     // 400 invalid_request
     const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-    // 401 invalid_client, 429 slow_down, 400 unauthorized_client; where nothing below can fail, the session is stored by the same decision
+    // 401 invalid_client, 429 slow_down, 400 unauthorized_client; where nothing below can fail, the
+    // session is stored by the same decision
     const sessionId = newSessionId();
     const isSupported = form.grantType === GRANT_TYPE;
     const needed = form.scope === null ? [] : scopesWithin(form.scope, SCOPES);
-    const session = isSupported && needed !== null ? { id: sessionId, seconds: lifetimeSeconds, scopes: needed } : null;
+    const session =
+      isSupported && needed !== null
+        ? { id: sessionId, seconds: lifetimeSeconds, scopes: needed }
+        : null;
     const { scopes: held, ...client } = await services.authenticateClient(
       request,
       session,

@@ -1,12 +1,18 @@
 /**
- * Authenticates the client at the token endpoint and decides whether its key may get a token. MongoDB decides, by a majority read. One
- * atomic step stores the session in Redis, only if Redis has the version of the key that was read: so a right that was removed meanwhile
- * gets no token (decision 0053).
+ * Authenticates the client at the token endpoint and decides whether its key may get a token.
+ * MongoDB decides, by a majority read. One atomic step stores the session in Redis, only if Redis
+ * has the version of the key that was read: so a right that was removed meanwhile gets no token
+ * (decision 0053).
  */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AccessKey, type ControlCollections, storeAccessId, validSecrets } from '#shared/access/access-keys.ts';
+import {
+  type AccessKey,
+  type ControlCollections,
+  storeAccessId,
+  validSecrets,
+} from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, publishedState, redisKeys } from '#shared/access/grants.ts';
 import { secretMatches } from '#shared/access/secrets.ts';
 import { unavailable } from '#shared/errors.ts';
@@ -41,31 +47,45 @@ export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
 }
 
 /** Why authentication failed, for operators. If several apply, the first counts. */
-const FAILURES = ['key_revoked', 'environment_not_served', 'secret_wrong', 'client_unknown'] as const;
+const FAILURES = [
+  'key_revoked',
+  'environment_not_served',
+  'secret_wrong',
+  'client_unknown',
+] as const;
 type Failure = (typeof FAILURES)[number];
 
 /**
- * The credentials, as sent and form-decoded: real clients send Basic credentials either plain (RFC 7617) or form-encoded (RFC 6749
- * section 2.3.1). @throws {Refused} 401 `invalid_client` without any.
+ * The credentials, as sent and form-decoded: real clients send Basic credentials either plain (RFC
+ * 7617) or form-encoded (RFC 6749 section 2.3.1). @throws {Refused} 401 `invalid_client` without
+ * any.
  */
 function readCredentials(header = '') {
   const [, encoded] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? [];
   const bytes = Buffer.from(encoded ?? '', 'base64');
   const text = bytes.toString('utf8');
   const colon = text.indexOf(':');
-  if (colon === -1 || !isUtf8(bytes)) throw new Refused({ ...INVALID_CLIENT, reason: 'credentials_missing' });
-  const asSent: Credentials = { clientId: text.slice(0, colon), clientSecret: text.slice(colon + 1) };
+  if (colon === -1 || !isUtf8(bytes))
+    throw new Refused({ ...INVALID_CLIENT, reason: 'credentials_missing' });
+  const asSent: Credentials = {
+    clientId: text.slice(0, colon),
+    clientSecret: text.slice(colon + 1),
+  };
   const clientId = decode(asSent.clientId);
   const clientSecret = decode(asSent.clientSecret);
   const decoded = clientId === null || clientSecret === null ? asSent : { clientId, clientSecret };
-  const isSame = asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
+  const isSame =
+    asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
   return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
 /** More encodings of encodings are no client's. */
 const MAX_DECODINGS = 8;
 
-/** One spelling of all that name a `client_id`, encoded or not: its failures have one count. A name may itself hold `+` or `%`. */
+/**
+ * One spelling of all that name a `client_id`, encoded or not: its failures have one count. A name
+ * may itself hold `+` or `%`.
+ */
 function spelledOnce(clientId: string): string {
   let name = clientId;
   for (let time = 0; time < MAX_DECODINGS; time += 1) {
@@ -80,10 +100,14 @@ function spelledOnce(clientId: string): string {
 const MAX_KEYS = 1_000;
 
 /**
- * Makes the read of keys. Requests that come during a read share the next one, so that a flood of failures costs few reads. If a former
- * primary returns an older version than Redis has, Redis stores no session.
+ * Makes the read of keys. Requests that come during a read share the next one, so that a flood of
+ * failures costs few reads. If a former primary returns an older version than Redis has, Redis
+ * stores no session.
  */
-export function keyReader({ keys }: ControlCollections, withDeadline: WithDeadline): ReadOne<AccessKey> {
+export function keyReader(
+  { keys }: ControlCollections,
+  withDeadline: WithDeadline,
+): ReadOne<AccessKey> {
   const read = async (ids: readonly string[]) => {
     const found = await withDeadline((signal) =>
       keys.find({ _id: { $in: [...ids] } }, { batchSize: MAX_KEYS + 1, signal }).toArray(),
@@ -118,7 +142,8 @@ export function authenticateClient(sources: ClientSources) {
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
         Promise.all(candidates.map((one) => findKey(sources, one, withDeadline))),
-        // Awaited before the decision: beyond the limit a client must not learn whether its secret is right.
+        // Awaited before the decision: beyond the limit a client must not learn whether its secret
+        // is right.
         limitChecked,
       ]);
       const key = found.find(({ failure }) => failure === null)?.key ?? null;
@@ -134,7 +159,10 @@ export function authenticateClient(sources: ClientSources) {
   };
 }
 
-/** Finds the key and why the credentials fail. It compares as much for an unknown key as for a known one. */
+/**
+ * Finds the key and why the credentials fail. It compares as much for an unknown key as for a known
+ * one.
+ */
 async function findKey(
   { environments, readKey }: ClientSources,
   { clientId, clientSecret }: Credentials,
@@ -155,14 +183,15 @@ async function findKey(
 function whyRefused(found: readonly { clientId: string; failure: Failure | null }[]) {
   for (const failure of FAILURES) {
     const clientId = found.find((one) => one.failure === failure)?.clientId;
-    if (clientId !== undefined) return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
+    if (clientId !== undefined)
+      return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
   }
   return {};
 }
 
 /**
- * Stores a session if Redis has the version of the key that was read. The session and its entry in the list of live tokens expire in the
- * same millisecond, by the clock of Redis.
+ * Stores a session if Redis has the version of the key that was read. The session and its entry in
+ * the list of live tokens expire in the same millisecond, by the clock of Redis.
  */
 const SCRIPT = redisScript(`
 local client, version, session, seconds, max = unpack(ARGV)
@@ -199,7 +228,8 @@ async function storeSession(
   withDeadline: WithDeadline,
 ): Promise<Client | 'key_revoked' | 'out_of_date'> {
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
-  if (key.status !== 'active') throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });
+  if (key.status !== 'active')
+    throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });
   const session = wanted?.scopes.every((scope) => scopes.includes(scope)) === true ? wanted : null;
   const names = redisKeys(prefix, environment, storeId);
   const permit = gates.acquire(names.storeAccess);

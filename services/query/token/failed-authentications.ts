@@ -1,6 +1,7 @@
 /**
- * Limits failed authentications at the token endpoint by three counts (decision 0015): of a client from one address, of an address, and of
- * a client. Only the first refuses a right secret, so an attacker cannot lock out a client at another address. The others lower its limit.
+ * Limits failed authentications at the token endpoint by three counts (decision 0015): of a client
+ * from one address, of an address, and of a client. Only the first refuses a right secret, so an
+ * attacker cannot lock out a client at another address. The others lower its limit.
  */
 import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
@@ -20,8 +21,8 @@ import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
 /**
- * The library's script, but for one thing: it also repairs an expiry that is longer than the window. The clock was set back then, or
- * another server's clock counts now.
+ * The library's script, but for one thing: it also repairs an expiry that is longer than the
+ * window. The clock was set back then, or another server's clock counts now.
  */
 const COUNT = `
 redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
@@ -33,7 +34,10 @@ if ttl == -1 or ttl > ARGV[2] * 1000 then
 end
 return {consumed, ttl}`;
 
-/** The limit of a client at an address while the count of that address, or of that client, is exceeded. */
+/**
+ * The limit of a client at an address while the count of that address, or of that client, is
+ * exceeded.
+ */
 const CAUTIOUS = 5;
 const MAX_CACHED_REFUSALS = 10_000;
 
@@ -75,7 +79,10 @@ export function createFailedAuthentications(
   /** When refusals end: a flood of failures costs no read and no count in Redis. */
   const refused = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
 
-  const slow = (limit: 'client_and_address' | 'address' | 'client', milliseconds: number): Refusal => {
+  const slow = (
+    limit: 'client_and_address' | 'address' | 'client',
+    milliseconds: number,
+  ): Refusal => {
     counter.inc({ limit });
     return tooManyFailures(milliseconds, windowSeconds);
   };
@@ -93,7 +100,10 @@ export function createFailedAuthentications(
         const left = (refused.get(keys.pair) ?? 0) - performance.now();
         if (left > 0) throw new Refused(slow('client_and_address', left));
       },
-      /** Refuses any secret after too many failures of this client from this address. @throws {Refused} 429 `slow_down`. */
+      /**
+       * Refuses any secret after too many failures of this client from this address.
+       * @throws {Refused} 429 `slow_down`.
+       */
       async refuseIfOverLimit() {
         this.refuseIfCached();
         // Nearly always 0: then the other counts need not be read.
@@ -108,14 +118,18 @@ export function createFailedAuthentications(
         if (failed < (suspected ? cautious : perClientAndAddress) || milliseconds < 0) return;
         throw new Refused(refusePair(keys.pair, milliseconds));
       },
-      /** Counts a failure. @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit. */
+      /**
+       * Counts a failure.
+       * @returns how it is answered: 401 `invalid_client`, or 429 beyond a limit.
+       */
       async failed(): Promise<Refusal> {
         const [pair, ofAddress, ofClient] = await Promise.all([
           count(keys.pair),
           count(keys.address),
           count(keys.client),
         ]);
-        if (pair.consumedPoints > perClientAndAddress) return refusePair(keys.pair, pair.msBeforeNext);
+        if (pair.consumedPoints > perClientAndAddress)
+          return refusePair(keys.pair, pair.msBeforeNext);
         if (ofAddress.consumedPoints > perAddress) return slow('address', ofAddress.msBeforeNext);
         if (ofClient.consumedPoints > perClient) return slow('client', ofClient.msBeforeNext);
         counter.inc({ limit: 'none' });
@@ -125,11 +139,18 @@ export function createFailedAuthentications(
   };
 }
 
-/** A client counts by 16 bits of its hash: an attacker with invented names fills Redis with at most 65,536 counts. */
+/**
+ * A client counts by 16 bits of its hash: an attacker with invented names fills Redis with at most
+ * 65,536 counts.
+ */
 function keysOf(prefix: string, clientId: string, address: string | undefined) {
   const client = hash('sha256', clientId).slice(0, 4);
   const tag = `${prefix}:{failed:${hash('sha256', addressGroup(address)).slice(0, 16)}}`;
-  return { pair: `${tag}:client:${client}`, address: `${tag}:address`, client: `${prefix}:{failed:client:${client}}` };
+  return {
+    pair: `${tag}:client:${client}`,
+    address: `${tag}:address`,
+    client: `${prefix}:{failed:client:${client}}`,
+  };
 }
 
 export type ClientAddress = (
@@ -137,11 +158,18 @@ export type ClientAddress = (
   forwardedFor: string | string[] | undefined,
 ) => string | undefined;
 
-/** @param trusted networks of proxies. @param unreadable called once, with a proxy that forwarded something other than an address. */
-export function clientAddresses(trusted: readonly string[], unreadable: (proxy: string) => void): ClientAddress {
+/**
+ * @param trusted networks of proxies.
+ * @param unreadable called once, with a proxy that forwarded something other than an address.
+ */
+export function clientAddresses(
+  trusted: readonly string[],
+  unreadable: (proxy: string) => void,
+): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
   const networks = { trusted: trusted.map((text) => networkOf(text)) };
-  const isTrusted = (address: string) => ipaddr.subnetMatch(parseAddress(address), networks, 'other') === 'trusted';
+  const isTrusted = (address: string) =>
+    ipaddr.subnetMatch(parseAddress(address), networks, 'other') === 'trusted';
   let isReported = false;
   return (peer, forwardedFor) => {
     if (peer === undefined || isIP(peer) === 0) return peer;
@@ -168,11 +196,16 @@ export function clientAddresses(trusted: readonly string[], unreadable: (proxy: 
 function readAddress(entry: string): string | null {
   const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
   const address =
-    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ?? text;
+    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ??
+    /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ??
+    text;
   return isIP(address) === 0 ? null : address;
 }
 
-/** The zone of a link-local address (`%eth0`) is left out: ipaddr.js throws at some that Node accepts. */
+/**
+ * The zone of a link-local address (`%eth0`) is left out: ipaddr.js throws at some that Node
+ * accepts.
+ */
 function parseAddress(address: string) {
   return ipaddr.process(address.split('%', 1)[0] ?? '');
 }
@@ -183,7 +216,10 @@ function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
   return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the same address. */
+/**
+ * The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the
+ * same address.
+ */
 export function addressGroup(address: string | undefined): string {
   if (address === undefined || isIP(address) === 0) return 'unknown';
   const parsed = parseAddress(address);
@@ -192,7 +228,10 @@ export function addressGroup(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Names the sender, among which waiting requests are shared out: the store of a token verified before, else the address. */
+/**
+ * Names the sender, among which waiting requests are shared out: the store of a token verified
+ * before, else the address.
+ */
 export function senders(
   claimsOf: (token: string) => TokenClaims | undefined,
   addressOf: ClientAddress,

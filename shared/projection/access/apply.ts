@@ -1,8 +1,15 @@
 /**
- * Applies a slice of the access topic in one transaction on the control database. The status of a store's own record is marked in the
- * transaction of that record, and adopted from there (decision 0041).
+ * Applies a slice of the access topic in one transaction on the control database. The status of a
+ * store's own record is marked in the transaction of that record, and adopted from there (decision
+ * 0041).
  */
-import { type ClientSession, type Db, ObjectId, type AnyBulkWriteOperation, type Collection } from 'mongodb';
+import {
+  type ClientSession,
+  type Db,
+  ObjectId,
+  type AnyBulkWriteOperation,
+  type Collection,
+} from 'mongodb';
 import {
   type AccessRecord,
   applyErasure,
@@ -43,7 +50,9 @@ import { type LetterLimits, writeDeadLetters } from '../dead-letters/write.ts';
 
 interface AccessOptions {
   /** Compares the ends of an erasure with the log of changes, as `judgeEnds` does. */
-  judgeEnds: (ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[]) => Promise<boolean[]>;
+  judgeEnds: (
+    ends: readonly Pick<PartitionEnd, 'partition' | 'end' | 'last'>[],
+  ) => Promise<boolean[]>;
   limits?: LetterLimits;
   /** As in `applyChanges`. */
   checkpoint?: () => Promise<void>;
@@ -52,7 +61,10 @@ interface AccessOptions {
 /** Far longer than Kafka needs to answer, and well within a transaction's time. */
 const JUDGE_MS = 5_000;
 
-/** The records that changed must be published to Redis once it is committed. @returns also the kinds of the events that took effect. */
+/**
+ * The records that changed must be published to Redis once it is committed.
+ * @returns also the kinds of the events that took effect.
+ */
 export async function applyAccess(
   control: Db,
   environment: string,
@@ -79,7 +91,9 @@ export async function applyAccess(
     try {
       const change = readAccessChange(message);
       const isLeftOut = isSkipped && givesRights(change);
-      const record = isLeftOut ? null : await applyChange(collections, environment, change, session, judge);
+      const record = isLeftOut
+        ? null
+        : await applyChange(collections, environment, change, session, judge);
       if (record === null) outdated += 1;
       else {
         // Publishers choose the ids of keys.
@@ -108,7 +122,8 @@ async function applyChange(
 ): Promise<AccessRecord | null> {
   const { keys, stores } = collections;
   if (change.kind === 'access_key') return applyKeyChange(keys, environment, change, { session });
-  if (change.kind === 'store_access') return applyStoreStatus(stores, environment, change, 'access', { session });
+  if (change.kind === 'store_access')
+    return applyStoreStatus(stores, environment, change, 'access', { session });
   if (change.kind === 'store_quota') return applyQuota(stores, environment, change, { session });
   const topic = changesTopic(environment);
   const isOfThisLog = await judge(change.ends);
@@ -120,9 +135,14 @@ async function applyChange(
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
 
-/** Changes of an erased store that take rights away apply nevertheless: its keys stay revoked, and the store blocked. */
+/**
+ * Changes of an erased store that take rights away apply nevertheless: its keys stay revoked, and
+ * the store blocked.
+ */
 function givesRights(change: AccessChange): boolean {
-  return change.kind === 'store_quota' || (change.kind === 'access_key' && change.status !== 'revoked');
+  return (
+    change.kind === 'store_quota' || (change.kind === 'access_key' && change.status !== 'revoked')
+  );
 }
 
 /** Publishers choose these texts and can make them long. */
@@ -145,9 +165,12 @@ function auditRecord(change: AccessChange, record: AccessRecord): AuditRecord {
 }
 
 function detailsOf(change: AccessChange, record: AccessRecord): AuditDetails {
-  if (isKey(record)) return { status: record.status, scopes: record.scopes, secrets: validSecrets(record).length };
+  if (isKey(record))
+    return { status: record.status, scopes: record.scopes, secrets: validSecrets(record).length };
   if (change.kind === 'store_quota') return { ...change.quota };
-  return change.kind === 'store_erasure' ? { erased_at: change.at.toISOString() } : { status: change.status };
+  return change.kind === 'store_erasure'
+    ? { erased_at: change.at.toISOString() }
+    : { status: change.status };
 }
 
 function cut(text: string): string {
@@ -155,18 +178,32 @@ function cut(text: string): string {
 }
 
 interface PendingRecord {
-  /** `<store id>/<version of the record>`: removing a mark never conflicts with setting the next one. */
+  /**
+   * `<store id>/<version of the record>`: removing a mark never conflicts with setting the next
+   * one.
+   */
   _id: string;
   store_id: string;
 }
 
-/** Marks stores whose records change in the session's transaction; `records` are their new versions by store id. */
-export async function markStoreRecords(db: Db, session: ClientSession, records: ReadonlyMap<string, number>) {
+/**
+ * Marks stores whose records change in the session's transaction; `records` are their new versions
+ * by store id.
+ */
+export async function markStoreRecords(
+  db: Db,
+  session: ClientSession,
+  records: ReadonlyMap<string, number>,
+) {
   if (records.size === 0) return;
-  const operations = [...records].map(([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
-    const _id = `${store_id}/${sequence}`;
-    return { updateOne: { filter: { _id }, update: { $setOnInsert: { store_id } }, upsert: true } };
-  });
+  const operations = [...records].map(
+    ([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
+      const _id = `${store_id}/${sequence}`;
+      return {
+        updateOne: { filter: { _id }, update: { $setOnInsert: { store_id } }, upsert: true },
+      };
+    },
+  );
   await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
 }
 
@@ -205,8 +242,14 @@ export async function adoptStoreRecords(
 /** A deleted record blocks no store. */
 async function readRecords(db: Db, storeIds: readonly string[]) {
   const ids = storeIds.map((storeId) => documentId(storeId, storeId));
-  const options = { projection: { store_id: 1, status: 1, sequence: 1 }, batchSize: ONE_BATCH } as const;
-  const found = await db.collection<StoreDocument>(COLLECTIONS.store).find(documentsWith(ids), options).toArray();
+  const options = {
+    projection: { store_id: 1, status: 1, sequence: 1 },
+    batchSize: ONE_BATCH,
+  } as const;
+  const found = await db
+    .collection<StoreDocument>(COLLECTIONS.store)
+    .find(documentsWith(ids), options)
+    .toArray();
   const present = new Map(found.map((record) => [record._id, record]));
   const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
   const tombstones = await findTombstones(
@@ -217,7 +260,9 @@ async function readRecords(db: Db, storeIds: readonly string[]) {
   return storeIds.flatMap((storeId) => {
     const record = present.get(documentId(storeId, storeId));
     const sequence = record?.sequence ?? sequences.get(tombstoneId('store', storeId, storeId));
-    return sequence === undefined ? [] : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
+    return sequence === undefined
+      ? []
+      : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
   });
 }
 

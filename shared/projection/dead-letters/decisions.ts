@@ -1,13 +1,22 @@
-/** Letters and messages that operators dropped or skipped. A decision outlives its letter: later generations meet the message again. */
+/**
+ * Letters and messages that operators dropped or skipped. A decision outlives its letter: later
+ * generations meet the message again.
+ */
 import type { Collection, Db, Filter } from 'mongodb';
 import { inBatches } from '../../waiting.ts';
 import { type DeadLetter, lettersIn } from '../../read-models/collections.ts';
 import type { LogMessage } from '../../kafka/message.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 
-/** A dropped letter, or a skipped batch or message. It lies in the control database, which no rebuild touches. */
+/**
+ * A dropped letter, or a skipped batch or message. It lies in the control database, which no
+ * rebuild touches.
+ */
 export interface Decision {
-  /** That of the dropped letter; for an unreadable batch with its last offset behind it. That of a skip ends in `/skip`. */
+  /**
+   * That of the dropped letter; for an unreadable batch with its last offset behind it. That of a
+   * skip ends in `/skip`.
+   */
   _id: string;
   topic: string;
   partition: number;
@@ -40,7 +49,9 @@ export function decisionsIn(control: Db): Collection<Decision> {
 }
 
 export async function createDecisionIndexes(control: Db): Promise<void> {
-  await decisionsIn(control).createIndexes([{ name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } }]);
+  await decisionsIn(control).createIndexes([
+    { name: 'by_place', key: { topic: 1, partition: 1, to: 1, from: 1 } },
+  ]);
 }
 
 /** Notes a skip, which a waiting partition notices within a second or two. */
@@ -51,9 +62,19 @@ export async function noteSkip(
   to: number,
 ): Promise<void> {
   const place = { topic, partition, from: skip.from, to };
-  const decision = { ...place, reason: null, published_at: new Date(0), dropped_at: new Date(), skip };
+  const decision = {
+    ...place,
+    reason: null,
+    published_at: new Date(0),
+    dropped_at: new Date(),
+    skip,
+  };
   const options = { upsert: true, writeConcern: { w: 'majority' } } as const;
-  await decisionsIn(control).replaceOne({ _id: skipId(topic, partition, skip.from) }, decision, options);
+  await decisionsIn(control).replaceOne(
+    { _id: skipId(topic, partition, skip.from) },
+    decision,
+    options,
+  );
 }
 
 /** The last offset that is skipped; `null` unless an operator decided so. */
@@ -72,7 +93,9 @@ function skipId(topic: string, partition: number, from: number): string {
   return `${topic}/${partition}/${from}/skip`;
 }
 
-export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>): Decision {
+export function decisionToDrop(
+  letter: Omit<DeadLetter, 'value' | 'headers' | 'kept_bytes'>,
+): Decision {
   const { _id, topic, partition, offset, reason, gathered, digest, published_at } = letter;
   const to = gathered?.last_offset ?? offset;
   return {
@@ -89,16 +112,26 @@ export function decisionToDrop(letter: Omit<DeadLetter, 'value' | 'headers' | 'k
 }
 
 /** Removes letters of a generation that were dropped while they were written. */
-export async function forgetDropped(control: Db, { db, since }: { db: Db; since: Date }, topic: string): Promise<void> {
+export async function forgetDropped(
+  control: Db,
+  { db, since }: { db: Db; since: Date },
+  topic: string,
+): Promise<void> {
   const letters = lettersIn(db);
-  const decisions = decisionsIn(control).find({ topic, skip: { $exists: false }, dropped_at: { $gte: since } });
+  const decisions = decisionsIn(control).find({
+    topic,
+    skip: { $exists: false },
+    dropped_at: { $gte: since },
+  });
   const letterOf = ({ partition, from, reason, digest = '' }: Decision): Filter<DeadLetter> => ({
     _id: `${topic}/${partition}/${from}`,
     gathered: { $exists: reason !== null },
     digest,
   });
   for await (const batch of inBatches(decisions, AT_ONCE)) {
-    await letters.bulkWrite(batch.map((decision) => ({ deleteOne: { filter: letterOf(decision) } })));
+    await letters.bulkWrite(
+      batch.map((decision) => ({ deleteOne: { filter: letterOf(decision) } })),
+    );
   }
 }
 
@@ -116,7 +149,9 @@ export async function leaveOutDropped(control: Db, slice: Slice): Promise<Slice>
       if (unreadable !== undefined) {
         return reason !== null && from === unreadable.from && digest === unreadable.digest;
       }
-      return reason === null && from === Number(offset) && published_at.getTime() === Number(timestamp);
+      return (
+        reason === null && from === Number(offset) && published_at.getTime() === Number(timestamp)
+      );
     });
   return { ...slice, messages: messages.filter((message) => !isDropped(message)) };
 }

@@ -1,4 +1,7 @@
-/** Makes dead letters of messages, and reads such messages loosely: which stores and customers they may name. */
+/**
+ * Makes dead letters of messages, and reads such messages loosely: which stores and customers they
+ * may name.
+ */
 import { Binary } from 'mongodb';
 import {
   entityInType,
@@ -14,7 +17,9 @@ import { type DeadLetter, documentId } from '../../read-models/collections.ts';
 import { isId } from '../../events/fields.ts';
 import { identityOf } from '../slice/checkpoint.ts';
 
-/** Key and headers are kept up to this size each, as a guard against a message that is all header. */
+/**
+ * Key and headers are kept up to this size each, as a guard against a message that is all header.
+ */
 const MAX_HEADER_BYTES = 65_536;
 /** The least bytes that a document needs for each header. */
 const BYTES_OF_A_HEADER = 48;
@@ -32,7 +37,9 @@ export function toDeadLetter(
   const headers = keptHeaders(message.headers);
   const customers = customersIn(message);
   const isCut =
-    headers.cut || (key?.length() ?? 0) < (message.key?.length ?? 0) || (value?.length() ?? 0) < valueBytesOf(message);
+    headers.cut ||
+    (key?.length() ?? 0) < (message.key?.length ?? 0) ||
+    (value?.length() ?? 0) < valueBytesOf(message);
   const { cut: _cut, ...place } = bare;
   return {
     ...place,
@@ -45,7 +52,10 @@ export function toDeadLetter(
   };
 }
 
-/** A letter without content, which Kafka has. It reads nothing of the publisher's, so no message can make it fail. */
+/**
+ * A letter without content, which Kafka has. It reads nothing of the publisher's, so no message can
+ * make it fail.
+ */
 export function toBareLetter(
   topic: string,
   partition: number,
@@ -123,7 +133,8 @@ type Readings = Record<'structured' | 'binary', Reading>;
 /** The readable parts of an event in its content mode. */
 export function readLoosely(message: EventMessage): Reading {
   const { structured, binary } = readInBothModes(message);
-  const isBinary = !isStructured(eventHeaders(message.headers)) && Object.keys(binary.attributes).length > 0;
+  const isBinary =
+    !isStructured(eventHeaders(message.headers)) && Object.keys(binary.attributes).length > 0;
   return isBinary ? binary : structured;
 }
 
@@ -132,7 +143,11 @@ function readInBothModes({ value: bytes, headers }: EventMessage): Readings {
   const attributes = asObject(value);
   const named = [...eventHeaders(headers)].filter(([name]) => name.startsWith('ce_'));
   return {
-    structured: { attributes, data: attributes['data'] ?? decoded(attributes['data_base64']), value },
+    structured: {
+      attributes,
+      data: attributes['data'] ?? decoded(attributes['data_base64']),
+      value,
+    },
     binary: {
       attributes: Object.fromEntries(named.map(([name, text]) => [name.slice(3), text.toString()])),
       data: value,
@@ -154,8 +169,9 @@ const IS_OTHER = /name|nome|phone|fone|mail|document/i;
 const MAX_CUSTOMERS = 100;
 
 /**
- * Whom a message may name, as `<store id>/<customer id>`. Where that is not certain, `<store id>/` stands for anybody of the store, and `/`
- * for anybody if no store is named. It is read in both modes: the error may be a header.
+ * Whom a message may name, as `<store id>/<customer id>`. Where that is not certain, `<store id>/`
+ * stands for anybody of the store, and `/` for anybody if no store is named. It is read in both
+ * modes: the error may be a header.
  */
 export function customersIn(message: EventMessage): string[] {
   const readings = readInBothModes(message);
@@ -170,16 +186,24 @@ export function customersIn(message: EventMessage): string[] {
     for (const id of [subject, asObject(data)['id']]) addId(found.ids, id);
   }
   // Some publishers send JSON as a text.
-  const text = typeof structured.data === 'string' ? parse(Buffer.from(structured.data)) : structured.data;
+  const text =
+    typeof structured.data === 'string' ? parse(Buffer.from(structured.data)) : structured.data;
   for (const part of [structured.value, text, binary.attributes]) findNamed(part, found);
   const { ids, isNamed, isOdd } = found;
   const { data, data_base64: base64 } = structured.attributes;
-  const isComplete = isObject(structured.value) && (isObject(text) || (data ?? base64 ?? null) === null);
+  const isComplete =
+    isObject(structured.value) && (isObject(text) || (data ?? base64 ?? null) === null);
   const namesNobody = ids.size === 0 && !isNamed && known !== 'customer';
   const isCertain =
-    known !== null && isComplete && !isOdd && (ids.size > 0 || namesNobody) && ids.size <= MAX_CUSTOMERS;
+    known !== null &&
+    isComplete &&
+    !isOdd &&
+    (ids.size > 0 || namesNobody) &&
+    ids.size <= MAX_CUSTOMERS;
   const stores = storesIn(readings, message);
-  const customers = [...ids].slice(0, MAX_CUSTOMERS).flatMap((id) => stores.map((store) => documentId(store, id)));
+  const customers = [...ids]
+    .slice(0, MAX_CUSTOMERS)
+    .flatMap((id) => stores.map((store) => documentId(store, id)));
   if (isCertain && (stores.length > 0 || namesNobody)) return customers;
   return [...customers, ...(stores.length > 0 ? stores : ['']).map(anybodyOf)];
 }
@@ -242,7 +266,11 @@ export function storesNamedBy(message: EventMessage): string[] {
 
 function storesIn({ structured, binary }: Readings, { key }: EventMessage): string[] {
   const stores = new Set<string>();
-  for (const named of [structured.attributes['storeid'], binary.attributes['storeid'], key?.toString('utf8')]) {
+  for (const named of [
+    structured.attributes['storeid'],
+    binary.attributes['storeid'],
+    key?.toString('utf8'),
+  ]) {
     addId(stores, named);
   }
   return [...stores];

@@ -1,6 +1,7 @@
 /**
- * Erases deleted customers from orders, reviews and dead letters. A slice erases customers whom few records name. For the others it begins
- * an erasure: readers mask the customer from the commit on, and pieces follow in the background (`pieces.ts`).
+ * Erases deleted customers from orders, reviews and dead letters. A slice erases customers whom few
+ * records name. For the others it begins an erasure: readers mask the customer from the commit on,
+ * and pieces follow in the background (`pieces.ts`).
  */
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -33,14 +34,24 @@ interface Deleted {
   before: ReadonlyMap<string, Stamp>;
 }
 
-/** Erases in the session's transaction, before the slice writes its own documents, which need no erasing. */
-export async function eraseCustomers(db: Db, session: ClientSession, deleted: Deleted, partition: number) {
+/**
+ * Erases in the session's transaction, before the slice writes its own documents, which need no
+ * erasing.
+ */
+export async function eraseCustomers(
+  db: Db,
+  session: ClientSession,
+  deleted: Deleted,
+  partition: number,
+) {
   const { customers: erased, stamps, before } = deleted;
   if (erased.size === 0) return;
   const budget = { ...MAX_SLICE };
   const erasures: Erasure[] = [];
   const began_at = new Date();
-  const all = [...erased].flatMap(([storeId, ids]) => [...ids.keys()].map((id) => documentId(storeId, id)));
+  const all = [...erased].flatMap(([storeId, ids]) =>
+    [...ids.keys()].map((id) => documentId(storeId, id)),
+  );
   const named = { customers: { $in: [...all, ...anybodyIn(erased.keys())] } };
   const hasLettersLeft = await eraseLetters(db, session, named, all, MAX_SLICE.letters);
   for (const [storeId, deletions] of erased) {
@@ -51,7 +62,13 @@ export async function eraseCustomers(db: Db, session: ClientSession, deleted: De
     const left = await eraseDocuments(work, customers);
     const position = before.get(storeId)?.position ?? 0;
     for (const id of hasLettersLeft ? customers : left) {
-      erasures.push({ _id: documentId(storeId, id), store_id: storeId, position, partition, began_at });
+      erasures.push({
+        _id: documentId(storeId, id),
+        store_id: storeId,
+        position,
+        partition,
+        began_at,
+      });
       stamp.erasing = true;
     }
   }
@@ -61,7 +78,10 @@ export async function eraseCustomers(db: Db, session: ClientSession, deleted: De
   await enqueueStores(db, session, entering, partition);
 }
 
-async function eraseDocuments(work: Erasing, customers: readonly string[]): Promise<ReadonlySet<string>> {
+async function eraseDocuments(
+  work: Erasing,
+  customers: readonly string[],
+): Promise<ReadonlySet<string>> {
   const left = new Set<string>();
   for (const entity of NAMING_CUSTOMERS) {
     const wanted = customers.filter((id) => !left.has(id));
@@ -79,7 +99,11 @@ async function begin(db: Db, session: ClientSession, erasures: readonly Erasure[
     erasures.map(({ _id, store_id, position, partition, began_at }) => ({
       updateOne: {
         filter: { _id },
-        update: { $set: { position, partition }, $setOnInsert: { store_id, began_at }, $unset: { done: '' as const } },
+        update: {
+          $set: { position, partition },
+          $setOnInsert: { store_id, began_at },
+          $unset: { done: '' as const },
+        },
         upsert: true,
       },
     })),
@@ -91,7 +115,10 @@ export interface Erasing {
   db: Db;
   session: ClientSession;
   storeId: string;
-  /** How many documents, and characters of their JSON, may still be read. The last document may exceed it. */
+  /**
+   * How many documents, and characters of their JSON, may still be read. The last document may
+   * exceed it.
+   */
   budget: { documents: number; characters: number };
   /** The store's positions: each erased record takes one. */
   taken: TakenPositions;
@@ -101,7 +128,10 @@ interface Target {
   id: string;
   /** Records up to this position are erased. */
   upTo: number;
-  /** The sort key of the last document read; empty at the beginning, and for several targets together. */
+  /**
+   * The sort key of the last document read; empty at the beginning, and for several targets
+   * together.
+   */
   after: string;
 }
 
@@ -111,8 +141,15 @@ interface End {
   after: string;
 }
 
-/** Erases records of one kind, customer by customer in the order of their ids. @returns `null` when none is left. */
-export async function eraseKind(work: Erasing, entity: EntityName, targets: readonly Target[]): Promise<End | null> {
+/**
+ * Erases records of one kind, customer by customer in the order of their ids.
+ * @returns `null` when none is left.
+ */
+export async function eraseKind(
+  work: Erasing,
+  entity: EntityName,
+  targets: readonly Target[],
+): Promise<End | null> {
   if (targets.length === 0) return null;
   const { db, session, budget } = work;
   const collection = db.collection<NamingDocument>(COLLECTIONS[entity]);
@@ -141,7 +178,9 @@ export async function eraseKind(work: Erasing, entity: EntityName, targets: read
     const json = feed_position <= target.upTo ? erasedJson(document) : null;
     if (json === null) continue;
     const $set = { ...json, feed_position: takePosition(work.taken, entity) };
-    operations.push({ updateOne: { filter: { _id, store_id: work.storeId }, update: { $set }, hint: BY_ID } });
+    operations.push({
+      updateOne: { filter: { _id, store_id: work.storeId }, update: { $set }, hint: BY_ID },
+    });
   }
   if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
   return end;
@@ -154,12 +193,17 @@ function naming(store_id: string, targets: readonly Target[]): Filter<NamingDocu
     : { store_id, customer_id: { $in: targets.map(({ id }) => id) } };
 }
 
-/** In place of the customers whom a letter may name: anybody of these stores, and anybody at all. */
+/**
+ * In place of the customers whom a letter may name: anybody of these stores, and anybody at all.
+ */
 export function anybodyIn(stores: Iterable<string>): string[] {
   return [...stores, ''].map(anybodyOf);
 }
 
-/** Erases letters that pass a filter, at most so many: only place, size, digest and reason stay. @returns whether others are left. */
+/**
+ * Erases letters that pass a filter, at most so many: only place, size, digest and reason stay.
+ * @returns whether others are left.
+ */
 export async function eraseLetters(
   db: Db,
   session: ClientSession,
@@ -171,12 +215,18 @@ export async function eraseLetters(
   const found = await letters
     .find(filter, { session, projection: { customers: 1 }, limit: most + 1, batchSize: most + 2 })
     .toArray();
-  // They no longer name customers. A message that may name anybody is perhaps about others: it can be shown from Kafka.
+  // They no longer name customers. A message that may name anybody is perhaps about others: it can
+  // be shown from Kafka.
   const forget = { customers: '', positions: '' } as const;
-  const isNamed = ({ customers = [] }: Pick<DeadLetter, 'customers'>) => customers.some((one) => deleted.includes(one));
+  const isNamed = ({ customers = [] }: Pick<DeadLetter, 'customers'>) =>
+    customers.some((one) => deleted.includes(one));
   for (const [isErased, group] of Map.groupBy(found.slice(0, most), isNamed)) {
     const $set = { ...NOTHING_KEPT, ...(isErased ? { erased: true as const } : {}) };
-    await letters.updateMany({ _id: { $in: group.map(({ _id }) => _id) } }, { $set, $unset: forget }, { session });
+    await letters.updateMany(
+      { _id: { $in: group.map(({ _id }) => _id) } },
+      { $set, $unset: forget },
+      { session },
+    );
   }
   return found.length > most;
 }
@@ -199,7 +249,12 @@ function queueId(storeId: string): string {
 }
 
 /** Enqueues stores, in the transaction that sets `erasing` in their stamps. */
-async function enqueueStores(db: Db, session: ClientSession, storeIds: readonly string[], partition: number) {
+async function enqueueStores(
+  db: Db,
+  session: ClientSession,
+  storeIds: readonly string[],
+  partition: number,
+) {
   if (storeIds.length === 0) return;
   const entered_at = new Date();
   const operations = storeIds.map((store_id) => ({
@@ -232,7 +287,10 @@ export async function countErasures(db: Db): Promise<{ open: number; oldest: Dat
   return found ?? { open: 0, oldest: null };
 }
 
-/** Compares a store's erasures with its stamp and its place in the queue, read in the session's snapshot. */
+/**
+ * Compares a store's erasures with its stamp and its place in the queue, read in the session's
+ * snapshot.
+ */
 export async function verifyErasures(
   db: Db,
   session: ClientSession,
@@ -247,10 +305,15 @@ export async function verifyErasures(
 }
 
 /** Repairs the queue in the session's transaction. @returns whether the stamp needs `erasing`. */
-export async function repairErasures(db: Db, session: ClientSession, storeId: string): Promise<boolean> {
+export async function repairErasures(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<boolean> {
   const first = await findFirst(db, session, storeId);
   if (first === null) await dequeueStore(db, session, storeId);
-  else if (!(await isQueued(db, session, storeId))) await enqueueStores(db, session, [storeId], first.partition);
+  else if (!(await isQueued(db, session, storeId)))
+    await enqueueStores(db, session, [storeId], first.partition);
   return first !== null;
 }
 

@@ -1,4 +1,7 @@
-/** Erases one piece of a store. Records with later positions stay: they were written after the deletion. */
+/**
+ * Erases one piece of a store. Records with later positions stay: they were written after the
+ * deletion.
+ */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter, UpdateFilter } from 'mongodb';
 import {
   COLLECTIONS,
@@ -8,7 +11,12 @@ import {
   type Stamp,
   stampsIn,
 } from '../../read-models/collections.ts';
-import { type Erasure, type ErasureProgress, NAMING_CUSTOMERS, erasuresIn } from '../../read-models/erasures.ts';
+import {
+  type Erasure,
+  type ErasureProgress,
+  NAMING_CUSTOMERS,
+  erasuresIn,
+} from '../../read-models/erasures.ts';
 import type { Epochs, Given, GivenPositions } from '../slice/epochs.ts';
 import { anybodyIn, dequeueStore, eraseKind, eraseLetters, type Erasing } from './erase.ts';
 
@@ -55,11 +63,16 @@ export async function erasePiece(
   return { erased: work.taken.position - before, isLast, given };
 }
 
-/** The erasures that one piece continues: one in the middle of a collection, or several at the same collection. */
+/**
+ * The erasures that one piece continues: one in the middle of a collection, or several at the same
+ * collection.
+ */
 function firstOf(next: readonly Erasure[]): readonly Erasure[] {
   const first = next[0]?.done;
   if (first !== undefined && first.after !== '') return next.slice(0, 1);
-  const other = next.findIndex(({ done }) => done?.collection !== first?.collection || (done?.after ?? '') !== '');
+  const other = next.findIndex(
+    ({ done }) => done?.collection !== first?.collection || (done?.after ?? '') !== '',
+  );
   return next.slice(0, Math.min(other === -1 ? next.length : other, MAX_TOGETHER));
 }
 
@@ -90,7 +103,10 @@ async function eraseTogether(work: Erasing, erasures: readonly Erasure[]): Promi
   const open = erasures.filter(({ _id }) => !reached.has(_id));
   const { db, session } = work;
   const customers = open.map(({ _id }) => _id);
-  if (open.length > 0 && (await eraseLetters(db, session, lettersOf(open), customers, MAX_PIECE.letters))) {
+  if (
+    open.length > 0 &&
+    (await eraseLetters(db, session, lettersOf(open), customers, MAX_PIECE.letters))
+  ) {
     for (const { _id } of open) reached.set(_id, { collection: DEAD_LETTERS, after: '' });
   }
   return reached;
@@ -106,7 +122,12 @@ function lettersOf(erasures: readonly Erasure[]): Filter<DeadLetter> {
   };
 }
 
-async function noteProgress(db: Db, session: ClientSession, erasures: readonly Erasure[], reached: Reached) {
+async function noteProgress(
+  db: Db,
+  session: ClientSession,
+  erasures: readonly Erasure[],
+  reached: Reached,
+) {
   const operations = erasures.flatMap(({ _id }): AnyBulkWriteOperation<Erasure>[] => {
     const done = reached.get(_id);
     if (done === undefined) return [{ deleteOne: { filter: { _id } } }];

@@ -1,4 +1,7 @@
-/** Applies a slice in one transaction. The checkpoint is written first: a process that lost the partition writes nothing. */
+/**
+ * Applies a slice in one transaction. The checkpoint is written first: a process that lost the
+ * partition writes nothing.
+ */
 import { type ClientSession, type Db, type AnyBulkWriteOperation, MongoServerError } from 'mongodb';
 import type { FindErased } from '../../access/erased-stores.ts';
 import {
@@ -31,10 +34,16 @@ import { maintainTrees, type RootChange } from '../rank-tree/change.ts';
 interface ApplyOptions {
   /** For dead letters; `null` if they replace existing letters. */
   limits?: LetterLimits | null;
-  /** Moves the partition's checkpoint behind the slice; absent unless the slice is the partition's next one. */
+  /**
+   * Moves the partition's checkpoint behind the slice; absent unless the slice is the partition's
+   * next one.
+   */
   checkpoint?: () => Promise<void>;
   findErased: FindErased;
-  /** Those of this process and generation. The caller reports `AppliedSlice.given` to them once committed. */
+  /**
+   * Those of this process and generation. The caller reports `AppliedSlice.given` to them once
+   * committed.
+   */
   epochs?: Epochs;
   reader?: ChangeReader;
   trees?: TreeCache;
@@ -89,7 +98,10 @@ export async function applyChanges(
   return { plan: planned, deadLetters, given };
 }
 
-function lettersOf({ topic, partition, messages }: Slice, rejected: readonly Rejected[]): DeadLetter[] {
+function lettersOf(
+  { topic, partition, messages }: Slice,
+  rejected: readonly Rejected[],
+): DeadLetter[] {
   return rejected.flatMap(({ at, rejection }) => {
     const message = messages[at];
     return message === undefined ? [] : [toDeadLetter(topic, partition, message, rejection)];
@@ -99,7 +111,10 @@ function lettersOf({ topic, partition, messages }: Slice, rejected: readonly Rej
 function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   return new Map(
     [...erased].flatMap(([storeId, deletions]) =>
-      [...deletions].map(([id, at]): [string, number] => [documentId(storeId, id), Number(messages[at]?.offset)]),
+      [...deletions].map(([id, at]): [string, number] => [
+        documentId(storeId, id),
+        Number(messages[at]?.offset),
+      ]),
     ),
   );
 }
@@ -142,7 +157,10 @@ async function writePlan(writing: Writing): Promise<GivenPositions> {
   return given;
 }
 
-/** Replaced documents are removed and inserted: a replacement each costs MongoDB a third more (decision 0028). */
+/**
+ * Replaced documents are removed and inserted: a replacement each costs MongoDB a third more
+ * (decision 0028).
+ */
 async function writeDocuments({ db, session, plan }: Writing, entity: EntityName): Promise<void> {
   const inserts = plan.inserts.get(entity) ?? [];
   const replacements = plan.replacements.get(entity) ?? [];
@@ -155,12 +173,20 @@ async function writeDocuments({ db, session, plan }: Writing, entity: EntityName
   await insertDocuments(db, session, COLLECTIONS[entity], [...inserts, ...replacements]);
 }
 
-async function writeTombstones({ db, session, plan: { tombstones, restored } }: Writing): Promise<void> {
-  const operations: AnyBulkWriteOperation<Tombstone>[] = tombstones.map(({ _id, ...replacement }) => ({
-    replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
-  }));
-  if (restored.length > 0) operations.push({ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } });
-  if (operations.length > 0) await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
+async function writeTombstones({
+  db,
+  session,
+  plan: { tombstones, restored },
+}: Writing): Promise<void> {
+  const operations: AnyBulkWriteOperation<Tombstone>[] = tombstones.map(
+    ({ _id, ...replacement }) => ({
+      replaceOne: { filter: tombstonesWith([_id]), replacement, upsert: true, hint: BY_ID },
+    }),
+  );
+  if (restored.length > 0)
+    operations.push({ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } });
+  if (operations.length > 0)
+    await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
 }
 
 async function writeStamps(
@@ -173,7 +199,8 @@ async function writeStamps(
   const operations = [...plan.stamps].map(([_id, change]): AnyBulkWriteOperation<Stamp> => {
     const { counters, counts, tombstones, offset, erasing } = change;
     const $inc = { ...counters, ...under('counts', counts), ...under('tombstones', tombstones) };
-    // They follow the stamp as read in this transaction: another process that gives positions meanwhile causes a write conflict.
+    // They follow the stamp as read in this transaction: another process that gives positions
+    // meanwhile causes a write conflict.
     const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
     given.set(_id, taken);
     if (isNext) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
@@ -188,7 +215,9 @@ async function writeStamps(
     }
     const $setOnInsert = { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) };
     const $unset = offset === null ? { $unset: { timezone_offset: '' as const } } : {};
-    return { updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true } };
+    return {
+      updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true },
+    };
   });
   await stampsIn(db).bulkWrite(operations, { session, ordered: false });
   return given;
@@ -196,17 +225,25 @@ async function writeStamps(
 
 /** Fields of an embedded document, as an update names them. */
 function under<V>(field: string, members: Record<string, V>): Record<string, V> {
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]));
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [`${field}.${name}`, value]),
+  );
 }
 
-/** One command has 16 MiB, and a character may take three bytes; the rest of a document is small. */
+/**
+ * One command has 16 MiB, and a character may take three bytes; the rest of a document is small.
+ */
 const MAX_CHARACTERS = 3 * 1_048_576;
 
 interface Inserted {
   writeErrors?: ConstructorParameters<typeof MongoServerError>[0][];
 }
 
-/** The driver's `insertMany` serializes each document separately and copies it three times (decision 0028). @throws {MongoServerError} */
+/**
+ * The driver's `insertMany` serializes each document separately and copies it three times (decision
+ * 0028).
+ * @throws {MongoServerError}
+ */
 export async function insertDocuments(
   db: Db,
   session: ClientSession,
@@ -214,14 +251,19 @@ export async function insertDocuments(
   documents: readonly ReadModelDocument[],
 ): Promise<void> {
   for (const part of inParts(documents)) {
-    const reply: Inserted = await db.command({ insert: collection, documents: part, ordered: false }, { session });
+    const reply: Inserted = await db.command(
+      { insert: collection, documents: part, ordered: false },
+      { session },
+    );
     // Errors of single documents are in a successful reply.
     const [error] = reply.writeErrors ?? [];
     if (error !== undefined) throw new MongoServerError(error);
   }
 }
 
-function* inParts(documents: readonly ReadModelDocument[]): Generator<readonly ReadModelDocument[]> {
+function* inParts(
+  documents: readonly ReadModelDocument[],
+): Generator<readonly ReadModelDocument[]> {
   let start = 0;
   let characters = 0;
   for (const [at, document] of documents.entries()) {
@@ -238,6 +280,7 @@ function* inParts(documents: readonly ReadModelDocument[]): Generator<readonly R
 
 function charactersOf(document: ReadModelDocument): number {
   let characters = 0;
-  for (const value of Object.values(document)) if (typeof value === 'string') characters += value.length;
+  for (const value of Object.values(document))
+    if (typeof value === 'string') characters += value.length;
   return characters;
 }

@@ -1,10 +1,16 @@
 /**
- * Decodes the messages of a slice. While a transaction waits for MongoDB, those of the next slice are read ahead, and their documents are
- * made for the expected context: parsed states would survive several garbage collections (decision 0028).
+ * Decodes the messages of a slice. While a transaction waits for MongoDB, those of the next slice
+ * are read ahead, and their documents are made for the expected context: parsed states would
+ * survive several garbage collections (decision 0028).
  */
 import type { LogMessage } from '../../kafka/message.ts';
 import { EventRejected } from '../../events/rejection.ts';
-import { type Stamp, tombstoneId, type ReadModelDocument, type Unplaced } from '../../read-models/collections.ts';
+import {
+  type Stamp,
+  tombstoneId,
+  type ReadModelDocument,
+  type Unplaced,
+} from '../../read-models/collections.ts';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { storesNamedBy } from '../dead-letters/letter.ts';
 import type { Slice } from '../slice/checkpoint.ts';
@@ -13,7 +19,11 @@ import { LRUCache } from 'lru-cache';
 import { type Change, readChange } from '../../events/change.ts';
 import type { EventMessage } from '../../events/cloud-event.ts';
 import { DEFAULT_OFFSET } from '../../read-models/local-time.ts';
-import { customerNamedBy, projectDocument, type ProjectionContext } from '../projections/projections.ts';
+import {
+  customerNamedBy,
+  projectDocument,
+  type ProjectionContext,
+} from '../projections/projections.ts';
 
 export interface Entry {
   change: ProjectedChange;
@@ -28,7 +38,10 @@ export interface Rejected {
 /** Bytes of messages that are decoded, right or wrong, in ten milliseconds at most. */
 const BYTES_A_TURN = 256 * 1_024;
 
-/** Yields the event loop between messages whenever a turn is used up: heartbeats and revocations do not wait for large messages. */
+/**
+ * Yields the event loop between messages whenever a turn is used up: heartbeats and revocations do
+ * not wait for large messages.
+ */
 function turns(): (message: LogMessage) => Promise<void> | undefined {
   let left = BYTES_A_TURN;
   return ({ value }) => {
@@ -64,7 +77,10 @@ export interface Chain {
   outdated: number;
 }
 
-/** Groups entries by entity and drops outdated ones. All others stay, so that the result does not depend on how slices are cut. */
+/**
+ * Groups entries by entity and drops outdated ones. All others stay, so that the result does not
+ * depend on how slices are cut.
+ */
 export function fold(entries: readonly Entry[]): Map<string, Chain> {
   const chains = new Map<string, Chain>();
   for (const entry of entries) {
@@ -83,8 +99,9 @@ export function fold(entries: readonly Entry[]): Map<string, Chain> {
 }
 
 /**
- * Leaves out events of erased stores. Only stores without a stamp, or with `erased_at`, can be erased ones: an erasure removes the stamp
- * first, which conflicts with every slice of the store. So other stores cost no read.
+ * Leaves out events of erased stores. Only stores without a stamp, or with `erased_at`, can be
+ * erased ones: an erasure removes the stamp first, which conflicts with every slice of the store.
+ * So other stores cost no read.
  */
 export async function withoutErasedStores(
   slice: Slice,
@@ -108,10 +125,14 @@ export async function withoutErasedStores(
   const erased = await findErased(asked);
   const remains = (at: number, storeIds: readonly string[]) => {
     const message = messages[at];
-    return message === undefined || !storeIds.some((storeId) => erased.skips(storeId, slice, message));
+    return (
+      message === undefined || !storeIds.some((storeId) => erased.skips(storeId, slice, message))
+    );
   };
   const left = {
-    entries: entries.filter(({ at, change }) => !asked.has(change.storeId) || remains(at, [change.storeId])),
+    entries: entries.filter(
+      ({ at, change }) => !asked.has(change.storeId) || remains(at, [change.storeId]),
+    ),
     rejected: rejected.filter(({ at }) => remains(at, named.get(at) ?? [])),
   };
   const skipped = entries.length + rejected.length - left.entries.length - left.rejected.length;
@@ -176,7 +197,10 @@ export class ChangeReader {
     const change = readChange(message);
     const { state, eventId: _eventId, ...about } = change;
     const { storeId } = about;
-    const expected = { offset: this.#offsets.get(storeId) ?? DEFAULT_OFFSET, customerErased: false };
+    const expected = {
+      offset: this.#offsets.get(storeId) ?? DEFAULT_OFFSET,
+      customerErased: false,
+    };
     const document = state === null ? null : draft(change, expected);
     return {
       ...about,

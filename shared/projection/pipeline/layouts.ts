@@ -1,4 +1,6 @@
-/** Counts the products of each category, so that a page of products is found without reading all. */
+/**
+ * Counts the products of each category, so that a page of products is found without reading all.
+ */
 import type { ClientSession, Db } from 'mongodb';
 import type { EntityName } from '../../events/entities.ts';
 import {
@@ -17,7 +19,10 @@ export type Place = string | number;
 
 export const PLACED_FIELDS = { category_id: 1, position: 1 } as const;
 
-/** A document's place, from the fields that `PLACED_FIELDS` names; `null` for what is not in the product list. */
+/**
+ * A document's place, from the fields that `PLACED_FIELDS` names; `null` for what is not in the
+ * product list.
+ */
 export function placeOf(entity: EntityName, document: object): Place | null {
   if (entity === 'product') return (document as Documents['product']).category_id;
   if (entity === 'category') return (document as Documents['category']).position;
@@ -28,7 +33,12 @@ export function placeOf(entity: EntityName, document: object): Place | null {
 export type LayoutChanges = Map<string, Map<string, number>>;
 
 /** Notes a new place of a product or category; `null` if it did not exist, or is gone. */
-export function noteLayout(changes: LayoutChanges, storeId: string, before: Place | null, after: Place | null): void {
+export function noteLayout(
+  changes: LayoutChanges,
+  storeId: string,
+  before: Place | null,
+  after: Place | null,
+): void {
   if (before === after) return;
   const products = changes.get(storeId) ?? new Map<string, number>();
   changes.set(storeId, products);
@@ -42,7 +52,10 @@ export function noteLayout(changes: LayoutChanges, storeId: string, before: Plac
   }
 }
 
-/** Writes them in the session's transaction. @returns the versions of the layouts that changed, by store id. */
+/**
+ * Writes them in the session's transaction.
+ * @returns the versions of the layouts that changed, by store id.
+ */
 export async function writeLayouts(
   db: Db,
   session: ClientSession,
@@ -54,20 +67,32 @@ export async function writeLayouts(
   );
   if (moved.length > 0) {
     const operations = moved.map(({ _id, store_id, by }) => ({
-      updateOne: { filter: { _id }, update: { $inc: { products: by }, $setOnInsert: { store_id } }, upsert: true },
+      updateOne: {
+        filter: { _id },
+        update: { $inc: { products: by }, $setOnInsert: { store_id } },
+        upsert: true,
+      },
     }));
     await collection.bulkWrite(operations, { session, ordered: false });
   }
   const fewer = moved.flatMap(({ _id, by }) => (by < 0 ? _id : []));
-  if (fewer.length > 0) await collection.deleteMany({ _id: { $in: fewer }, products: 0 }, { session });
+  if (fewer.length > 0)
+    await collection.deleteMany({ _id: { $in: fewer }, products: 0 }, { session });
   return new Map([...changes.keys()].map((storeId) => [storeId, nextVersion()]));
 }
 
-export async function countByCategory(db: Db, session: ClientSession, storeId: string): Promise<Map<string, number>> {
+export async function countByCategory(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<Map<string, number>> {
   const counted = db
     .collection<ProductDocument>(COLLECTIONS.product)
     .aggregate<{ _id: string; products: number }>(
-      [{ $match: { store_id: storeId } }, { $group: { _id: '$category_id', products: { $sum: 1 } } }],
+      [
+        { $match: { store_id: storeId } },
+        { $group: { _id: '$category_id', products: { $sum: 1 } } },
+      ],
       { session, hint: 'by_category', batchSize: 10_000 },
     );
   const counts = new Map<string, number>();
@@ -75,7 +100,11 @@ export async function countByCategory(db: Db, session: ClientSession, storeId: s
   return counts;
 }
 
-export async function recountProducts(db: Db, session: ClientSession, storeId: string): Promise<void> {
+export async function recountProducts(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<void> {
   const collection = db.collection<CategoryProducts>(CATEGORY_PRODUCTS);
   await collection.deleteMany({ _id: idsOfStore(storeId) }, { session });
   const counted = await countByCategory(db, session, storeId);

@@ -1,4 +1,7 @@
-/** Plans the writes of a slice. Pure: the same events lead to the same documents, however they are cut into slices. */
+/**
+ * Plans the writes of a slice. Pure: the same events lead to the same documents, however they are
+ * cut into slices.
+ */
 import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
 import {
@@ -23,7 +26,9 @@ export interface StampChange extends TakenPositions {
   /** How many records of each entity there are more, or fewer. */
   counts: Partial<Record<EntityName, number>>;
   tombstones: Partial<Record<EntityName, number>>;
-  /** The store's new offset; `null` removes it; absent where the store's own record did not change. */
+  /**
+   * The store's new offset; `null` removes it; absent where the store's own record did not change.
+   */
   offset?: string | null;
   /** Whether customers of the store are being erased from now on. */
   erasing?: true;
@@ -42,14 +47,21 @@ function emptyPlan() {
     stamps: new Map<string, StampChange>(),
     /** Versions of the stores' own records that changed or went, by store id. */
     storeRecords: new Map<string, number>(),
-    /** Deleted customers by store id, with the index of their last deletion: their data goes from stored documents. */
+    /**
+     * Deleted customers by store id, with the index of their last deletion: their data goes from
+     * stored documents.
+     */
     erased: new Map<string, Map<string, number>>(),
     trees: new Map() as TreeChanges,
     layouts: new Map() as LayoutChanges,
     /** Changes whose document could not be made, with their message's index in the slice. */
     failed: [] as Rejected[],
-    /** The effective changes, for metrics, with their message's index, without their documents, which are large. */
-    applied: [] as (Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'> & Pick<Entry, 'at'>)[],
+    /**
+     * The effective changes, for metrics, with their message's index, without their documents,
+     * which are large.
+     */
+    applied: [] as (Pick<ProjectedChange, 'entity' | 'time' | 'newerVersion'> &
+      Pick<Entry, 'at'>)[],
     outdated: 0,
   };
 }
@@ -69,7 +81,8 @@ export function plan(chains: ReadonlyMap<string, Chain>, stored: Stored): Plan {
     if (outcome !== null) outcomes.push(outcome);
   }
   const positions = takePositions(result, outcomes, stored);
-  for (const outcome of outcomes) planOutcome(result, outcome, positions.get(outcome.last) ?? 0, stored);
+  for (const outcome of outcomes)
+    planOutcome(result, outcome, positions.get(outcome.last) ?? 0, stored);
   return result;
 }
 
@@ -96,15 +109,24 @@ function outcomeOf(
       const document = last.change.deletes ? null : projectEntry(last, effective, stored);
       return { key, entries: entries.slice(0, length), last, document };
     } catch (cause) {
-      const rejection = new EventRejected('projection_failed', 'no document can be made of it', { cause });
+      const rejection = new EventRejected('projection_failed', 'no document can be made of it', {
+        cause,
+      });
       failed.push({ at: last.at, rejection });
     }
   }
   return null;
 }
 
-/** Replaced events take positions too, so that a record's position does not depend on how slices are cut. */
-function takePositions(result: Plan, outcomes: readonly Outcome[], stored: Stored): ReadonlyMap<Entry, number> {
+/**
+ * Replaced events take positions too, so that a record's position does not depend on how slices are
+ * cut.
+ */
+function takePositions(
+  result: Plan,
+  outcomes: readonly Outcome[],
+  stored: Stored,
+): ReadonlyMap<Entry, number> {
   const positions = new Map<Entry, number>();
   for (const entry of outcomes.flatMap(({ entries }) => entries).toSorted((a, b) => a.at - b.at)) {
     const { storeId, entity } = entry.change;
@@ -123,7 +145,12 @@ function planOutcome(
   const isDeleted = stored.tombstones.has(key);
   const isStored = stored.sequences.has(key) && !isDeleted;
   const after = document === null ? null : { ...document, feed_position };
-  noteMove(result.trees, storeId, stored.ranked.get(key) ?? [], after === null ? [] : rankEntries(entity, after));
+  noteMove(
+    result.trees,
+    storeId,
+    stored.ranked.get(key) ?? [],
+    after === null ? [] : rankEntries(entity, after),
+  );
   const place = after === null ? null : placeOf(entity, after);
   noteLayout(result.layouts, storeId, stored.placed.get(key) ?? null, place);
   if (after !== null) {
@@ -155,11 +182,20 @@ function planOutcome(
     change: { time, newerVersion },
     at,
   } of entries) {
-    result.applied.push({ entity, time, at, ...(newerVersion === undefined ? {} : { newerVersion }) });
+    result.applied.push({
+      entity,
+      time,
+      at,
+      ...(newerVersion === undefined ? {} : { newerVersion }),
+    });
   }
 }
 
-function projectEntry({ change, at }: Entry, effective: ReadonlyMap<string, readonly Entry[]>, stored: Stored) {
+function projectEntry(
+  { change, at }: Entry,
+  effective: ReadonlyMap<string, readonly Entry[]>,
+  stored: Stored,
+) {
   const { storeId, customerId } = change;
   const customerKey = customerId === null ? null : tombstoneId('customer', storeId, customerId);
   return change.documentIn({
@@ -169,12 +205,17 @@ function projectEntry({ change, at }: Entry, effective: ReadonlyMap<string, read
       at,
     ),
     customerErased:
-      customerKey !== null && isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
+      customerKey !== null &&
+      isErased(effective.get(customerKey), stored.tombstones.has(customerKey), at),
   });
 }
 
 /** The store's offset for the event at index `at`, including that event. */
-function offsetAt(storeEntries: readonly Entry[] | undefined, before: string | undefined, at: number): string {
+function offsetAt(
+  storeEntries: readonly Entry[] | undefined,
+  before: string | undefined,
+  at: number,
+): string {
   let offset = before;
   for (const entry of storeEntries ?? []) {
     if (entry.at <= at) offset = entry.change.timezoneOffset ?? undefined;
@@ -182,8 +223,15 @@ function offsetAt(storeEntries: readonly Entry[] | undefined, before: string | u
   return offset ?? DEFAULT_OFFSET;
 }
 
-/** Whether the customer was deleted before index `at`, or is deleted later in the slice (rule R13.3). */
-function isErased(customerEntries: readonly Entry[] | undefined, deletedBefore: boolean, at: number): boolean {
+/**
+ * Whether the customer was deleted before index `at`, or is deleted later in the slice (rule
+ * R13.3).
+ */
+function isErased(
+  customerEntries: readonly Entry[] | undefined,
+  deletedBefore: boolean,
+  at: number,
+): boolean {
   let deleted = deletedBefore;
   for (const entry of customerEntries ?? []) {
     if (entry.at < at) deleted = entry.change.deletes;

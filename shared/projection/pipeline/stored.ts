@@ -18,7 +18,11 @@ import type { Chain } from './decode.ts';
 
 export type Stored = Awaited<ReturnType<typeof readStored>>;
 
-export async function readStored(db: Db, session: ClientSession, chains: ReadonlyMap<string, Chain>) {
+export async function readStored(
+  db: Db,
+  session: ClientSession,
+  chains: ReadonlyMap<string, Chain>,
+) {
   const entities = [...chains.values()].flatMap(({ entries }) => entries[0]?.change ?? []);
   const stores = new Set(entities.map(({ storeId }) => storeId));
   const found = await stampsIn(db)
@@ -51,11 +55,20 @@ export async function readStored(db: Db, session: ClientSession, chains: Readonl
       if (entries.length > 0) ranked.set(key, entries);
     }
   }
-  return { sequences, placed, ranked, tombstones: new Set(tombstones.map(({ _id }) => _id)), stamps };
+  return {
+    sequences,
+    placed,
+    ranked,
+    tombstones: new Set(tombstones.map(({ _id }) => _id)),
+    stamps,
+  };
 }
 
 /** Possible tombstones, of the entities and of the customers whom they name. */
-function tombstoneIdsOf(chains: ReadonlyMap<string, Chain>, stamps: ReadonlyMap<string, Stamp>): ReadonlySet<string> {
+function tombstoneIdsOf(
+  chains: ReadonlyMap<string, Chain>,
+  stamps: ReadonlyMap<string, Stamp>,
+): ReadonlySet<string> {
   const tombstoneIds = new Set<string>();
   for (const { key, entries } of chains.values()) {
     const [first] = entries;
@@ -65,7 +78,8 @@ function tombstoneIdsOf(chains: ReadonlyMap<string, Chain>, stamps: ReadonlyMap<
     if ((tombstones?.[entity] ?? 0) > 0) tombstoneIds.add(key);
     if ((tombstones?.customer ?? 0) === 0) continue;
     for (const { change } of entries) {
-      if (change.customerId !== null) tombstoneIds.add(tombstoneId('customer', storeId, change.customerId));
+      if (change.customerId !== null)
+        tombstoneIds.add(tombstoneId('customer', storeId, change.customerId));
     }
   }
   return tombstoneIds;

@@ -2,7 +2,12 @@
 import type { ChangeTo, Change } from '../../events/change.ts';
 import type { EntityName, EntityStates } from '../../events/entities.ts';
 import { checkedInstant } from '../../events/instant.ts';
-import { type Documents, type Unplaced, documentId, type ReadModelDocument } from '../../read-models/collections.ts';
+import {
+  type Documents,
+  type Unplaced,
+  documentId,
+  type ReadModelDocument,
+} from '../../read-models/collections.ts';
 import { EXACT } from '../../read-models/local-time.ts';
 import { isReversible, SHIFTED_FIELDS } from '../../records/stored-json.ts';
 import { campaign } from '../../records/campaign.ts';
@@ -21,7 +26,9 @@ type ToldOf<E extends EntityName> = ChangeTo<E> & ProjectionContext & { state: E
 
 export interface ProjectionContext {
   offset: string;
-  /** Whether the customer that the entity names was deleted: then their personal data is left out. */
+  /**
+   * Whether the customer that the entity names was deleted: then their personal data is left out.
+   */
   customerErased: boolean;
 }
 
@@ -34,7 +41,10 @@ interface Projection<E extends EntityName> {
   customerOf?: (state: EntityStates[E]) => string | null;
 }
 
-/** When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time (rule R12.4). */
+/**
+ * When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time
+ * (rule R12.4).
+ */
 function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
   return text === null || text === undefined ? time : checkedInstant(text);
 }
@@ -72,10 +82,17 @@ const orderProjection: Projection<'order'> = {
   project(told) {
     const { id, state, time } = told;
     const customerId = state.customer?.id ?? null;
-    const whole = { customer: order.fields.customer.show(state.customer, told), ...order.rest(told) };
+    const whole = {
+      customer: order.fields.customer.show(state.customer, told),
+      ...order.rest(told),
+    };
     return {
       rank_key: timeKey(checkedInstant(state.created_at), id),
-      facet: orderFacet({ status: state.status, order_type: state.order_type, customer_id: customerId }),
+      facet: orderFacet({
+        status: state.status,
+        order_type: state.order_type,
+        customer_id: customerId,
+      }),
       customer_id: customerId,
       updated_at: new Date(updatedAt(state, time)),
       summary: JSON.stringify(order.summary(told)),
@@ -186,8 +203,14 @@ function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projecti
   return projections[entity];
 }
 
-/** Uses `EXACT` if local time does not show a date-time exactly: otherwise a new offset could not be applied to it. */
-export function projectDocument(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+/**
+ * Uses `EXACT` if local time does not show a date-time exactly: otherwise a new offset could not be
+ * applied to it.
+ */
+export function projectDocument(
+  change: Change,
+  context: ProjectionContext,
+): Unplaced<ReadModelDocument> {
   const document = documentOf(change, context);
   const fields = document as object as Record<string, unknown>;
   const isExact = SHIFTED_FIELDS.every((field) => {
@@ -198,9 +221,14 @@ export function projectDocument(change: Change, context: ProjectionContext): Unp
 }
 
 /** As `project`, always in the context's offset. */
-export function documentOf(change: Change, context: ProjectionContext): Unplaced<ReadModelDocument> {
+export function documentOf(
+  change: Change,
+  context: ProjectionContext,
+): Unplaced<ReadModelDocument> {
   const { storeId, id, sequence } = change;
-  const fields = projectionOf(change).project({ ...change, ...context } as ToldOf<typeof change.entity>);
+  const fields = projectionOf(change).project({ ...change, ...context } as ToldOf<
+    typeof change.entity
+  >);
   return Object.assign(
     { _id: documentId(storeId, id), store_id: storeId, sequence, offset: context.offset },
     fields as Unplaced<ReadModelDocument>,

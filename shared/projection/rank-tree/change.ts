@@ -1,4 +1,7 @@
-/** Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds, after the documents are written. */
+/**
+ * Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds,
+ * after the documents are written.
+ */
 import { RANK_NODES, type Stamp } from '../../read-models/collections.ts';
 import type { RankNode, Root, LeafTexts, TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
@@ -25,7 +28,10 @@ import { boundaryBetween, compareKeys } from '../../read-models/rank-tree/keys.t
 import { type RankEntry, type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 
-/** @param texts gets the writes of leaves' texts. @returns `null` while it has too few records for leaves. */
+/**
+ * @param texts gets the writes of leaves' texts.
+ * @returns `null` while it has too few records for leaves.
+ */
 async function changeTree(
   transaction: TreeTransaction,
   change: TreeChange,
@@ -43,7 +49,8 @@ async function changeTree(
   const loaded = await loadTree(transaction, root, keys, cached);
   if (loaded === null) return buildTree(transaction);
 
-  for (const place of countIn(loaded, change)) loaded.leaves += await changeLeaves(transaction, place, texts);
+  for (const place of countIn(loaded, change))
+    loaded.leaves += await changeLeaves(transaction, place, texts);
   loaded.divideCrowded(tree);
   return loaded;
 }
@@ -73,7 +80,10 @@ interface Touched {
   shares: Map<Part, Share>;
 }
 
-/** Whether a leaf's boundary may be the beginning of removed keys alone: no part of a deleted customer's name may stay. */
+/**
+ * Whether a leaf's boundary may be the beginning of removed keys alone: no part of a deleted
+ * customer's name may stay.
+ */
 function isNamed({ boundary }: Part, { added, removed }: Share): boolean {
   const begins = ({ key }: RankEntry) => key.startsWith(boundary);
   return boundary !== '' && removed.some(begins) && !added.some(begins);
@@ -87,8 +97,15 @@ function isTooLarge({ leafRecords, leafBytes }: RankTree, { total, bytes = 0 }: 
 /** An update that removes more pieces of text than this would be nested too deep. */
 const MAX_REMOVED = 20;
 
-/** Changes the leaves of one node, whose counts are up to date. @returns how many leaves it has more. */
-async function changeLeaves(transaction: TreeTransaction, { node, end, shares }: Touched, texts: TextOperations) {
+/**
+ * Changes the leaves of one node, whose counts are up to date.
+ * @returns how many leaves it has more.
+ */
+async function changeLeaves(
+  transaction: TreeTransaction,
+  { node, end, shares }: Touched,
+  texts: TextOperations,
+) {
   const { tree } = transaction;
   const cuts: [first: number, last: number][] = [];
   for (const [index, part] of node.parts.entries()) {
@@ -102,7 +119,8 @@ async function changeLeaves(transaction: TreeTransaction, { node, end, shares }:
   }
   for (const [index, part] of node.parts.entries()) {
     const share = shares.get(part);
-    if (share === undefined || cuts.some(([first, last]) => first <= index && index <= last)) continue;
+    if (share === undefined || cuts.some(([first, last]) => first <= index && index <= last))
+      continue;
     lower(part, share);
     if (tree.searched) texts.push(changeTexts(transaction, part.boundary, share));
   }
@@ -150,11 +168,15 @@ async function cutAnew(
   const parts = leaves.map(({ texts: _stored, ...part }): Part => part);
   const former = node.parts.splice(first, last - first + 1, ...parts);
   if (!transaction.tree.searched) return;
-  for (const { boundary } of former) if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
+  for (const { boundary } of former)
+    if (!kept.has(boundary)) texts.push(removeTexts(transaction, boundary));
   texts.push(...leaves.flatMap((leaf) => replaceTexts(transaction, leaf)));
 }
 
-/** Where leaves begin that show no removed name: at the beginning of a present key. `null` where there are no records. */
+/**
+ * Where leaves begin that show no removed name: at the beginning of a present key. `null` where
+ * there are no records.
+ */
 function remainingBoundary(from: string, [lowest]: readonly RankEntry[]): string | null {
   if (from === '' || lowest?.key.startsWith(from) === true) return from;
   return lowest === undefined ? null : boundaryBetween(from, lowest.key);
@@ -168,7 +190,10 @@ export interface RootChange {
   nodes?: Required<Pick<Root, 'leaves' | 'levels' | 'version'>>;
 }
 
-/** @param stamps as they were before the slice. @returns how their roots change, which the stamps' writer adds to them. */
+/**
+ * @param stamps as they were before the slice.
+ * @returns how their roots change, which the stamps' writer adds to them.
+ */
 export async function maintainTrees(
   db: Db,
   session: ClientSession,
@@ -181,9 +206,20 @@ export async function maintainTrees(
   const obsolete: string[] = [];
   const texts: TextOperations = [];
   for (const change of changes.values()) {
-    const transaction: TreeTransaction = { db, session, tree: RANK_TREES[change.tree], storeId: change.storeId };
+    const transaction: TreeTransaction = {
+      db,
+      session,
+      tree: RANK_TREES[change.tree],
+      storeId: change.storeId,
+    };
     const root = stamps.get(change.storeId)?.ranks?.[change.tree] ?? {};
-    const loaded = await changeTree(transaction, change, root, texts, cache.take(transaction, root.version));
+    const loaded = await changeTree(
+      transaction,
+      change,
+      root,
+      texts,
+      cache.take(transaction, root.version),
+    );
     const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
     if (loaded === null) {
       roots.push(rootChange);
@@ -196,13 +232,17 @@ export async function maintainTrees(
     cache.put(transaction, version, loaded);
   }
   // Unlike documents, few nodes are cheaper to replace than to remove and insert (decision 0028).
-  const operations = nodes.map(({ _id, ...replacement }): AnyBulkWriteOperation<RankNode | LeafTexts> => ({
-    replaceOne: { filter: { _id }, replacement, upsert: true },
-  }));
+  const operations = nodes.map(
+    ({ _id, ...replacement }): AnyBulkWriteOperation<RankNode | LeafTexts> => ({
+      replaceOne: { filter: { _id }, replacement, upsert: true },
+    }),
+  );
   operations.push(...obsolete.map((_id) => ({ deleteOne: { filter: { _id } } })));
   operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
   if (operations.length > 0) {
-    await db.collection<RankNode | LeafTexts>(RANK_NODES).bulkWrite(operations, { session, ordered: false });
+    await db
+      .collection<RankNode | LeafTexts>(RANK_NODES)
+      .bulkWrite(operations, { session, ordered: false });
   }
   return roots;
 }

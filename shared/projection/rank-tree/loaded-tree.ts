@@ -1,9 +1,17 @@
-/** A tree in memory, with the nodes that were needed; the cache of such trees; and the changes of a slice. */
+/**
+ * A tree in memory, with the nodes that were needed; the cache of such trees; and the changes of a
+ * slice.
+ */
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { LRUCache } from 'lru-cache';
 import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
-import { type Counts, nodeId, type RankNode, type TreeName } from '../../read-models/rank-tree/nodes.ts';
+import {
+  type Counts,
+  nodeId,
+  type RankNode,
+  type TreeName,
+} from '../../read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '../../read-models/search-texts.ts';
 import { divide, type Part, TreeNode } from './nodes.ts';
 
@@ -71,7 +79,10 @@ export class LoadedTree {
     return null;
   }
 
-  /** Adds a record to all parts that cover its key, or removes it. The nodes on the way must be in memory. */
+  /**
+   * Adds a record to all parts that cover its key, or removes it. The nodes on the way must be in
+   * memory.
+   */
   count(entry: RankEntry, by: 1 | -1): LeafPlace | null {
     const { key, facet, texts } = entry;
     let node = this.#top;
@@ -119,10 +130,14 @@ export class LoadedTree {
 
   /** The `_id`s of the nodes that must be removed. From now on they count as such. */
   takeObsolete(tree: RankTree, storeId: string): string[] {
-    return this.#obsolete.splice(0).map(({ level, boundary }) => nodeId(tree.name, storeId, level, boundary));
+    return this.#obsolete
+      .splice(0)
+      .map(({ level, boundary }) => nodeId(tree.name, storeId, level, boundary));
   }
 
-  /** Divides the nodes below one, and follows those whose first leaf begins elsewhere or is gone. */
+  /**
+   * Divides the nodes below one, and follows those whose first leaf begins elsewhere or is gone.
+   */
   #divideBelow(tree: RankTree, node: TreeNode): void {
     if (node.level === 0) return;
     node.parts = node.parts.flatMap((part) => {
@@ -147,17 +162,26 @@ export class LoadedTree {
   }
 }
 
-/** Approximate. A store with ten million orders has 22,000 parts of some 350 bytes, of which a slice needs a few hundred. */
+/**
+ * Approximate. A store with ten million orders has 22,000 parts of some 350 bytes, of which a slice
+ * needs a few hundred.
+ */
 const CACHED_BYTES = 50_000_000;
 
-/** An entry holds one version of its tree, which the stamp names: after an aborted transaction nodes are read again. */
+/**
+ * An entry holds one version of its tree, which the stamp names: after an aborted transaction nodes
+ * are read again.
+ */
 export class TreeCache {
   readonly #trees = new LRUCache<string, { version: string; loaded: LoadedTree }>({
     maxSize: CACHED_BYTES,
     sizeCalculation: ({ loaded }) => loaded.size,
   });
 
-  /** Removes the tree of a version from the cache: the caller changes it, and the transaction may fail. */
+  /**
+   * Removes the tree of a version from the cache: the caller changes it, and the transaction may
+   * fail.
+   */
   take(transaction: TreeTransaction, version: string | undefined): LoadedTree | null {
     const key = keyOf(transaction);
     const cached = this.#trees.get(key);
@@ -200,16 +224,23 @@ export function noteMove(
   after: readonly RankEntry[],
 ): void {
   for (const entry of before) {
-    if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);
+    if (!after.some((other) => isSame(entry, other)))
+      changeOf(changes, entry, storeId).removed.push(entry);
   }
   for (const entry of after) {
-    if (!before.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).added.push(entry);
+    if (!before.some((other) => isSame(entry, other)))
+      changeOf(changes, entry, storeId).added.push(entry);
   }
 }
 
 /** A name is a part of the key. */
 function isSame(a: RankEntry, b: RankEntry): boolean {
-  return a.tree === b.tree && a.key === b.key && a.facet === b.facet && a.texts?.numbers === b.texts?.numbers;
+  return (
+    a.tree === b.tree &&
+    a.key === b.key &&
+    a.facet === b.facet &&
+    a.texts?.numbers === b.texts?.numbers
+  );
 }
 
 function changeOf(changes: TreeChanges, { tree }: RankEntry, storeId: string): TreeChange {

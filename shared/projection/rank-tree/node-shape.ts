@@ -1,4 +1,7 @@
-/** Schemas of stored nodes, leaf texts and roots; separates malformed ones from those that count wrongly. */
+/**
+ * Schemas of stored nodes, leaf texts and roots; separates malformed ones from those that count
+ * wrongly.
+ */
 import { Binary } from 'mongodb';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -7,7 +10,10 @@ import { type RankNode, packCounts, unpackCounts } from '../../read-models/rank-
 
 export const CLOSED = { additionalProperties: false } as const;
 
-const WholeNumber = Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
+const WholeNumber = Type.Integer({
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
 
 /** No tree has more levels: a level of nodes multiplies by dozens what the one below it holds. */
 const MAX_LEVELS = 20;
@@ -78,7 +84,10 @@ export function damageOf(node: object): string | null {
   return isPacked ? null : '/counts has another length';
 }
 
-/** How a well-formed node differs from the one that would be written. @param place where it begins, by its `_id`. */
+/**
+ * How a well-formed node differs from the one that would be written.
+ * @param place where it begins, by its `_id`.
+ */
 export function deviationOf(
   { store_id, boundaries, facets, counts, bytes }: RankNode,
   storeId: string,
@@ -86,13 +95,15 @@ export function deviationOf(
   hasBytes: boolean,
 ): string | null {
   if (store_id !== storeId) return 'store_id of another store';
-  if ((bytes !== undefined) !== hasBytes) return hasBytes ? 'bytes are missing' : 'bytes of no texts';
+  if ((bytes !== undefined) !== hasBytes)
+    return hasBytes ? 'bytes are missing' : 'bytes of no texts';
   if (boundaries[0] !== place) return 'it begins elsewhere than its _id says';
   const isOrdered = boundaries.every(
     (boundary, index) => index === 0 || compareKeys(boundaries[index - 1] ?? '', boundary) < 0,
   );
   if (!isOrdered) return 'boundaries are not in order';
   const packed = packCounts(unpackCounts({ boundaries, facets, counts: counts.buffer }));
-  const isPackedSo = packed.facets.length === facets.length && packed.counts.length() === counts.length();
+  const isPackedSo =
+    packed.facets.length === facets.length && packed.counts.length() === counts.length();
   return isPackedSo ? null : 'counts are packed in another way';
 }

@@ -1,6 +1,11 @@
 /** Nodes of a tree in memory; cuts records into leaves, and nodes into several. Pure. */
 import { boundaryBetween, compareKeys, indexOfKey } from '../../read-models/rank-tree/keys.ts';
-import { type Counts, type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
+import {
+  type Counts,
+  type RankNode,
+  packCounts,
+  unpackCounts,
+} from '../../read-models/rank-tree/nodes.ts';
 import { bytesOfTexts, type SearchTexts } from '../../read-models/search-texts.ts';
 import type { RankEntry, RankTree } from '../../read-models/rank-tree/trees.ts';
 
@@ -65,7 +70,8 @@ export function addUpParts(parts: readonly Counts[]): Counts {
   const sum: Counts = { total: 0, counts: {} };
   for (const { total, counts } of parts) {
     sum.total += total;
-    for (const [facet, count] of Object.entries(counts)) sum.counts[facet] = (sum.counts[facet] ?? 0) + count;
+    for (const [facet, count] of Object.entries(counts))
+      sum.counts[facet] = (sum.counts[facet] ?? 0) + count;
   }
   return sum;
 }
@@ -74,7 +80,11 @@ export interface CutLeaf extends Part {
   texts?: SearchTexts;
 }
 
-/** @param from where the first leaf begins. @param records in order of their keys. @returns at least one leaf. */
+/**
+ * @param from where the first leaf begins.
+ * @param records in order of their keys.
+ * @returns at least one leaf.
+ */
 export function cutLeaves(tree: RankTree, from: string, records: readonly RankEntry[]): CutLeaf[] {
   const { leafRecords, leafBytes } = tree;
   // By the bytes of their texts, so that a leaf is within both bounds.
@@ -87,7 +97,8 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
     const part = records.slice(start, start + size);
     const [left, right] = [records[start - 1], part[0]];
     start += size;
-    const boundary = left === undefined || right === undefined ? from : boundaryBetween(left.key, right.key);
+    const boundary =
+      left === undefined || right === undefined ? from : boundaryBetween(left.key, right.key);
     return leafOf(tree, boundary, part);
   });
 }
@@ -96,10 +107,15 @@ export function cutLeaves(tree: RankTree, from: string, records: readonly RankEn
  * Cuts a leaf whose new records all lie before its old ones, without reading those: the last new leaf keeps them.
  * @param leaf counts the new records already. @returns `null` if they lie among the others, or that is unknown.
  */
-export function splitPrepended(tree: RankTree, leaf: Part, added: readonly RankEntry[]): Part[] | null {
+export function splitPrepended(
+  tree: RankTree,
+  leaf: Part,
+  added: readonly RankEntry[],
+): Part[] | null {
   const [first, last] = [added[0], added.at(-1)];
   const { boundary, total, counts, lowest } = leaf;
-  if (tree.searched || lowest === undefined || first === undefined || last === undefined) return null;
+  if (tree.searched || lowest === undefined || first === undefined || last === undefined)
+    return null;
   const before = total - added.length;
   if (compareKeys(last.key, lowest) >= 0 || before > tree.leafRecords) return null;
   const full = Math.max(before, Math.floor(tree.leafRecords * FULL));
@@ -139,7 +155,10 @@ function textsOf(records: readonly RankEntry[]): Required<Pick<CutLeaf, 'texts' 
   return { texts, bytes: bytesOfTexts(texts) };
 }
 
-/** Divides a node with too many parts into neighbours, of which the first is the node itself. Other nodes stay. */
+/**
+ * Divides a node with too many parts into neighbours, of which the first is the node itself. Other
+ * nodes stay.
+ */
 export function divide({ grows, nodeParts }: RankTree, node: TreeNode): TreeNode[] {
   const { level, parts } = node;
   if (parts.length <= nodeParts) return [node];
@@ -166,8 +185,8 @@ const FULL = 0.9;
 const HALF_FULL = 0.6;
 
 /**
- * Sizes of parts of about the same weight. If new ones come in front, the parts behind become nearly full and the front one small, so that
- * it is not cut again soon.
+ * Sizes of parts of about the same weight. If new ones come in front, the parts behind become
+ * nearly full and the front one small, so that it is not cut again soon.
  */
 function partSizes(weights: readonly number[], most: number, front: boolean): number[] {
   const { length } = weights;

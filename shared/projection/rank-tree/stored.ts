@@ -1,11 +1,25 @@
-/** Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds trees anew. */
+/**
+ * Reads and writes stored trees: nodes on the way to keys, records, texts of leaves; and builds
+ * trees anew.
+ */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
 import { ONE_BATCH, RANK_NODES, nodesIn } from '../../read-models/collections.ts';
-import { type LeafTexts, nodeId, nodesOf, type RankNode, type Root } from '../../read-models/rank-tree/nodes.ts';
+import {
+  type LeafTexts,
+  nodeId,
+  nodesOf,
+  type RankNode,
+  type Root,
+} from '../../read-models/rank-tree/nodes.ts';
 import { LoadedTree, type TreeTransaction } from './loaded-tree.ts';
 import { damageOf } from './node-shape.ts';
 import { type CutLeaf, leafOf, type Part, TreeNode } from './nodes.ts';
-import { RANKED_FIELDS, rankEntries, type RankEntry, type RankTree } from '../../read-models/rank-tree/trees.ts';
+import {
+  RANKED_FIELDS,
+  rankEntries,
+  type RankEntry,
+  type RankTree,
+} from '../../read-models/rank-tree/trees.ts';
 import { bytesOfTexts, SEARCH_TEXTS, type SearchTexts } from '../../read-models/search-texts.ts';
 import { inBatches } from '../../waiting.ts';
 import { boundaryBetween } from '../../read-models/rank-tree/keys.ts';
@@ -35,7 +49,8 @@ export async function loadTree(
     const wanted = new Map<string, { level: number; part: Part }>();
     for (const key of keys) {
       const missing = loaded.missingFor(key);
-      if (missing !== null) wanted.set(nodeId(tree.name, storeId, missing.level, missing.part.boundary), missing);
+      if (missing !== null)
+        wanted.set(nodeId(tree.name, storeId, missing.level, missing.part.boundary), missing);
     }
     if (wanted.size === 0) return loaded;
     const found = await readNodes(transaction, [...wanted.keys()]);
@@ -47,16 +62,24 @@ export async function loadTree(
   }
 }
 
-async function readNodes({ db, session, storeId }: TreeTransaction, ids: string[]): Promise<RankNode[]> {
+async function readNodes(
+  { db, session, storeId }: TreeTransaction,
+  ids: string[],
+): Promise<RankNode[]> {
   const found: RankNode[] = [];
   for await (const part of inBatches(ids, MAX_NAMED)) {
-    const nodes = nodesIn(db).find({ store_id: storeId, _id: { $in: part } }, { session, batchSize: ONE_BATCH });
+    const nodes = nodesIn(db).find(
+      { store_id: storeId, _id: { $in: part } },
+      { session, batchSize: ONE_BATCH },
+    );
     found.push(...(await nodes.toArray()));
   }
   return found;
 }
 
-/** The records of a tree in order, or those of a range of keys; `to` is `null` for the tree's end. */
+/**
+ * The records of a tree in order, or those of a range of keys; `to` is `null` for the tree's end.
+ */
 export async function* readRecords(
   { db, session, tree, storeId }: TreeTransaction,
   from = '',
@@ -70,9 +93,12 @@ export async function* readRecords(
     hint: tree.keyIndex,
     batchSize: 5_000,
   } as const;
-  const documents = db.collection(tree.collection).find({ store_id: storeId, [tree.keyField]: range }, options);
+  const documents = db
+    .collection(tree.collection)
+    .find({ store_id: storeId, [tree.keyField]: range }, options);
   for await (const document of documents) {
-    for (const entry of rankEntries(tree.entity, document)) if (entry.tree === tree.name) yield entry;
+    for (const entry of rankEntries(tree.entity, document))
+      if (entry.tree === tree.name) yield entry;
   }
 }
 
@@ -107,7 +133,11 @@ export function changeTexts(
 }
 
 /** A text with pieces removed and added. Of equal pieces any may go. */
-function changedText(field: string, added: readonly string[], removed: readonly string[]): Document | string {
+function changedText(
+  field: string,
+  added: readonly string[],
+  removed: readonly string[],
+): Document | string {
   let text: Document | string = field;
   for (const piece of removed) {
     text = { $replaceOne: { input: text, find: { $literal: piece }, replacement: '' } };
@@ -122,10 +152,15 @@ export function replaceTexts(
 ): TextOperations[number] | [] {
   if (texts === undefined) return [];
   const _id = nodeId(tree.name, storeId, 'leaf', boundary);
-  return { replaceOne: { filter: { _id }, replacement: { store_id: storeId, total, texts }, upsert: true } };
+  return {
+    replaceOne: { filter: { _id }, replacement: { store_id: storeId, total, texts }, upsert: true },
+  };
 }
 
-export function removeTexts({ tree, storeId }: TreePlace, boundary: string): TextOperations[number] {
+export function removeTexts(
+  { tree, storeId }: TreePlace,
+  boundary: string,
+): TextOperations[number] {
   return { deleteOne: { filter: { _id: nodeId(tree.name, storeId, 'leaf', boundary) } } };
 }
 
@@ -134,8 +169,8 @@ const FILL = 0.75;
 const LEAVES_A_WRITE = 500;
 
 /**
- * Removes the stored tree, and builds one of all records. @returns the tree, whose nodes are not written yet; the texts of its leaves
- * are. It has one leaf where there are no records.
+ * Removes the stored tree, and builds one of all records. @returns the tree, whose nodes are not
+ * written yet; the texts of its leaves are. It has one leaf where there are no records.
  */
 export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {
   const { db, session, tree, storeId } = transaction;
@@ -150,7 +185,10 @@ export async function buildTree(transaction: TreeTransaction): Promise<LoadedTre
   return LoadedTree.of(tree, leaves);
 }
 
-async function* leavesOf(tree: RankTree, records: AsyncIterable<RankEntry>): AsyncGenerator<CutLeaf> {
+async function* leavesOf(
+  tree: RankTree,
+  records: AsyncIterable<RankEntry>,
+): AsyncGenerator<CutLeaf> {
   const size = Math.max(1, Math.floor(tree.leafRecords * FILL));
   let part: RankEntry[] = [];
   let bytes = 0;

@@ -1,4 +1,7 @@
-/** Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new owner claims them from the former one. */
+/**
+ * Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new
+ * owner claims them from the former one.
+ */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, Filter, FindOptions } from 'mongodb';
 import { damagedBatch, type LogMessage, batchDigest } from '../../kafka/message.ts';
@@ -21,8 +24,15 @@ export interface SliceLimits {
   bytes: number;
 }
 
-/** How many messages from `start` on fit into one slice: at least one, however large. A damaged batch is alone. */
-export function sliceLength(messages: readonly LogMessage[], start: number, limits: SliceLimits): number {
+/**
+ * How many messages from `start` on fit into one slice: at least one, however large. A damaged
+ * batch is alone.
+ */
+export function sliceLength(
+  messages: readonly LogMessage[],
+  start: number,
+  limits: SliceLimits,
+): number {
   let bytes = 0;
   let length = 0;
   while (length < limits.events) {
@@ -35,8 +45,15 @@ export function sliceLength(messages: readonly LogMessage[], start: number, limi
   return length;
 }
 
-/** Runs work in a transaction, whose read and write concerns and read preference override all others. @throws every error, after an abort. */
-export async function runInTransaction<T>(session: ClientSession, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs work in a transaction, whose read and write concerns and read preference override all
+ * others.
+ * @throws every error, after an abort.
+ */
+export async function runInTransaction<T>(
+  session: ClientSession,
+  work: () => Promise<T>,
+): Promise<T> {
   return traced(activeSpan()?.child('transaction', 'internal'), async () => {
     session.startTransaction({
       readConcern: { level: 'snapshot' },
@@ -83,7 +100,11 @@ export function identityOf(message: LogMessage): LastMessage {
   const { offset, timestamp } = message;
   const isWhole = message.unreadable === undefined && message.valueBytes === undefined;
   const digest = isWhole ? undefined : batchDigest(message);
-  return { offset: Number(offset), timestamp: Number(timestamp), digest: digest ?? contentDigest(message) };
+  return {
+    offset: Number(offset),
+    timestamp: Number(timestamp),
+    digest: digest ?? contentDigest(message),
+  };
 }
 
 function contentDigest({ key, value }: LogMessage): string {
@@ -158,7 +179,14 @@ export async function claimCheckpoint(
     );
     if (claimed === null) throw fenced(id);
     void former?.session.endSession().catch(() => undefined);
-    return { checkpoints, id, owner, session, position: claimed.position, lastMessage: claimed.last_message };
+    return {
+      checkpoints,
+      id,
+      owner,
+      session,
+      position: claimed.position,
+      lastMessage: claimed.last_message,
+    };
   } catch (error) {
     await session.endSession();
     throw error;
@@ -182,7 +210,11 @@ export async function applyWithCheckpoint<T>(
   const result = await runInTransaction(claim.session, () =>
     apply(async () => {
       const $set = { position: slice.next, updated_at: new Date(clock.wall()), last_message: last };
-      const { modifiedCount } = await claim.checkpoints.updateOne(filter, { $set }, { session: claim.session });
+      const { modifiedCount } = await claim.checkpoints.updateOne(
+        filter,
+        { $set },
+        { session: claim.session },
+      );
       if (modifiedCount === 0) throw fenced(claim.id);
     }),
   );
@@ -193,8 +225,16 @@ export async function applyWithCheckpoint<T>(
 
 /** Finds the checkpoint where its claim left it. */
 function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint> {
-  const last = Object.entries(lastMessage ?? {}).map(([field, value]) => [`last_message.${field}`, value]);
-  return { _id: id, owner, position, ...(lastMessage === null ? { last_message: null } : Object.fromEntries(last)) };
+  const last = Object.entries(lastMessage ?? {}).map(([field, value]) => [
+    `last_message.${field}`,
+    value,
+  ]);
+  return {
+    _id: id,
+    owner,
+    position,
+    ...(lastMessage === null ? { last_message: null } : Object.fromEntries(last)),
+  };
 }
 
 /**
@@ -204,7 +244,9 @@ function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint
  */
 export async function holdCheckpoint(claim: Claim, clock = systemClock): Promise<void> {
   const update = { $set: { updated_at: new Date(clock.wall()) } };
-  const held = await claim.checkpoints.updateOne(placeOf(claim), update, { session: claim.session });
+  const held = await claim.checkpoints.updateOne(placeOf(claim), update, {
+    session: claim.session,
+  });
   if (held.modifiedCount === 0) throw fenced(claim.id);
 }
 
@@ -221,7 +263,11 @@ export async function readTopicCheckpoints(
   return new Map(found.map((one) => [one.partition, one]));
 }
 
-export async function readPositions(db: Db, topic: string, options: FindOptions = {}): Promise<Positions> {
+export async function readPositions(
+  db: Db,
+  topic: string,
+  options: FindOptions = {},
+): Promise<Positions> {
   const found = await readTopicCheckpoints(db, topic, options);
   return new Map([...found].map(([partition, { position }]) => [partition, position]));
 }
@@ -233,6 +279,7 @@ export async function whereIs(claim: Claim): Promise<ClaimState> {
   const stored = await claim.checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
   if (stored === null) return 'gone';
   if (stored.owner !== claim.owner) return 'not ours';
-  const isHere = stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
+  const isHere =
+    stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
   return isHere ? 'here' : 'elsewhere';
 }

@@ -1,7 +1,7 @@
 /**
- * The epochs that this process may continue: for each store the last position that it gave. If the stamp differs, another process gave
- * positions, the database was restored, or a commit's outcome is unknown: then a new epoch begins. So the positions of one epoch are one
- * chain.
+ * The epochs that this process may continue: for each store the last position that it gave. If the
+ * stamp differs, another process gave positions, the database was restored, or a commit's outcome
+ * is unknown: then a new epoch begins. So the positions of one epoch are one chain.
  */
 import { LRUCache } from 'lru-cache';
 import type { EntityName } from '../../events/entities.ts';
@@ -44,11 +44,14 @@ export class Epochs {
   fieldsAfter(storeId: string, stamp: Stamp | undefined, { position, positions }: TakenPositions) {
     const given = this.#given.get(storeId);
     const isOurs =
-      given !== undefined && given.position === stamp?.position && given.epoch === presentEpoch(stamp.epochs);
+      given !== undefined &&
+      given.position === stamp?.position &&
+      given.epoch === presentEpoch(stamp.epochs);
     const epoch = isOurs ? given.epoch : this.#newEpoch();
     const fields: Record<string, unknown> = { position };
     for (const [entity, last] of Object.entries(positions)) fields[`positions.${entity}`] = last;
-    if (!isOurs) fields['epochs'] = withEpoch(stamp?.epochs, { id: epoch, from: (stamp?.position ?? 0) + 1 });
+    if (!isOurs)
+      fields['epochs'] = withEpoch(stamp?.epochs, { id: epoch, from: (stamp?.position ?? 0) + 1 });
     return { fields, given: { epoch, position } };
   }
 

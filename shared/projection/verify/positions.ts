@@ -1,4 +1,7 @@
-/** Records and tombstones without a feed position of their own (rule R10.9). A repair gives them new ones at the end. */
+/**
+ * Records and tombstones without a feed position of their own (rule R10.9). A repair gives them new
+ * ones at the end.
+ */
 import type { ClientSession, Db, Document, Filter } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
 import {
@@ -30,7 +33,11 @@ const IS_POSITION = {
   $cond: [
     { $isNumber: '$_id' },
     {
-      $and: [{ $gte: ['$_id', 1] }, { $lte: ['$_id', Number.MAX_SAFE_INTEGER] }, { $eq: ['$_id', { $trunc: '$_id' }] }],
+      $and: [
+        { $gte: ['$_id', 1] },
+        { $lte: ['$_id', Number.MAX_SAFE_INTEGER] },
+        { $eq: ['$_id', { $trunc: '$_id' }] },
+      ],
     },
     false,
   ],
@@ -41,14 +48,20 @@ export async function findDamagedPositions(
   session: ClientSession,
   storeId: string,
 ): Promise<DamagedPosition[]> {
-  const positionsOf = (filter: Document) => [{ $match: filter }, { $project: { _id: 0, feed_position: 1 } }];
+  const positionsOf = (filter: Document) => [
+    { $match: filter },
+    { $project: { _id: 0, feed_position: 1 } },
+  ];
   const damaged = await db
     .collection(TOMBSTONES)
     .aggregate<{ _id: unknown; isPosition: boolean }>(
       [
         ...positionsOf({ store_id: storeId }),
         ...ENTITY_NAMES.map((entity) => ({
-          $unionWith: { coll: COLLECTIONS[entity], pipeline: positionsOf(recordsOf(entity, storeId)) },
+          $unionWith: {
+            coll: COLLECTIONS[entity],
+            pipeline: positionsOf(recordsOf(entity, storeId)),
+          },
         })),
         { $group: { _id: '$feed_position', holders: { $sum: 1 } } },
         { $set: { isPosition: IS_POSITION } },
@@ -59,7 +72,9 @@ export async function findDamagedPositions(
     .toArray();
   const found: DamagedPosition[] = [];
   for (const isShared of [true, false]) {
-    const values = damaged.filter(({ isPosition }) => isPosition === isShared).map(({ _id }) => _id);
+    const values = damaged
+      .filter(({ isPosition }) => isPosition === isShared)
+      .map(({ _id }) => _id);
     for await (const some of inBatches(values, TOGETHER)) {
       const feed_position = { $in: some };
       for (const entity of ENTITY_NAMES) {
@@ -69,7 +84,10 @@ export async function findDamagedPositions(
         ] as const) {
           const holders = db
             .collection<Positioned>(collection)
-            .find({ ...filter, feed_position } as Filter<Positioned>, { session, projection: { _id: 1 } });
+            .find({ ...filter, feed_position } as Filter<Positioned>, {
+              session,
+              projection: { _id: 1 },
+            });
           for await (const { _id } of holders) found.push({ entity, collection, _id, isShared });
         }
       }
@@ -123,15 +141,23 @@ async function shownJson(
   damaged: readonly DamagedPosition[],
 ): Promise<ReadonlyMap<string, { summary: string; whole: string }>> {
   const [first] = damaged;
-  if (first === undefined || !NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === first.collection)) {
+  if (
+    first === undefined ||
+    !NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === first.collection)
+  ) {
     return new Map();
   }
   type Naming = ReadModelDocument & { whole: string };
   const found = await db
     .collection<Naming>(first.collection)
-    .find({ store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } }, { session, hint: BY_ID })
+    .find(
+      { store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } },
+      { session, hint: BY_ID },
+    )
     .toArray();
-  const positioned = found.map((one) => (Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 }));
+  const positioned = found.map((one) =>
+    Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 },
+  );
   const shown = await withoutErased(db, session, first.collection, positioned);
   return new Map(shown.map(({ _id, summary, whole }) => [_id, { summary, whole }]));
 }

@@ -1,4 +1,7 @@
-/** Compares a store's counts, rank trees and feed positions with its records, while projectors work, and rebuilds them. */
+/**
+ * Compares a store's counts, rank trees and feed positions with its records, while projectors work,
+ * and rebuilds them.
+ */
 import type { ClientSession, Db } from 'mongodb';
 import { type TSchema, Type } from 'typebox';
 import { ENTITY_NAMES, type EntityName } from '../../events/entities.ts';
@@ -21,7 +24,12 @@ import { RANK_TREES } from '../../read-models/rank-tree/trees.ts';
 import { verifyErasures, repairErasures } from '../erasure/erase.ts';
 import { countByCategory, recountProducts } from '../pipeline/layouts.ts';
 import { CLOSED, RootShape, shapeCheck } from '../rank-tree/node-shape.ts';
-import { findDamagedPositions, verifyPositions, type DamagedPosition, repairPositions } from './positions.ts';
+import {
+  findDamagedPositions,
+  verifyPositions,
+  type DamagedPosition,
+  repairPositions,
+} from './positions.ts';
 import { type Compare, verifyTree } from './tree.ts';
 import type { FindErased } from '../../access/erased-stores.ts';
 import { forSnapshots } from '../../mongodb.ts';
@@ -37,11 +45,16 @@ export interface Difference {
   counted: string;
 }
 
-export async function verifyStore(db: Db, session: ClientSession, storeId: string): Promise<Difference[]> {
+export async function verifyStore(
+  db: Db,
+  session: ClientSession,
+  storeId: string,
+): Promise<Difference[]> {
   const stamp = await stampsIn(db).findOne({ _id: storeId }, { session });
   const differences: Difference[] = [];
   const compare: Compare = (what, stored, counted) => {
-    if (stored !== counted) differences.push({ storeId, what, stored: `${stored}`, counted: `${counted}` });
+    if (stored !== counted)
+      differences.push({ storeId, what, stored: `${stored}`, counted: `${counted}` });
   };
   verifyStamp(stamp, await countStore(db, session, storeId), compare);
   const stored = await db
@@ -52,7 +65,8 @@ export async function verifyStore(db: Db, session: ClientSession, storeId: strin
   const counted = await countByCategory(db, session, storeId);
   for (const id of new Set([...named.keys(), ...counted.keys()])) {
     const category = id.slice(storeId.length + 1);
-    const what = category === '' ? 'products without a category' : `products of category ${category}`;
+    const what =
+      category === '' ? 'products without a category' : `products of category ${category}`;
     compare(`number of ${what}`, named.get(id) ?? 0, counted.get(id) ?? 0);
   }
   for (const tree of Object.values(RANK_TREES)) {
@@ -90,16 +104,29 @@ const FIELDS = {
   erasing: Type.Optional(Type.Literal(true)),
 } satisfies Record<Exclude<keyof Stamp, EntityName>, TSchema>;
 
-const damageOfStamp = shapeCheck(Type.Object({ ...FIELDS, ...optionalOf(ENTITY_NAMES, Count) }, CLOSED));
+const damageOfStamp = shapeCheck(
+  Type.Object({ ...FIELDS, ...optionalOf(ENTITY_NAMES, Count) }, CLOSED),
+);
 
-/** Compares a stamp with its store's records. A malformed one is only reported as such: a repair makes it anew. */
+/**
+ * Compares a stamp with its store's records. A malformed one is only reported as such: a repair
+ * makes it anew.
+ */
 function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compare): void {
   const damage = stamp === null ? 'missing' : damageOfStamp(stamp);
   if (stamp === null || damage !== null) {
     compare('the stamp', damage ?? 'missing', 'a stamp');
     return;
   }
-  const { counts = {}, tombstones = {}, positions = {}, position = 0, epochs, slice_partition, slice_end } = stamp;
+  const {
+    counts = {},
+    tombstones = {},
+    positions = {},
+    position = 0,
+    epochs,
+    slice_partition,
+    slice_end,
+  } = stamp;
   const compareLeast = (what: string, stored: number, least: number) =>
     compare(what, stored >= least ? `at least ${least}` : stored, `at least ${least}`);
   compare('whose stamp it is', stamp.store_id === stamp._id ? 'its store' : 'another', 'its store');
@@ -120,7 +147,9 @@ function verifyStamp(stamp: Stamp | null, counted: CountedStore, compare: Compar
 
 /** The highest position of the records and of a stamp's `positions`, which may be malformed. */
 function lastPosition(positions: unknown, { kinds }: CountedStore): number {
-  return Math.max(...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]));
+  return Math.max(
+    ...ENTITY_NAMES.flatMap((entity) => [kinds[entity].position, countIn(positions, entity)]),
+  );
 }
 
 /** A count among members that may be malformed; else 0. */
@@ -153,7 +182,11 @@ async function countStore(db: Db, session: ClientSession, storeId: string) {
     const ofStore = recordsOf(entity, storeId);
     const present = await records.countDocuments(ofStore, { session });
     const gone = await tombstones.countDocuments({ store_id: storeId, entity }, { session });
-    const last = { session, sort: { feed_position: -1 }, projection: { feed_position: 1 } } as const;
+    const last = {
+      session,
+      sort: { feed_position: -1 },
+      projection: { feed_position: 1 },
+    } as const;
     const [record, tombstone] = [
       await records.findOne({ ...ofStore, feed_position: POSSIBLE }, last),
       await tombstones.findOne({ store_id: storeId, entity, feed_position: POSSIBLE }, last),
@@ -175,9 +208,13 @@ const POSSIBLE = { $lte: Number.MAX_SAFE_INTEGER };
 /** Within a text a quote has a backslash before it. */
 const OFFSET = /(?<=[{,])"timezone_offset":"([^"\\]*)"/;
 
-/** In one transaction, which conflicts with slices. @param findErased finds an erasure of the store: events from before it stay skipped. */
+/**
+ * In one transaction, which conflicts with slices.
+ * @param findErased finds an erasure of the store: events from before it stay skipped.
+ */
 export async function repairStore(db: Db, storeId: string, findErased: FindErased): Promise<void> {
-  // Before the transaction, which cannot read a union of collections. A record that changes meanwhile takes one position more.
+  // Before the transaction, which cannot read a union of collections. A record that changes
+  // meanwhile takes one position more.
   const damaged = await db.client.withSession({ snapshot: true }, (session) =>
     findDamagedPositions(forSnapshots(db), session, storeId),
   );
@@ -194,7 +231,13 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
         // An erasure is noted before it removes the stamp.
         const erased_at = (await findErased([storeId])).times.get(storeId);
         await recountProducts(db, session, storeId);
-        const { _id, ...stamp } = await positionedStamp(db, session, storeId, before ?? {}, damaged);
+        const { _id, ...stamp } = await positionedStamp(
+          db,
+          session,
+          storeId,
+          before ?? {},
+          damaged,
+        );
         const layout = nextVersion();
         const erasing = await repairErasures(db, session, storeId);
         const replacement = {
@@ -212,8 +255,8 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
 }
 
 /**
- * Each damaged position becomes a new one behind all given ones, under a new epoch: the projector that gave the last one before would give
- * the same ones to other records.
+ * Each damaged position becomes a new one behind all given ones, under a new epoch: the projector
+ * that gave the last one before would give the same ones to other records.
  */
 async function positionedStamp(
   db: Db,
@@ -231,12 +274,18 @@ async function positionedStamp(
 }
 
 /**
- * Event counters move to unused values, so that ETags of wrong answers never match. Positions are never given twice. An unreadable list of
- * epochs begins again.
+ * Event counters move to unused values, so that ETags of wrong answers never match. Positions are
+ * never given twice. An unreadable list of epochs begins again.
  */
 function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
   const { timezoneOffset, kinds } = counted;
-  const stamp: Stamp = { _id: storeId, store_id: storeId, counts: {}, tombstones: {}, positions: {} };
+  const stamp: Stamp = {
+    _id: storeId,
+    store_id: storeId,
+    counts: {},
+    tombstones: {},
+    positions: {},
+  };
   if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
   const position = Math.max(countIn(before, 'position'), lastPosition(before.positions, counted));
   if (position > 0) {

@@ -1,4 +1,7 @@
-/** Verifies one tree: reads its records in order, leaf by leaf, and compares each part of each node with its records. */
+/**
+ * Verifies one tree: reads its records in order, leaf by leaf, and compares each part of each node
+ * with its records.
+ */
 import { hash } from 'node:crypto';
 import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp, nodesIn } from '../../read-models/collections.ts';
@@ -20,7 +23,11 @@ import type { TreeTransaction } from '../rank-tree/loaded-tree.ts';
 
 export type Compare = (what: string, stored: string | number, counted: string | number) => void;
 
-export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | null, compare: Compare): Promise<void> {
+export async function verifyTree(
+  transaction: TreeTransaction,
+  stamp: Stamp | null,
+  compare: Compare,
+): Promise<void> {
   const root: unknown = stamp?.ranks?.[transaction.tree.name];
   const damage = root === undefined ? null : damageOfRoot(root);
   if (damage !== null) {
@@ -49,7 +56,12 @@ export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | nu
     const level = index + 1;
     compareBoundaries(`level ${level}`, above, below, compare);
     for (const [part, { total, counts: ofPart }] of above.parts.entries()) {
-      compareCounts(`part ${part} of level ${level}`, { total, counts: ofPart }, counted[part], compare);
+      compareCounts(
+        `part ${part} of level ${level}`,
+        { total, counts: ofPart },
+        counted[part],
+        compare,
+      );
     }
     counted = sumsOf(above, counted);
     below = above;
@@ -57,8 +69,14 @@ export async function verifyTree(transaction: TreeTransaction, stamp: Stamp | nu
   compare('number of uppermost nodes', below.nodes.length, 1);
 }
 
-/** Reads the records leaf by leaf, and compares each leaf with the one that would be made of them. */
-async function countInLeaves(transaction: TreeTransaction, { parts }: StoredLevel, compare: Compare) {
+/**
+ * Reads the records leaf by leaf, and compares each leaf with the one that would be made of them.
+ */
+async function countInLeaves(
+  transaction: TreeTransaction,
+  { parts }: StoredLevel,
+  compare: Compare,
+) {
   const { tree, storeId } = transaction;
   const inLeaves: Counts[] = [];
   const texts = tree.searched && parts.length > 0 ? readTexts(transaction) : null;
@@ -78,7 +96,11 @@ async function countInLeaves(transaction: TreeTransaction, { parts }: StoredLeve
       const damage = found === null ? 'missing' : damageOfTexts(found.stored);
       compare(`texts of leaf ${index}`, damage ?? 'texts', 'texts');
       if (found !== null && damage === null) {
-        compare(`store of texts of leaf ${index}`, String(found.stored.store_id === storeId), 'true');
+        compare(
+          `store of texts of leaf ${index}`,
+          String(found.stored.store_id === storeId),
+          'true',
+        );
         compare(`records of texts of leaf ${index}`, found.stored.total, total);
         for (const name of SEARCH_TEXTS) {
           const stored = fingerprintOf(found.stored.texts[name]);
@@ -104,7 +126,8 @@ async function countInLeaves(transaction: TreeTransaction, { parts }: StoredLeve
   }
   do await leave();
   while (inLeaves.length < parts.length);
-  if (texts !== null) compare('texts of leaves that are none', (await Array.fromAsync(texts, () => 1)).length, 0);
+  if (texts !== null)
+    compare('texts of leaves that are none', (await Array.fromAsync(texts, () => 1)).length, 0);
   return { all: addUpParts(inLeaves), inLeaves };
 }
 
@@ -131,15 +154,24 @@ function inWords(counts: Record<string, number>): string {
 
 /** A digest of a text's pieces in any order: the pieces themselves are personal data. */
 function fingerprintOf(text: string): string {
-  const pieces = text.split('\0\0').map((piece) => hash('sha256', piece.replaceAll(/^\0|\0$/g, '')));
+  const pieces = text
+    .split('\0\0')
+    .map((piece) => hash('sha256', piece.replaceAll(/^\0|\0$/g, '')));
   const digest = hash('sha256', pieces.toSorted().join('')).slice(0, 12);
   return `${pieces.length} pieces of ${text.length} characters, ${digest}`;
 }
 
 /** Each part must begin where its node does. Boundaries may be names and are not reported. */
-function compareBoundaries(what: string, above: StoredLevel, below: StoredLevel, compare: Compare): void {
+function compareBoundaries(
+  what: string,
+  above: StoredLevel,
+  below: StoredLevel,
+  compare: Compare,
+): void {
   compare(`number of parts of ${what}`, above.parts.length, below.nodes.length);
-  const wrong = below.nodes.filter(({ boundary }, index) => above.parts[index]?.boundary !== boundary);
+  const wrong = below.nodes.filter(
+    ({ boundary }, index) => above.parts[index]?.boundary !== boundary,
+  );
   compare(`parts of ${what} that begin elsewhere than their nodes`, wrong.length, 0);
 }
 
@@ -167,7 +199,10 @@ function emptyLevel() {
 async function readLevel({ db, session, tree, storeId }: TreeTransaction, level: number) {
   const found = emptyLevel();
   const { length: prefix } = levelPrefix(tree.name, storeId, level);
-  const stored = nodesIn(db).find(ofLevel(tree.name, storeId, level), { session, sort: { _id: 1 } });
+  const stored = nodesIn(db).find(ofLevel(tree.name, storeId, level), {
+    session,
+    sort: { _id: 1 },
+  });
   for await (const node of stored) {
     const boundary = node._id.slice(prefix);
     const damage = damageOf(node);
@@ -197,7 +232,10 @@ async function* readTexts({ db, session, tree, storeId }: TreeTransaction): Asyn
 }
 
 /** How many nodes are stored of levels that a tree with so many does not have. */
-async function countOrphans({ db, session, tree, storeId }: TreeTransaction, levels: number): Promise<number> {
+async function countOrphans(
+  { db, session, tree, storeId }: TreeTransaction,
+  levels: number,
+): Promise<number> {
   const has = Array.from({ length: levels }, (_, level) => String(level));
   if (tree.searched && levels > 0) has.push('leaf');
   const level = { $arrayElemAt: [{ $split: ['$_id', '/'] }, LEVEL_IN_ID] };

@@ -1,8 +1,14 @@
-/** The order of sort keys by code point is the order of a list; MongoDB compares bytes, which for UTF-8 is the same. */
+/**
+ * The order of sort keys by code point is the order of a list; MongoDB compares bytes, which for
+ * UTF-8 is the same.
+ */
 import { ORDER_STATUSES } from '../../records/order.ts';
 import { ORDER_TYPES } from '../../records/store.ts';
 
-/** Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of 24 h. */
+/**
+ * Later than every instant that an event can carry, earlier than none: the year 9999 and a zone of
+ * 24 h.
+ */
 const LATEST = 253_402_387_200_000;
 const DIGITS = 10;
 const RADIX = 36;
@@ -15,7 +21,10 @@ export function timeKey(instant: number, id: string): string {
   return timePrefix(instant) + id;
 }
 
-/** Names hold no NUL (rule R12.1), and nothing sorts before it: `Ana` comes before `Ana Lima` with any ids. */
+/**
+ * Names hold no NUL (rule R12.1), and nothing sorts before it: `Ana` comes before `Ana Lima` with
+ * any ids.
+ */
 const NAME_END = '\0';
 
 export function nameKey(folded: string, id: string): string {
@@ -36,7 +45,10 @@ export interface KeyRange {
 
 export const WHOLE: KeyRange = { from: '', to: null };
 
-/** Keys of instants from `from` on and before `before`. The newest come first: the later bound is the lower one. */
+/**
+ * Keys of instants from `from` on and before `before`. The newest come first: the later bound is
+ * the lower one.
+ */
 export function timeRange(from: number | null, before: number | null): KeyRange {
   return {
     from: before === null ? '' : timePrefix(Math.min(before - 1, LATEST)),
@@ -44,7 +56,10 @@ export function timeRange(from: number | null, before: number | null): KeyRange 
   };
 }
 
-/** Compares two keys by code point; JavaScript's own comparison is by UTF-16 unit, and puts `😀` before `ﬁ`. */
+/**
+ * Compares two keys by code point; JavaScript's own comparison is by UTF-16 unit, and puts `😀`
+ * before `ﬁ`.
+ */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -61,8 +76,15 @@ function byCodePoint(unit: number): number {
   return unit < 0xe0_00 ? unit + 0x20_00 : unit - 0x08_00;
 }
 
-/** Index of the last of `length` ordered boundaries that is not above a key. The first must not be above it. */
-export function indexOfKey(length: number, boundaryAt: (index: number) => string, key: string): number {
+/**
+ * Index of the last of `length` ordered boundaries that is not above a key. The first must not be
+ * above it.
+ */
+export function indexOfKey(
+  length: number,
+  boundaryAt: (index: number) => string,
+  key: string,
+): number {
   let low = 0;
   let high = length - 1;
   while (low < high) {
@@ -73,7 +95,10 @@ export function indexOfKey(length: number, boundaryAt: (index: number) => string
   return low;
 }
 
-/** The shortest beginning of `right` that is above `left`: a boundary that reveals as little as possible. */
+/**
+ * The shortest beginning of `right` that is above `left`: a boundary that reveals as little as
+ * possible.
+ */
 export function boundaryBetween(left: string, right: string): string {
   let at = 0;
   while (at < left.length && left.charCodeAt(at) === right.charCodeAt(at)) at += 1;
@@ -84,8 +109,9 @@ export function boundaryBetween(left: string, right: string): string {
   return right.slice(0, previous >= 0xd8_00 && previous < 0xdc_00 ? at + 1 : end);
 }
 
-// Facets: what a list can be filtered by besides its order, joined into one short code for each record, so that counts of every
-// combination can be kept. An order's is three characters: status, order type, and whether it names a customer.
+// Facets: what a list can be filtered by besides its order, joined into one short code for each
+// record, so that counts of every combination can be kept. An order's is three characters: status,
+// order type, and whether it names a customer.
 
 /** The only facet of lists that know none. */
 export const ANY = 'a';
@@ -115,7 +141,10 @@ export function statusOfFacet(facet: string): (typeof ORDER_STATUSES)[number] | 
   return ORDER_STATUSES[facet.charCodeAt(0) - FIRST_LETTER] ?? null;
 }
 
-/** An empty list lets all through; `null` when everything passes. @param namesCustomer whether only orders that name a customer count. */
+/**
+ * An empty list lets all through; `null` when everything passes.
+ * @param namesCustomer whether only orders that name a customer count.
+ */
 export function orderFacets(
   statuses: readonly string[],
   types: readonly string[],

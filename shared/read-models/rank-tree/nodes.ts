@@ -1,22 +1,37 @@
-/** The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's stamp. */
+/**
+ * The nodes of rank trees as they are stored, and their `_id`s. The root is a part of the store's
+ * stamp.
+ */
 import { Binary } from 'mongodb';
 import type { SearchTexts } from '../search-texts.ts';
 import { idsBelow } from './keys.ts';
 
 export type TreeName = 'order' | 'review' | 'customer' | 'customer_created';
 
-/** How many records a part covers, in all and for each facet. A count that came to 0 may stay as such. */
+/**
+ * How many records a part covers, in all and for each facet. A count that came to 0 may stay as
+ * such.
+ */
 export interface Counts {
   total: number;
   counts: Record<string, number>;
 }
 
-/** A node: neighbouring parts of a list, where each begins and what it counts. It reaches up to the next node of its level. */
+/**
+ * A node: neighbouring parts of a list, where each begins and what it counts. It reaches up to the
+ * next node of its level.
+ */
 export interface RankNode {
-  /** `<tree>/<store id>/<level>/<boundary of the first part>`; the first boundary of a level is empty. */
+  /**
+   * `<tree>/<store id>/<level>/<boundary of the first part>`; the first boundary of a level is
+   * empty.
+   */
   _id: string;
   store_id: string;
-  /** Where its parts begin, in order. A part is a leaf at level 0, above it the node below that begins there. */
+  /**
+   * Where its parts begin, in order. A part is a leaf at level 0, above it the node below that
+   * begins there.
+   */
   boundaries: string[];
   facets: string[];
   /** How many records each part has: for each facet a row with a number for each part, packed. */
@@ -38,7 +53,9 @@ export interface Root {
   leaves?: number;
   /** How many levels of nodes lie above the leaves; of the uppermost there is one node. */
   levels?: number;
-  /** Changes with every change of a tree that has leaves: cached nodes are valid for one version. */
+  /**
+   * Changes with every change of a tree that has leaves: cached nodes are valid for one version.
+   */
   version?: string;
 }
 
@@ -57,9 +74,14 @@ export function nodeId(tree: TreeName, storeId: string, level: Level, boundary: 
 export const ofLevel = (tree: TreeName, storeId: string, level: Level) => ({
   _id: idsBelow(`${tree}/${storeId}/${level}`),
 });
-export const nodesOf = (tree: TreeName, storeId: string) => ({ _id: idsBelow(`${tree}/${storeId}`) });
+export const nodesOf = (tree: TreeName, storeId: string) => ({
+  _id: idsBelow(`${tree}/${storeId}`),
+});
 
-/** For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed: damaged ones may be below 0. */
+/**
+ * For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed:
+ * damaged ones may be below 0.
+ */
 const WIDTHS = [1, 2, 4];
 const MAX_WIDTH = 6;
 
@@ -118,7 +140,11 @@ export function unpackCounts(packed: Packed): Counts[] {
   return parts;
 }
 
-function eachInRow({ boundaries, facets, counts }: Packed, row: number, take: (part: number, count: number) => void) {
+function eachInRow(
+  { boundaries, facets, counts }: Packed,
+  row: number,
+  take: (part: number, count: number) => void,
+) {
   const width = counts.length / facets.length / boundaries.length;
   const bytes = Buffer.from(counts.buffer, counts.byteOffset, counts.byteLength);
   for (let part = 0; part < boundaries.length; part += 1) {

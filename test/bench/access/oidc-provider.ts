@@ -1,6 +1,7 @@
 /**
- * The comparison for tokens: oidc-provider with client credentials, JWT access tokens of the same algorithm, lifetime and scopes, and
- * its in-memory store. It stores no tokens, so that it cannot revoke them.
+ * The comparison for tokens: oidc-provider with client credentials, JWT access tokens of the same
+ * algorithm, lifetime and scopes, and its in-memory store. It stores no tokens, so that it cannot
+ * revoke them.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +16,10 @@ const RESOURCE = 'urn:store-data-api';
 
 const { tokens } = readConfig(process.env);
 const logger = createLogger('oidc-provider', 'info');
-const clients = JSON.parse(process.env['BENCH_CLIENTS'] ?? '[]') as { clientId: string; secret: string }[];
+const clients = JSON.parse(process.env['BENCH_CLIENTS'] ?? '[]') as {
+  clientId: string;
+  secret: string;
+}[];
 const server = createServer();
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const { port } = server.address() as AddressInfo;

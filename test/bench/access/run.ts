@@ -1,8 +1,18 @@
-/** `npm run bench -- access`: tokens compared with oidc-provider, and the cost of access checks per data request. */
+/**
+ * `npm run bench -- access`: tokens compared with oidc-provider, and the cost of access checks per
+ * data request.
+ */
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { SCOPES } from '#shared/events/access-event.ts';
-import { type Bench, connectionsOption, grouped, roundsOption, secondsOption, table } from '../frame.ts';
+import {
+  type Bench,
+  connectionsOption,
+  grouped,
+  roundsOption,
+  secondsOption,
+  table,
+} from '../frame.ts';
 import type { BenchContext } from '../context.ts';
 import { measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
@@ -50,7 +60,10 @@ async function run(context: BenchContext, options: AccessOptions): Promise<{ row
   const load = startLoad(context.cleanup);
   const rows: Comparison[] = [];
   const compare = async (name: string, sides: { ours: Side; other: Side }) => {
-    const measured = await measureInTurn(load, sides, { ...options, warmUpSeconds: WARM_UP_SECONDS });
+    const measured = await measureInTurn(load, sides, {
+      ...options,
+      warmUpSeconds: WARM_UP_SECONDS,
+    });
     const row = { name, ...summarize(measured) };
     say(`${name}: ${row.ratio.toFixed(2)}×`);
     rows.push(row);
@@ -67,28 +80,45 @@ async function run(context: BenchContext, options: AccessOptions): Promise<{ row
   if (options.tokensOnly) return { rows };
   // Tokens of all keys in turn, like an integration per key.
   const requests = await Promise.all(
-    keys.map(async (key) => ({ headers: { authorization: `Bearer ${await fetchToken(ours.url, key)}` } })),
+    keys.map(async (key) => ({
+      headers: { authorization: `Bearer ${await fetchToken(ours.url, key)}` },
+    })),
   );
   const open = await context.start(
     { ...program, name: 'without-access', file: WITHOUT_ACCESS },
     { BENCH_STORE: STORE },
   );
   for (const [name, path] of ROUTES) {
-    const sideOf = ({ pid, url }: RunningService) => ({ pid, url: url + path, headers: {}, requests, status: 200 });
-    await compare(`${name}, compared with no access checks`, { ours: sideOf(ours), other: sideOf(open) });
+    const sideOf = ({ pid, url }: RunningService) => ({
+      pid,
+      url: url + path,
+      headers: {},
+      requests,
+      status: 200,
+    });
+    await compare(`${name}, compared with no access checks`, {
+      ours: sideOf(ours),
+      other: sideOf(open),
+    });
   }
   return { rows };
 }
 
 /** Token requests of all keys in turn, with the same form for both sides. */
-function tokenRequests({ url, pid }: RunningService, path: string, keys: readonly BenchKey[]): Side {
+function tokenRequests(
+  { url, pid }: RunningService,
+  path: string,
+  keys: readonly BenchKey[],
+): Side {
   return {
     pid,
     url: `${url}${path}`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: `grant_type=client_credentials&scope=${SCOPES.join('+')}`,
     requests: keys.map(({ clientId, secret }) => ({
-      headers: { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` },
+      headers: {
+        authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
+      },
     })),
     status: 200,
   };
@@ -106,14 +136,25 @@ function render({ rows }: { rows: readonly Comparison[] }): string {
   ];
   return table(
     ['request', 'ours req/s', ...SIDE, 'compared with: req/s', ...SIDE, 'req/s ratio'],
-    rows.map(({ name, ours, other, ratio }) => [name, ...figures(ours), ...figures(other), `${ratio.toFixed(2)}×`]),
+    rows.map(({ name, ours, other, ratio }) => [
+      name,
+      ...figures(ours),
+      ...figures(other),
+      `${ratio.toFixed(2)}×`,
+    ]),
   );
 }
 
 export const accessBench: Bench<AccessOptions, { rows: Comparison[] }> = {
   name: 'access',
-  description: 'Tokens compared with oidc-provider, and the cost of access checks per data request.',
-  options: [connectionsOption(), secondsOption(3), roundsOption(3), new Option('--tokens-only', 'only tokens')],
+  description:
+    'Tokens compared with oidc-provider, and the cost of access checks per data request.',
+  options: [
+    connectionsOption(),
+    secondsOption(3),
+    roundsOption(3),
+    new Option('--tokens-only', 'only tokens'),
+  ],
   // The session lifetime of production.
   settings: { TOKEN_LIFETIME_SECONDS: '900' },
   run,

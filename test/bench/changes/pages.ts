@@ -1,11 +1,20 @@
-/** A page of changes, compared with the list's first page, the feed's first page, summaries, or a single kind. */
+/**
+ * A page of changes, compared with the list's first page, the feed's first page, summaries, or a
+ * single kind.
+ */
 import { encodeCursor, generationMark } from '#query/feed/cursor.ts';
 import { ALL_KINDS, feedOfKind, feedOfKinds } from '#query/feed/kinds.ts';
 import { STAMPS, type Stamp } from '#shared/read-models/collections.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { Installation } from '#test/installation.ts';
-import { type InTurnOptions, measureInTurn, type Side, type SideResult, summarize } from '../in-turn.ts';
+import {
+  type InTurnOptions,
+  measureInTurn,
+  type Side,
+  type SideResult,
+  summarize,
+} from '../in-turn.ts';
 import type { Load } from '../load/load.ts';
 
 export interface PageRow {
@@ -39,7 +48,12 @@ export async function measurePages(
   const admin = installation.mongodb.db('admin');
   const { pid: mongod } = (await admin.command({ serverStatus: 1 })) as unknown as { pid: number };
   /** A feed page that begins after a share of a store's changes. */
-  const at = async (share: number, path: string, feed: string | null, { storeId, token } = orders): Promise<Side> => {
+  const at = async (
+    share: number,
+    path: string,
+    feed: string | null,
+    { storeId, token } = orders,
+  ): Promise<Side> => {
     const stamp = await generation?.db.collection<Stamp>(STAMPS).findOne({ _id: storeId });
     if (generation === null || stamp?.position === undefined) throw new Error('the store is empty');
     const position = {
@@ -49,7 +63,8 @@ export async function measurePages(
       snapshotPosition: stamp.position,
       skipDeletionsUpTo: 0,
     };
-    const after = feed === null ? '' : `&after=${encodeCursor({ environment, storeId, feed }, position)}`;
+    const after =
+      feed === null ? '' : `&after=${encodeCursor({ environment, storeId, feed }, position)}`;
     const headers = { authorization: `Bearer ${token}` };
     return { pid: query.pid, mongod, url: `${query.url}${path}${after}`, headers, status: 200 };
   };
@@ -59,7 +74,12 @@ export async function measurePages(
   const first = await at(0, page, 'order');
   const middle = await at(0.5, page, 'order');
   const pairs: [name: string, ours: Side, otherName: string, other: Side][] = [
-    ['the first', await at(0, page, null), 'the list’s first', await at(0, '/api/order/list?page_size=100', null)],
+    [
+      'the first',
+      await at(0, page, null),
+      'the list’s first',
+      await at(0, '/api/order/list?page_size=100', null),
+    ],
   ];
   for (const share of [0.5, 0.999]) {
     pairs.push([`at ${share * 100} %`, await at(share, page, 'order'), 'the first', first]);
@@ -85,7 +105,11 @@ export async function measurePages(
       { ours, other },
       { ...options, connections: CONNECTIONS, warmUpSeconds: WARM_UP_SECONDS },
     );
-    rows.push({ name, otherName, ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)) });
+    rows.push({
+      name,
+      otherName,
+      ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)),
+    });
   }
   return rows;
 }

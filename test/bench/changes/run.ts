@@ -41,7 +41,12 @@ async function run(context: BenchContext, options: ChangesOptions): Promise<Chan
   const { installation, start, cleanup } = context;
   const quiet = Array.from({ length: options.stores }, (_, index) => `quiet-${index}`);
   const live = liveStores(LIVE_STORES);
-  const keys = await publishKeys(installation, [LARGE, MIXED, ...quiet, ...live.map(({ storeId }) => storeId)]);
+  const keys = await publishKeys(installation, [
+    LARGE,
+    MIXED,
+    ...quiet,
+    ...live.map(({ storeId }) => storeId),
+  ]);
   await start(await serviceProgram('projector'));
   await fill(installation, LARGE, options.records, orderAt);
   await fill(installation, MIXED, options.records * MIXED_SHARE, anythingAt);
@@ -52,10 +57,19 @@ async function run(context: BenchContext, options: ChangesOptions): Promise<Chan
   const tokenOf = (storeId: string) => tokens.get(storeId) ?? '';
   const [orders, mixed] = [LARGE, MIXED].map((storeId) => ({ storeId, token: tokenOf(storeId) }));
   if (orders === undefined || mixed === undefined) throw new RangeError('two stores are asked');
-  const pages = await measurePages(installation, startLoad(cleanup), query, { orders, mixed }, options);
+  const pages = await measurePages(
+    installation,
+    startLoad(cleanup),
+    query,
+    { orders, mixed },
+    options,
+  );
   say(pages.map(({ name, ratio }) => `${name}: ${ratio}×`).join(', '));
   await sleep(1_000);
-  return { pages, waiting: await measureWaiting({ context, query, quiet, live, tokenOf }, options) };
+  return {
+    pages,
+    waiting: await measureWaiting({ context, query, quiet, live, tokenOf }, options),
+  };
 }
 
 function orderAt(number: number) {
@@ -66,7 +80,8 @@ function anythingAt(number: number) {
   const at = { created_at: instantAt(1) };
   if (number % 4 === 0) return orderAt(number);
   if (number % 4 === 1) return { entity: 'customer', data: customerRecord(number).state };
-  if (number % 4 === 2) return { entity: 'review', data: { rating: 5, comment: fullName(number), ...at } };
+  if (number % 4 === 2)
+    return { entity: 'review', data: { rating: 5, comment: fullName(number), ...at } };
   return { entity: 'category', data: { name: fullName(number), position: 1, active: true } };
 }
 
@@ -77,8 +92,18 @@ async function fill(
   recordAt: (number: number) => { entity: string; data: object },
 ): Promise<void> {
   for (let first = 0; first < records; first += CHUNK) {
-    const numbers = Array.from({ length: Math.min(CHUNK, records - first) }, (_, index) => first + index);
-    await publish(numbers.map((number) => ({ ...recordAt(number), storeId, subject: `r${number}`, sequence: 1 })));
+    const numbers = Array.from(
+      { length: Math.min(CHUNK, records - first) },
+      (_, index) => first + index,
+    );
+    await publish(
+      numbers.map((number) => ({
+        ...recordAt(number),
+        storeId,
+        subject: `r${number}`,
+        sequence: 1,
+      })),
+    );
   }
 }
 
@@ -87,9 +112,17 @@ function render({ pages, waiting, records, rate, stores }: ChangesResult & Chang
   const titles = ['p50 ms', 'service ms', 'MongoDB ms'];
   return [
     table(
-      [`a page of 100, of ${grouped(records)} orders`, ...titles, 'compared with', ...titles, 'cpu ratio'],
+      [
+        `a page of 100, of ${grouped(records)} orders`,
+        ...titles,
+        'compared with',
+        ...titles,
+        'cpu ratio',
+      ],
       pages.map(({ name, ours, otherName, other, ratio }) => {
-        const figures = [ours, other].map((side) => [side.p50_ms, side.cpu_ms, side.mongodb_ms].map(String));
+        const figures = [ours, other].map((side) =>
+          [side.p50_ms, side.cpu_ms, side.mongodb_ms].map(String),
+        );
         return [name, ...(figures[0] ?? []), otherName, ...(figures[1] ?? []), `${ratio}×`];
       }),
     ),

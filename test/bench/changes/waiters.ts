@@ -27,7 +27,9 @@ process.on('message', (order: WaitersOrder) => {
 
 async function begin({ host, port, requests }: WaitersOrder): Promise<void> {
   for (let first = 0; first < requests.length; first += AT_ONCE) {
-    await Promise.all(requests.slice(first, first + AT_ONCE).map((request) => open(host, port, request)));
+    await Promise.all(
+      requests.slice(first, first + AT_ONCE).map((request) => open(host, port, request)),
+    );
   }
 }
 

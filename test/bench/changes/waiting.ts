@@ -1,8 +1,16 @@
-/** The cost of thousands of waiting clients, and the freshness of answers to clients of busy stores. */
+/**
+ * The cost of thousands of waiting clients, and the freshness of answers to clients of busy stores.
+ */
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '#test/installation.ts';
-import { type Ages, agesOf, agesSeen, type LiveStore, publishSteadily } from '../freshness/stream.ts';
+import {
+  type Ages,
+  agesOf,
+  agesSeen,
+  type LiveStore,
+  publishSteadily,
+} from '../freshness/stream.ts';
 import type { BenchContext } from '../context.ts';
 import { rounded } from '../median.ts';
 import { cpuSeconds, residentMebibytes } from '../process-figures.ts';
@@ -36,7 +44,9 @@ export async function measureWaiting(
 ): Promise<WaitingResult> {
   const { installation, cleanup } = context;
   // Compiles code and fills pools before the memory is compared.
-  await follow(query.url, live, tokenOf, () => publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }));
+  await follow(query.url, live, tokenOf, () =>
+    publishSteadily(installation, live, { rate, seconds: WARM_UP_SECONDS }),
+  );
   await sleep(SETTLE_MS);
   const before = await residentMebibytes(query.pid);
   const latest = await startWaiters(query.url, quiet, tokenOf, waiters, cleanup);
@@ -79,7 +89,11 @@ async function follow(
       const path = `${url}/api/order/changes?page_size=100${query}`;
       const response = await fetch(path, { headers, signal: over.signal });
       if (response.status !== 200) throw new Error(`changes were answered ${response.status}`);
-      const page = (await response.json()) as { results: { id: string }[]; next: string; more: boolean };
+      const page = (await response.json()) as {
+        results: { id: string }[];
+        next: string;
+        more: boolean;
+      };
       answers += 1;
       if (!page.more) caughtUp.add(store);
       ages.push(...agesSeen(store, page.results));
@@ -90,7 +104,11 @@ async function follow(
     await eventually('they have caught up', () => caughtUp.size === live.length, 60_000);
     answers = 0;
     await meanwhile();
-    await eventually('all changes are delivered', () => live.every(({ waiting }) => waiting.size === 0), 60_000);
+    await eventually(
+      'all changes are delivered',
+      () => live.every(({ waiting }) => waiting.size === 0),
+      60_000,
+    );
   };
   try {
     await Promise.race([published(), Promise.all(following)]);

@@ -1,4 +1,6 @@
-/** A keep-alive connection that sends one request at a time, and parses only the end of the answer. */
+/**
+ * A keep-alive connection that sends one request at a time, and parses only the end of the answer.
+ */
 import { connect, type Socket } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');

@@ -1,6 +1,7 @@
 /**
- * The client process: sends requests at random times fixed in advance, like many independent clients. A request takes a free
- * connection, or opens one. Response times count from the planned time.
+ * The client process: sends requests at random times fixed in advance, like many independent
+ * clients. A request takes a free connection, or opens one. Response times count from the planned
+ * time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
@@ -11,7 +12,10 @@ const TICK_MS = 1;
 const LAST_MS = 5_000;
 
 process.on('message', (order: RequestOrder) => {
-  (order.phases === undefined ? askInTurn(order, order.seconds) : askAt(order, dueTimes(order.phases))).then(
+  (order.phases === undefined
+    ? askInTurn(order, order.seconds)
+    : askAt(order, dueTimes(order.phases))
+  ).then(
     (outcomes) => process.send?.({ outcomes }),
     (error: unknown) => process.send?.({ failed: String(error) }),
   );
@@ -26,7 +30,9 @@ async function askInTurn(order: RequestOrder, seconds: number): Promise<Outcome[
   await Promise.all(
     connections.map(async (connection) => {
       for (let now = performance.now(); now < until; now = performance.now()) {
-        const status = await connection.ask(order.requests[outcomes.length % order.requests.length] ?? '');
+        const status = await connection.ask(
+          order.requests[outcomes.length % order.requests.length] ?? '',
+        );
         outcomes.push({ due: now - began, status, milliseconds: performance.now() - now });
         if (status === 0) return;
       }
@@ -60,7 +66,8 @@ async function askAt(order: RequestOrder, dueAt: readonly number[]): Promise<Out
   while (answered < outcomes.length && performance.now() - began < until) {
     const now = performance.now() - began;
     for (let one = outcomes[next]; one !== undefined && one.due <= now; one = outcomes[next]) {
-      const connection = free.pop() ?? (connections.length < order.connections ? open() : undefined);
+      const connection =
+        free.pop() ?? (connections.length < order.connections ? open() : undefined);
       if (connection === undefined) break;
       void send(connection, one, order.requests[next % order.requests.length] ?? '');
       next += 1;

@@ -9,7 +9,10 @@ export interface RequestOrder {
   /** Keep-alive connections. If none is free a request waits, which counts as response time. */
   connections: number;
   seconds: number;
-  /** Load at times fixed in advance; if absent, each connection sends its next request after an answer. */
+  /**
+   * Load at times fixed in advance; if absent, each connection sends its next request after an
+   * answer.
+   */
   phases?: readonly { perSecond: number; seconds: number }[];
 }
 
@@ -34,7 +37,10 @@ export function startLoadProcess(cleanup: AsyncDisposableStack) {
 /** The median and the 99th percentile of response times, in milliseconds. */
 export function percentilesOf(outcomes: readonly Outcome[]): { p50_ms: number; p99_ms: number } {
   const times = outcomes.map(({ milliseconds }) => milliseconds);
-  return { p50_ms: rounded(percentile(times, 0.5), 1), p99_ms: rounded(percentile(times, 0.99), 1) };
+  return {
+    p50_ms: rounded(percentile(times, 0.5), 1),
+    p99_ms: rounded(percentile(times, 0.99), 1),
+  };
 }
 
 /** A raw HTTP request. */

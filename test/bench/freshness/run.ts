@@ -8,7 +8,15 @@ import type { BenchContext } from '../context.ts';
 import { serviceProgram } from '../service.ts';
 import { fetchTokens, publishKeys } from '../query/tokens.ts';
 import { say } from '../say.ts';
-import { type Ages, agesInWords, agesOf, holdBack, liveStores, publishSteadily, visit } from './stream.ts';
+import {
+  type Ages,
+  agesInWords,
+  agesOf,
+  holdBack,
+  liveStores,
+  publishSteadily,
+  visit,
+} from './stream.ts';
 
 interface FreshnessOptions {
   rate: number;
@@ -30,7 +38,10 @@ const LATE = { storeId: 'late', partition: PARTITIONS - 1 };
 const WARM_UP_SECONDS = 3;
 const SEEN_LIMIT_MS = 60_000;
 
-async function run({ installation, start }: BenchContext, options: FreshnessOptions): Promise<FreshnessResult> {
+async function run(
+  { installation, start }: BenchContext,
+  options: FreshnessOptions,
+): Promise<FreshnessResult> {
   const { rate, seconds, backlog, every } = options;
   const stores = liveStores(PARTITIONS - 1);
   const keys = await publishKeys(
@@ -43,11 +54,17 @@ async function run({ installation, start }: BenchContext, options: FreshnessOpti
   const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
 
-  const measure = async (length: number, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
+  const measure = async (
+    length: number,
+    meanwhile: () => Promise<void> = () => Promise.resolve(),
+  ) => {
     for (const { waiting } of stores) waiting.clear();
     const visits = stores.map((store) => visit(url, tokens.get(store.storeId) ?? '', store, every));
     try {
-      await Promise.all([publishSteadily(installation, stores, { rate, seconds: length }), meanwhile()]);
+      await Promise.all([
+        publishSteadily(installation, stores, { rate, seconds: length }),
+        meanwhile(),
+      ]);
       const allSeen = () => stores.every(({ waiting }) => waiting.size === 0);
       await eventually('the API shows every order', allSeen, SEEN_LIMIT_MS);
     } finally {

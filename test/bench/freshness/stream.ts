@@ -11,7 +11,9 @@ const STEP_MS = 10;
 export interface LiveStore {
   storeId: string;
   partition: number;
-  /** The publishing times of orders that no answer has shown yet, by id; milliseconds since 1970. */
+  /**
+   * The publishing times of orders that no answer has shown yet, by id; milliseconds since 1970.
+   */
   waiting: Map<string, number>;
 }
 

@@ -25,7 +25,10 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
       timeout: LIMIT_SECONDS,
       ...(body === undefined ? {} : { method: 'POST', body }),
     };
-    const requests = own?.map((request) => ({ ...request, headers: { ...headers, ...request.headers } }));
+    const requests = own?.map((request) => ({
+      ...request,
+      headers: { ...headers, ...request.headers },
+    }));
     if (requests !== undefined) {
       let begun = 0;
       options.setupClient = (client) => {
@@ -44,12 +47,14 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
       elapsed = performance.now() - began;
       if (code !== status && !(status === 304 && code === 200)) wrong = code;
       // At least one answer per connection, so that slow answers are measured, too.
-      if (wrong !== null || (elapsed >= seconds * 1_000 && times.length >= connections)) instance.stop();
+      if (wrong !== null || (elapsed >= seconds * 1_000 && times.length >= connections))
+        instance.stop();
     });
   }).catch((error: unknown) => String(error));
   if (typeof result === 'string') return { failed: result };
   if (wrong !== null) return { failed: `${url} answered ${String(wrong)} instead of ${status}` };
-  if (result.errors > 0 || times.length === 0) return { failed: `${url}: ${result.errors} requests failed` };
+  if (result.errors > 0 || times.length === 0)
+    return { failed: `${url}: ${result.errors} requests failed` };
   return {
     requests_per_second: (times.length * 1_000) / elapsed,
     p50_ms: percentile(times, 0.5),

@@ -6,7 +6,10 @@ export interface LoadOrder {
   headers: Record<string, string>;
   /** A body makes it a POST. */
   body?: string;
-  /** Requests with individual paths or headers. Every connection sends them in turn, with another one first. */
+  /**
+   * Requests with individual paths or headers. Every connection sends them in turn, with another
+   * one first.
+   */
   requests?: readonly { path?: string; headers: Record<string, string> }[];
   connections: number;
   seconds: number;

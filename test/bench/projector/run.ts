@@ -1,4 +1,7 @@
-/** `npm run bench -- projector`: the projector's events per second, and processor time per event of it and MongoDB. */
+/**
+ * `npm run bench -- projector`: the projector's events per second, and processor time per event of
+ * it and MongoDB.
+ */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MongoClient } from 'mongodb';
@@ -36,7 +39,10 @@ const POLL_MS = 50;
 /** The limit without progress. */
 const STUCK_MS = 120_000;
 
-async function run(context: BenchContext, { orders, versions, rounds }: ProjectorOptions): Promise<ProjectorResult> {
+async function run(
+  context: BenchContext,
+  { orders, versions, rounds }: ProjectorOptions,
+): Promise<ProjectorResult> {
   const bytes = await publishOrders(context.installation, orders, versions);
   const events = orders * versions;
   const measured: Round[] = [];
@@ -45,7 +51,8 @@ async function run(context: BenchContext, { orders, versions, rounds }: Projecto
     measured.push(figures);
     say(`round ${round}: ${JSON.stringify(figures)}`);
   }
-  const middle = (figure: keyof Round, digits: number) => rounded(median(measured.map((one) => one[figure])), digits);
+  const middle = (figure: keyof Round, digits: number) =>
+    rounded(median(measured.map((one) => one[figure])), digits);
   return {
     events,
     events_per_second: middle('events_per_second', 0),
@@ -92,10 +99,16 @@ async function measure(
       const now = await look();
       if (begun.done === 0) begun = now;
       if (now.done > last.done) last = now;
-      else if (now.at - last.at > STUCK_MS) throw new Error(`nothing happens after ${now.done} events`);
+      else if (now.at - last.at > STUCK_MS)
+        throw new Error(`nothing happens after ${now.done} events`);
     }
-    const newest = await (await database())?.collection(COLLECTIONS.order).countDocuments({ sequence: versions });
-    if (newest !== orders) throw new Error(`${newest} of ${orders} orders are there in their last version`);
+    const newest = await (
+      await database()
+    )
+      ?.collection(COLLECTIONS.order)
+      .countDocuments({ sequence: versions });
+    if (newest !== orders)
+      throw new Error(`${newest} of ${orders} orders are there in their last version`);
     const events = last.done - begun.done;
     return {
       events_per_second: (events * 1_000) / (last.at - begun.at),
@@ -112,16 +125,30 @@ async function measure(
 async function mongodProcess(mongodb: MongoClient): Promise<number | null> {
   const { pid } = (await mongodb.db().admin().serverStatus()) as { pid: unknown };
   const found = Number(pid);
-  // The process id of a MongoDB in a container or on another machine belongs to another process here.
+  // The process id of a MongoDB in a container or on another machine belongs to another process
+  // here.
   const name = await readFile(`/proc/${found}/comm`, 'utf8').catch(() => '');
   return name.startsWith('mongod') ? found : null;
 }
 
 function render(result: ProjectorResult): string {
-  const { events, events_per_second: rate, writer_ms: writer, mongod_ms: mongod, peak_mib: peak } = result;
+  const {
+    events,
+    events_per_second: rate,
+    writer_ms: writer,
+    mongod_ms: mongod,
+    peak_mib: peak,
+  } = result;
   const times = [writer, mongod, writer + mongod].map((time) => time.toFixed(3));
   return table(
-    [`events of ${result.bytes_per_event} bytes`, 'events/s', 'projector ms', 'mongod ms', 'sum ms', 'peak MiB'],
+    [
+      `events of ${result.bytes_per_event} bytes`,
+      'events/s',
+      'projector ms',
+      'mongod ms',
+      'sum ms',
+      'peak MiB',
+    ],
     [[grouped(events), grouped(rate), ...times, String(peak)]],
   );
 }

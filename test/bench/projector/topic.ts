@@ -62,7 +62,10 @@ export async function publishOrders(
   let bytes = 0;
   for (let version = 1; version <= versions; version += 1) {
     for (let from = 0; from < orders; from += CHUNK) {
-      const indexes = Array.from({ length: Math.min(CHUNK, orders - from) }, (_, index) => from + index);
+      const indexes = Array.from(
+        { length: Math.min(CHUNK, orders - from) },
+        (_, index) => from + index,
+      );
       const messages = indexes.map((index) => orderMessage(index, version));
       bytes += messages.reduce((sum, { value }) => sum + Buffer.byteLength(value ?? ''), 0);
       await send(changesTopic(environment), messages);

@@ -1,4 +1,7 @@
-/** Random requests of integrations to stores of very different size, for pages, filters and records. Seeded, so that runs are equal. */
+/**
+ * Random requests of integrations to stores of very different size, for pages, filters and records.
+ * Seeded, so that runs are equal.
+ */
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { fullName, instantAt, type StoreSize } from './stores.ts';
 
@@ -27,22 +30,40 @@ const pageOf = (records: number, random: Random) => 1 + random(Math.ceil(records
 const KINDS: readonly [name: string, percent: number, pathOf: PathOf][] = [
   ['store info', 5, () => '/api/store/info/'],
   ['orders, first page', 20, () => '/api/order/list'],
-  ['orders, any page', 10, ({ orders }, random) => `/api/order/list?page=${pageOf(orders, random)}`],
+  [
+    'orders, any page',
+    10,
+    ({ orders }, random) => `/api/order/list?page=${pageOf(orders, random)}`,
+  ],
   ['orders by status and date', 15, statusAndDate],
   ['order details', 20, ({ orders }, random) => `/api/order/details/?order_id=o${random(orders)}`],
-  ['customers, any page', 5, ({ customers }, random) => `/api/customer/list?page=${pageOf(customers, random)}`],
+  [
+    'customers, any page',
+    5,
+    ({ customers }, random) => `/api/customer/list?page=${pageOf(customers, random)}`,
+  ],
   [
     'customers, search',
     3,
-    ({ customers }, random) => `/api/customer/list?search=${searchOf(fullName(random(customers)), random)}`,
+    ({ customers }, random) =>
+      `/api/customer/list?search=${searchOf(fullName(random(customers)), random)}`,
   ],
   [
     'orders of one customer',
     5,
-    ({ customers }, random) => `/api/customer/order-list/?customer_id=c${random(Math.floor(customers / 2))}`,
+    ({ customers }, random) =>
+      `/api/customer/order-list/?customer_id=c${random(Math.floor(customers / 2))}`,
   ],
-  ['products, any page', 5, ({ products }, random) => `/api/product/list?page=${pageOf(products, random)}`],
-  ['product details', 5, ({ products }, random) => `/api/product/details/?product_id=p${random(products)}`],
+  [
+    'products, any page',
+    5,
+    ({ products }, random) => `/api/product/list?page=${pageOf(products, random)}`,
+  ],
+  [
+    'product details',
+    5,
+    ({ products }, random) => `/api/product/details/?product_id=p${random(products)}`,
+  ],
   ['reviews by rating', 5, (_, random) => `/api/review/list?rating=${1 + random(5)}`],
   ['menu', 2, () => '/api/menu/'],
 ];
@@ -81,7 +102,8 @@ export function mixedRows(stores: readonly StoreSize[]): MixedRow[] {
 
 function kindAt(percent: number): PathOf {
   let rest = percent;
-  const [, , pathOf] = KINDS.find(([, share]) => (rest -= share) < 0) ?? KINDS[0] ?? ['', 0, () => ''];
+  const [, , pathOf] = KINDS.find(([, share]) => (rest -= share) < 0) ??
+    KINDS[0] ?? ['', 0, () => ''];
   return pathOf;
 }
 

@@ -4,7 +4,15 @@ import { Option } from 'commander';
 import type { Db } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
-import { type Bench, connectionsOption, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
+import {
+  type Bench,
+  connectionsOption,
+  grouped,
+  numberOption,
+  roundsOption,
+  secondsOption,
+  table,
+} from '../frame.ts';
 import type { BenchContext } from '../context.ts';
 import { measureInTurn, type Round, type Side, type SideResult, summarize } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
@@ -74,7 +82,10 @@ async function run(context: BenchContext, options: QueryOptions): Promise<{ rows
       });
       const pair = { ours: await sideOf(sides.ours), other: await sideOf(sides.usualWay) };
       const stopWrites = row.isWritten ? writeOrders(installation, stores) : async () => undefined;
-      const measured = await measureInTurn(load, pair, { ...options, warmUpSeconds: WARM_UP_SECONDS });
+      const measured = await measureInTurn(load, pair, {
+        ...options,
+        warmUpSeconds: WARM_UP_SECONDS,
+      });
       await stopWrites();
       const { other, ...result } = summarize(measured);
       const cpuRatio = rounded(median(measured.map(cpuRatioOf)), 2);
@@ -108,14 +119,19 @@ async function sideFor(
   const sent = [];
   for (const { storeId, path } of requests) {
     const headers: Record<string, string> = headersOf(storeId);
-    if (isPoll) headers['if-none-match'] = (await fetch(`${url}${path}`, { headers })).headers.get('etag') ?? '';
+    if (isPoll)
+      headers['if-none-match'] =
+        (await fetch(`${url}${path}`, { headers })).headers.get('etag') ?? '';
     sent.push({ path, headers });
   }
   return { pid, url, headers: {}, requests: sent, status: isPoll ? 304 : 200 };
 }
 
 /** @throws if the two sides give different answers. */
-async function compareAnswers({ name, requests }: MixedRow, { sides, tokens }: Setup): Promise<void> {
+async function compareAnswers(
+  { name, requests }: MixedRow,
+  { sides, tokens }: Setup,
+): Promise<void> {
   for (const { storeId, path } of requests.slice(0, COMPARED)) {
     const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
     const [ours = '', usualWay = ''] = await Promise.all(
@@ -131,7 +147,10 @@ async function compareAnswers({ name, requests }: MixedRow, { sides, tokens }: S
 }
 
 /** Writes orders to both sides. @returns a function that stops. */
-function writeOrders(installation: Installation, stores: readonly StoreSize[]): () => Promise<void> {
+function writeOrders(
+  installation: Installation,
+  stores: readonly StoreSize[],
+): () => Promise<void> {
   const db: Db = usualWayDatabase(installation.mongodb, installation.config.namePrefix);
   let sequence = Date.now();
   let written = Promise.resolve();
@@ -160,7 +179,16 @@ function writeOrders(installation: Installation, stores: readonly StoreSize[]): 
 }
 
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
-const TITLES = ['request', 'encoding', ...SIDE, 'usual: req/s', ...SIDE.slice(1), 'ratio', 'cpu ratio', 'of /health'];
+const TITLES = [
+  'request',
+  'encoding',
+  ...SIDE,
+  'usual: req/s',
+  ...SIDE.slice(1),
+  'ratio',
+  'cpu ratio',
+  'of /health',
+];
 
 function render({ rows }: { rows: readonly RowResult[] }): string {
   const behind = rows.filter(({ ratio, cpu_ratio: cpu }) => Math.min(ratio, cpu) < 1);
@@ -179,12 +207,20 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResul
     grouped(side.cpu_ms * 1_000),
     grouped(side.mongodb_ms * 1_000),
   ]);
-  return [name, encoding, ...figures, `${ratio.toFixed(2)}×`, `${cpu.toFixed(2)}×`, health.toFixed(2)];
+  return [
+    name,
+    encoding,
+    ...figures,
+    `${ratio.toFixed(2)}×`,
+    `${cpu.toFixed(2)}×`,
+    health.toFixed(2),
+  ];
 }
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {
   name: 'query',
-  description: 'Requests to twenty stores, compared with a usual implementation with Fastify and the driver.',
+  description:
+    'Requests to twenty stores, compared with a usual implementation with Fastify and the driver.',
   options: [
     numberOption(
       'records',

@@ -1,4 +1,7 @@
-/** The set-up of query benchmarks: filled stores on both sides, the two services, and a token for each store. */
+/**
+ * The set-up of query benchmarks: filled stores on both sides, the two services, and a token for
+ * each store.
+ */
 import { fileURLToPath } from 'node:url';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -73,7 +76,13 @@ async function publish(
   for (const { storeId, records } of stores) {
     for (const chunk of chunksOf(records, CHUNK)) {
       await installation.publish(
-        chunk.map(({ entity, id, state }) => ({ entity, storeId, subject: id, sequence: 1, data: state })),
+        chunk.map(({ entity, id, state }) => ({
+          entity,
+          storeId,
+          subject: id,
+          sequence: 1,
+          data: state,
+        })),
       );
       done += chunk.length;
       tell(done);

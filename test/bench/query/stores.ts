@@ -1,4 +1,6 @@
-/** Stores of very different size. Their records are variations of the examples in docs/events.md. */
+/**
+ * Stores of very different size. Their records are variations of the examples in docs/events.md.
+ */
 import { type EntityName, type EntityStates } from '#shared/events/entities.ts';
 import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -44,7 +46,16 @@ export function sizeOf(storeId: string, orders: number): StoreSize {
   const few = Math.max(40, Math.ceil(orders / 10));
   const products = categories * 12;
   const coupons = Math.min(few, 1_000);
-  return { storeId, orders, customers: few, products, categories, groups: products / 4, coupons, reviews: few };
+  return {
+    storeId,
+    orders,
+    customers: few,
+    products,
+    categories,
+    groups: products / 4,
+    coupons,
+    reviews: few,
+  };
 }
 
 export function storeOf({ storeId, customers, orders, ...size }: StoreSize): BenchStore {
@@ -101,8 +112,25 @@ const FIRST = words(
   'Ana João Maria José Antônia Lúcia Paulo Márcia Sebastião Fernanda',
   'Luís Juliana Vinícius Patrícia André Camila Débora Rafael Bruna Zélia',
 );
-const MIDDLE = ['Aparecida', 'Carlos', 'das Graças', 'Henrique', 'Cristina', 'de Fátima', 'Eduardo'];
-const LAST = ['da Silva', 'Souza', 'Gonçalves', 'Conceição', 'Araújo', 'Pereira', 'Magalhães', 'Lima'];
+const MIDDLE = [
+  'Aparecida',
+  'Carlos',
+  'das Graças',
+  'Henrique',
+  'Cristina',
+  'de Fátima',
+  'Eduardo',
+];
+const LAST = [
+  'da Silva',
+  'Souza',
+  'Gonçalves',
+  'Conceição',
+  'Araújo',
+  'Pereira',
+  'Magalhães',
+  'Lima',
+];
 
 export function fullName(index: number): string {
   return `${pick(FIRST, index)} ${pick(MIDDLE, Math.floor(index / 20))} ${pick(LAST, Math.floor(index / 140))}`;
@@ -111,21 +139,38 @@ export function fullName(index: number): string {
 function contactOf(index: number) {
   const phone = `+55 11 9${String(10_000_000 + ((index * 7_919) % 89_999_999)).replace(/(\d{4})$/, '-$1')}`;
   const digits = String(10_000_000_000 + ((index * 104_729) % 89_999_999_999));
-  return { name: fullName(index), phone, document: digits.replace(/(\d{3})(\d{3})(\d{3})(\d{2})/, '$1.$2.$3-$4') };
+  return {
+    name: fullName(index),
+    phone,
+    document: digits.replace(/(\d{3})(\d{3})(\d{3})(\d{2})/, '$1.$2.$3-$4'),
+  };
 }
 
 const example = <E extends EntityName>(entity: E) => exampleEvent(entity).data as EntityStates[E];
 /** Times of a creation and a later change. */
-const madeAt = (index: number, later = 5) => ({ created_at: instantAt(index), updated_at: instantAt(index + later) });
+const madeAt = (index: number, later = 5) => ({
+  created_at: instantAt(index),
+  updated_at: instantAt(index + later),
+});
 /** The customer of an order or review; only half of a store's customers have any. */
-const personOf = (index: number, customers: number) => (index * 13) % Math.max(1, Math.floor(customers / 2));
+const personOf = (index: number, customers: number) =>
+  (index * 13) % Math.max(1, Math.floor(customers / 2));
 
 export function storeRecord(storeId: string): StoreRecord {
-  return { entity: 'store', id: storeId, state: { ...example('store'), timezone_offset: '-04:00', ...madeAt(0) } };
+  return {
+    entity: 'store',
+    id: storeId,
+    state: { ...example('store'), timezone_offset: '-04:00', ...madeAt(0) },
+  };
 }
 
 function categoryRecord(index: number): StoreRecord {
-  const state = { ...example('category'), name: `Categoria ${index}`, position: index, ...madeAt(index) };
+  const state = {
+    ...example('category'),
+    name: `Categoria ${index}`,
+    position: index,
+    ...madeAt(index),
+  };
   return { entity: 'category', id: `k${index}`, state };
 }
 
@@ -155,17 +200,34 @@ function optionGroupRecord(index: number): StoreRecord {
       position: option,
     })),
   );
-  return { entity: 'option_group', id: `g${index}`, state: { ...group, name: `Sabores ${index}`, options } };
+  return {
+    entity: 'option_group',
+    id: `g${index}`,
+    state: { ...group, name: `Sabores ${index}`, options },
+  };
 }
 
 export function customerRecord(index: number): StoreRecord {
-  const state = { ...example('customer'), ...contactOf(index), email: `c${index}@mail.example`, ...madeAt(index, 50) };
+  const state = {
+    ...example('customer'),
+    ...contactOf(index),
+    email: `c${index}@mail.example`,
+    ...madeAt(index, 50),
+  };
   return { entity: 'customer', id: `c${index}`, state };
 }
 
 /** Seven of twenty orders are not concluded. */
 const STATUSES = [
-  ...(['pending', 'confirmed', 'preparing', 'ready', 'dispatched', 'delivered', 'cancelled'] as const),
+  ...([
+    'pending',
+    'confirmed',
+    'preparing',
+    'ready',
+    'dispatched',
+    'delivered',
+    'cancelled',
+  ] as const),
   ...Array.from({ length: 13 }, () => 'concluded' as const),
 ];
 const TYPES = ['delivery', 'delivery', 'takeout', 'delivery', 'indoor'] as const;
@@ -187,21 +249,29 @@ export function orderRecord(index: number, customers: number): EntityRecord<'ord
     total: money(3_000 + ((index * 37) % 12_000)),
     scheduled_for: index % 10 === 0 ? instantAt(index + 3) : null,
     items: lines.flatMap((line) =>
-      (order.items ?? []).slice(0, 1).map((item) => ({ ...item, id: `i${line}`, product_id: `p${line % 500}` })),
+      (order.items ?? [])
+        .slice(0, 1)
+        .map((item) => ({ ...item, id: `i${line}`, product_id: `p${line % 500}` })),
     ),
     delivery: orderType === 'delivery' ? (order.delivery ?? null) : null,
     status_history: [
       { status: 'pending' as const, at: instantAt(index) },
       { status, at: instantAt(index + 1) },
     ],
-    cancellation: status === 'cancelled' ? { reason: 'o cliente desistiu', at: instantAt(index + 1) } : null,
+    cancellation:
+      status === 'cancelled' ? { reason: 'o cliente desistiu', at: instantAt(index + 1) } : null,
     ...madeAt(index, 1),
   };
   return { entity: 'order', id: `o${index}`, state };
 }
 
 function couponRecord(index: number): StoreRecord {
-  const state = { ...example('coupon'), code: `PROMO${index}`, active: index % 3 !== 0, ...madeAt(index) };
+  const state = {
+    ...example('coupon'),
+    code: `PROMO${index}`,
+    active: index % 3 !== 0,
+    ...madeAt(index),
+  };
   return { entity: 'coupon', id: `n${index}`, state };
 }
 

@@ -9,7 +9,10 @@ export interface BenchKey {
   secret: string;
 }
 
-export async function publishKeys({ publishAccess }: Installation, storeIds: readonly string[]): Promise<BenchKey[]> {
+export async function publishKeys(
+  { publishAccess }: Installation,
+  storeIds: readonly string[],
+): Promise<BenchKey[]> {
   const keys = storeIds.map((storeId) => ({
     storeId,
     clientId: newClientId(),
@@ -27,7 +30,10 @@ export async function publishKeys({ publishAccess }: Installation, storeIds: rea
   return keys;
 }
 
-export async function fetchTokens(url: string, keys: readonly BenchKey[]): Promise<Map<string, string>> {
+export async function fetchTokens(
+  url: string,
+  keys: readonly BenchKey[],
+): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
   for (const key of keys) tokens.set(key.storeId, await fetchToken(url, key));
   return tokens;

@@ -1,4 +1,7 @@
-/** Clients of a soak: a steady mix of requests, followers of changes, and keys that get revoked. Counts every answer. */
+/**
+ * Clients of a soak: a steady mix of requests, followers of changes, and keys that get revoked.
+ * Counts every answer.
+ */
 import { hashSecret, newClientSecret } from '#shared/access/secrets.ts';
 import { describeError } from '#shared/errors.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
@@ -29,7 +32,9 @@ export class Tally {
 
   /** The counts since the last call. */
   take(): Pick<Sample, 'answers' | 'wrong' | 'refused'> {
-    const answers = Object.fromEntries(this.#answers.entries().map(([kind, times]) => [kind, timesOf(times)]));
+    const answers = Object.fromEntries(
+      this.#answers.entries().map(([kind, times]) => [kind, timesOf(times)]),
+    );
     const taken = { answers, wrong: this.#wrong, refused: this.#refused };
     this.#answers = new Map();
     [this.#wrong, this.#refused] = [{}, 0];
@@ -96,7 +101,11 @@ export class Client {
     return token;
   }
 
-  askToken(kind: string, expected: readonly number[], { secret = this.key.secret, isTimed = true } = {}) {
+  askToken(
+    kind: string,
+    expected: readonly number[],
+    { secret = this.key.secret, isTimed = true } = {},
+  ) {
     const authorization = `Basic ${Buffer.from(`${this.key.clientId}:${secret}`).toString('base64')}`;
     const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
     return this.send({
@@ -155,20 +164,38 @@ const MIX: readonly (readonly [weight: number, ask: (client: Client) => Promise<
   [20, readDetails],
   [8, (client) => client.get({ kind: 'menu', path: '/api/menu/' })],
   [6, (client) => client.get({ kind: 'store', path: '/api/store/info/' })],
-  [8, (client) => client.get({ kind: 'search', path: `/api/customer/list?search=${encodeURI(pick(SEARCHED))}` })],
-  [9, (client) => client.get({ kind: 'changes', path: `/api/${pick(FEEDS)}/changes?page_size=20` })],
+  [
+    8,
+    (client) =>
+      client.get({
+        kind: 'search',
+        path: `/api/customer/list?search=${encodeURI(pick(SEARCHED))}`,
+      }),
+  ],
+  [
+    9,
+    (client) => client.get({ kind: 'changes', path: `/api/${pick(FEEDS)}/changes?page_size=20` }),
+  ],
   [8, poll],
   [3, (client) => client.newToken()],
   [2, (client) => client.askToken('wrong secret', [401], { secret: newClientSecret() })],
   [2, sendWrongToken],
-  [1, (client) => client.get({ kind: 'wrong parameter', path: '/api/order/list?pagesize=3', expected: [422] })],
+  [
+    1,
+    (client) =>
+      client.get({ kind: 'wrong parameter', path: '/api/order/list?pagesize=3', expected: [422] }),
+  ],
   [1, (client) => client.send({ kind: 'health', path: '/health' })],
 ];
 const WEIGHTED = MIX.flatMap(([weight, ask]) => Array.from({ length: weight }, () => ask));
 const TICK_MS = 50;
 
 /** Sends requests at the rate until the signal is aborted, and waits for the last answers. */
-export async function askSteadily(clients: readonly Client[], perSecond: number, over: AbortSignal): Promise<void> {
+export async function askSteadily(
+  clients: readonly Client[],
+  perSecond: number,
+  over: AbortSignal,
+): Promise<void> {
   const running = new Set<Promise<unknown>>();
   const began = performance.now();
   let sent = 0;
@@ -186,10 +213,17 @@ export async function askSteadily(clients: readonly Client[], perSecond: number,
 /** Finds a record in a list and reads it. */
 async function readDetails(client: Client): Promise<void> {
   const kind = pick(DETAILED);
-  const listed = await client.get({ kind: 'list', path: `/api/${kind}/list?page_size=1&page=${1 + below(30)}` });
+  const listed = await client.get({
+    kind: 'list',
+    path: `/api/${kind}/list?page_size=1&page=${1 + below(30)}`,
+  });
   const [first] = (listed?.body as { results: { id: string }[] } | undefined)?.results ?? [];
   // The record may have been deleted since.
-  const details = { kind: 'details', path: `/api/${kind}/details/?${kind}_id=${first?.id}`, expected: [200, 404] };
+  const details = {
+    kind: 'details',
+    path: `/api/${kind}/details/?${kind}_id=${first?.id}`,
+    expected: [200, 404],
+  };
   if (first !== undefined) await client.get(details);
 }
 
@@ -217,7 +251,10 @@ function below(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-/** Followers wait for a part of each round only, since a service polls for changes while a client waits. */
+/**
+ * Followers wait for a part of each round only, since a service polls for changes while a client
+ * waits.
+ */
 const ROUND_MS = 60_000;
 const WAITING_MS = 15_000;
 const WAIT_SECONDS = 5;
@@ -240,7 +277,10 @@ const KEY_EVERY_MS = 30_000;
 const POLL_MS = 200;
 const LIST = { path: '/api/order/list', isTimed: false };
 
-/** Creates keys one by one: each gets a token, sends a request, is revoked, and must be refused afterwards. */
+/**
+ * Creates keys one by one: each gets a token, sends a request, is revoked, and must be refused
+ * afterwards.
+ */
 export async function makeAndRevoke(
   installation: Installation,
   storeIds: readonly string[],
@@ -261,13 +301,19 @@ export async function makeAndRevoke(
     try {
       for (const key of await publishKeys(installation, [storeId])) {
         const client = new Client(key, urls, tally);
-        const isKnown = async () => (await client.askToken('new key', [200, 401], { isTimed: false }))?.status === 200;
+        const isKnown = async () =>
+          (await client.askToken('new key', [200, 401], { isTimed: false }))?.status === 200;
         await until('new key counts', isKnown);
         await client.get({ ...LIST, kind: 'new key' });
         const data = { secret_sha256: hashSecret(key.secret), scopes: SCOPES, status: 'revoked' };
-        await installation.publishAccess([{ entity: 'access_key', storeId, subject: key.clientId, sequence: 2, data }]);
+        await installation.publishAccess([
+          { entity: 'access_key', storeId, subject: key.clientId, sequence: 2, data },
+        ]);
         const revoked = { ...LIST, kind: 'revoked key', expected: [200, 401] };
-        await until('revoked key is refused', async () => (await client.get(revoked))?.status === 401);
+        await until(
+          'revoked key is refused',
+          async () => (await client.get(revoked))?.status === 401,
+        );
       }
     } catch (error) {
       tally.wrong('publishing a key', describeError(error));

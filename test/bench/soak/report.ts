@@ -1,8 +1,13 @@
-/** The samples of a soak, and its verdict: the least-squares slope of each figure over the last three quarters, compared with a limit. */
+/**
+ * The samples of a soak, and its verdict: the least-squares slope of each figure over the last
+ * three quarters, compared with a limit.
+ */
 import { grouped, table } from '../frame.ts';
 import { median, rounded } from '../median.ts';
 
-/** A process at the time of a sample; its processor time and log lines since the previous sample. */
+/**
+ * A process at the time of a sample; its processor time and log lines since the previous sample.
+ */
 export interface ServiceFigures {
   rss_mib: number;
   /** Active handles of the event loop, as Node counts them. */
@@ -64,10 +69,13 @@ export function judge(samples: readonly Sample[]) {
     trend('Redis: clients', 3, ({ redis }) => redis.clients),
     trend('Redis: MiB', 3, ({ redis }) => redis.memory_mib),
   ];
-  const sum = (of: (sample: Sample) => number[]) => samples.flatMap(of).reduce((all, one) => all + one, 0);
+  const sum = (of: (sample: Sample) => number[]) =>
+    samples.flatMap(of).reduce((all, one) => all + one, 0);
   const answers = sum((sample) => Object.values(sample.answers).map(({ count }) => count));
   const refused = sum((sample) => [sample.refused]);
-  const warnings = sum(({ services }) => Object.values(services).map((service) => service.warnings));
+  const warnings = sum(({ services }) =>
+    Object.values(services).map((service) => service.warnings),
+  );
   const errors = sum(({ services }) => Object.values(services).map((service) => service.errors));
   const wrong = samples.flatMap((sample) => Object.entries(sample.wrong));
   const isRight = wrong.length === 0 && refused <= answers * REFUSED_SHARE && errors === 0;
@@ -85,27 +93,42 @@ export function leastSquaresSlope(points: readonly { x: number; y: number }[]): 
   return along / points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
 }
 
-const TREND_TITLES = ['figure', 'after a quarter', 'at the end', 'growth per hour', 'limit', 'kept'];
+const TREND_TITLES = [
+  'figure',
+  'after a quarter',
+  'at the end',
+  'growth per hour',
+  'limit',
+  'kept',
+];
 const TIME_TITLES = ['kind of request', 'answers', 'p50 ms', 'p99 ms', 'worst p99 ms'];
 
 export function render({ samples }: { samples: readonly Sample[] }): string {
   const { trends, answers, wrong, refused, warnings, errors, isLongEnough, holds } = judge(samples);
   const load = rounded(median(samples.map((sample) => sample.load)), 1);
-  const wrongAnswers = wrong.length === 0 ? 'none' : wrong.map(([what, count]) => `${what} (${count})`).join(', ');
+  const wrongAnswers =
+    wrong.length === 0 ? 'none' : wrong.map(([what, count]) => `${what} (${count})`).join(', ');
   const cpuOf = (name: string) =>
     rounded(median(samples.map(({ services }) => services[name]?.cpu_percent ?? Number.NaN)), 1);
-  const processors = Object.keys(samples[0]?.services ?? {}).map((name) => `${name} ${cpuOf(name)} %`);
+  const processors = Object.keys(samples[0]?.services ?? {}).map(
+    (name) => `${name} ${cpuOf(name)} %`,
+  );
   return [
     `${Math.round(samples.at(-1)?.minute ?? 0)} minutes; load average ${load} in the median.`,
     '',
     table(
       TREND_TITLES,
-      trends.map(({ holds: isKept, ...figures }) => [...Object.values(figures).map(String), isKept ? 'yes' : 'no']),
+      trends.map(({ holds: isKept, ...figures }) => [
+        ...Object.values(figures).map(String),
+        isKept ? 'yes' : 'no',
+      ]),
     ),
     table(TIME_TITLES, timeRows(samples)),
     `Of ${grouped(answers)} answers ${refused} were 503. Wrong: ${wrongAnswers}. The logs have ${warnings} warnings and ${errors} errors.`,
     `Processor time, of a core: ${processors.join(', ')}.`,
-    isLongEnough ? `The verdict: it ${holds ? 'holds' : 'does not hold'}.` : 'It was too short for a verdict.',
+    isLongEnough
+      ? `The verdict: it ${holds ? 'holds' : 'does not hold'}.`
+      : 'It was too short for a verdict.',
   ].join('\n');
 }
 
@@ -118,7 +141,9 @@ function timeRows(samples: readonly Sample[]): string[][] {
     return [
       kind,
       grouped(times.reduce((sum, { count }) => sum + count, 0)),
-      ...[median(times.map(({ p50_ms }) => p50_ms)), median(p99), Math.max(...p99)].map((ms) => String(rounded(ms, 1))),
+      ...[median(times.map(({ p50_ms }) => p50_ms)), median(p99), Math.max(...p99)].map((ms) =>
+        String(rounded(ms, 1)),
+      ),
     ];
   });
 }

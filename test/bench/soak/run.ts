@@ -1,4 +1,7 @@
-/** `npm run soak`: hours of light, mixed load on new servers, and a check that nothing grows meanwhile. */
+/**
+ * `npm run soak`: hours of light, mixed load on new servers, and a check that nothing grows
+ * meanwhile.
+ */
 import { createReadStream } from 'node:fs';
 import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
@@ -36,7 +39,10 @@ const HISTORY = 100;
 const FILL_LIMIT_MS = 600_000;
 const SAMPLE_SECONDS = 60;
 
-async function run(context: BenchContext, { seconds, file }: SoakOptions): Promise<{ samples: Sample[] }> {
+async function run(
+  context: BenchContext,
+  { seconds, file }: SoakOptions,
+): Promise<{ samples: Sample[] }> {
   const { installation, start, folder, cleanup } = context;
   const { environment, kafka } = installation;
   const tally = new Tally();
@@ -83,7 +89,9 @@ async function run(context: BenchContext, { seconds, file }: SoakOptions): Promi
     askSteadily(clients, REQUESTS_PER_SECOND, over.signal),
     makeAndRevoke(installation, storeIds, urls, tally, over.signal),
     // Each waits for one kind of record.
-    ...clients.slice(0, FEEDS.length).map((client, index) => follow(client, FEEDS[index] ?? '', over.signal)),
+    ...clients
+      .slice(0, FEEDS.length)
+      .map((client, index) => follow(client, FEEDS[index] ?? '', over.signal)),
   ]);
   const samples: Sample[] = [];
   const began = performance.now();
@@ -113,7 +121,15 @@ const WARNING = 40;
 const ERROR = 50;
 
 /** Watches a process; counters begin at the previous call. */
-function watchService({ pid, operations, logFile }: { pid: number; operations: string; logFile: string }) {
+function watchService({
+  pid,
+  operations,
+  logFile,
+}: {
+  pid: number;
+  operations: string;
+  logFile: string;
+}) {
   let [at, cpu, logRead] = [performance.now(), 0, 0];
   return async (): Promise<ServiceFigures> => {
     const metrics = await (await fetch(`${operations}/metrics`)).text();
@@ -133,7 +149,10 @@ function watchService({ pid, operations, logFile }: { pid: number; operations: s
   };
 }
 
-async function figuresOfServers({ mongodb, redis }: Installation): Promise<Pick<Sample, 'mongodb' | 'redis'>> {
+async function figuresOfServers({
+  mongodb,
+  redis,
+}: Installation): Promise<Pick<Sample, 'mongodb' | 'redis'>> {
   const { connections } = (await mongodb.db('admin').command({ serverStatus: 1 })) as {
     connections: { current: number };
   };
@@ -141,11 +160,17 @@ async function figuresOfServers({ mongodb, redis }: Installation): Promise<Pick<
   const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
   return {
     mongodb: { connections: connections.current },
-    redis: { clients: field('connected_clients'), memory_mib: rounded(field('used_memory') / MIB, 2) },
+    redis: {
+      clients: field('connected_clients'),
+      memory_mib: rounded(field('used_memory') / MIB, 2),
+    },
   };
 }
 
-/** Publishes events that the simulator omits, such as moved offsets and deletions: one a second, of the stores in turn. */
+/**
+ * Publishes events that the simulator omits, such as moved offsets and deletions: one a second, of
+ * the stores in turn.
+ */
 async function publishRest(
   { publish }: Installation,
   storeIds: readonly string[],
@@ -178,7 +203,8 @@ function lineOf({ minute, services, answers, wrong, refused }: Sample): string {
 
 export const soakBench: Bench<SoakOptions, { samples: Sample[] }> = {
   name: 'soak',
-  description: 'A light, mixed load for hours: memory, handles, connections, latency, and a verdict.',
+  description:
+    'A light, mixed load for hours: memory, handles, connections, latency, and a verdict.',
   options: [
     secondsOption(7_200),
     new Option('--file <path>', 'where each sample is a line of JSON').default('.local/soak.jsonl'),

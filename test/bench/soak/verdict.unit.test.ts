@@ -2,7 +2,10 @@ import { expect, it } from 'vitest';
 import { judge, leastSquaresSlope, type Sample } from './report.ts';
 
 /** Two hours of samples of a projector with the memory `rssAt`, one per minute. */
-function soak(rssAt: (minute: number) => number, more: (minute: number) => Partial<Sample> = () => ({})) {
+function soak(
+  rssAt: (minute: number) => number,
+  more: (minute: number) => Partial<Sample> = () => ({}),
+) {
   const figures = { handles: 20, descriptors: 40, cpu_percent: 3, warnings: 0, errors: 0 };
   return Array.from({ length: 120 }, (_, index): Sample => {
     const minute = index + 1;
@@ -34,11 +37,17 @@ it('passes if memory oscillates, or grows only in the first quarter', () => {
 it('fails if memory grows', () => {
   const { holds, trends } = judge(soak((minute) => 130 + minute / 4 + (minute % 7)));
   expect(holds).toBe(false);
-  expect(trends.filter((trend) => !trend.holds).map(({ what }) => what)).toEqual(['projector: resident MiB']);
+  expect(trends.filter((trend) => !trend.holds).map(({ what }) => what)).toEqual([
+    'projector: resident MiB',
+  ]);
 });
 
 it.each([
-  ['one wrong answer', (minute: number) => (minute === 3 ? { wrong: { 'list: 500': 1 } } : {}), false],
+  [
+    'one wrong answer',
+    (minute: number) => (minute === 3 ? { wrong: { 'list: 500': 1 } } : {}),
+    false,
+  ],
   ['one 503 of a thousand answers', () => ({ refused: 0.1 }), true],
   ['more than one 503 of a thousand answers', () => ({ refused: 1 }), false],
 ])('after %s: holds is $2', (_, more, holds) => {

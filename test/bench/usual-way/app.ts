@@ -1,4 +1,7 @@
-/** The usual implementation of the benchmarked API: Fastify, the MongoDB driver, documents decoded and serialized per request. */
+/**
+ * The usual implementation of the benchmarked API: Fastify, the MongoDB driver, documents decoded
+ * and serialized per request.
+ */
 import fastify, {
   type FastifyReply,
   type FastifyRequest,
@@ -57,7 +60,11 @@ export async function buildUsualWay(options: UsualWayOptions): Promise<FastifyIn
 }
 
 /** Sets the entity tag of an answer, a hash of the finished body. */
-async function answerConditionally(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function answerConditionally(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
   if (typeof payload !== 'string' || reply.statusCode !== 200) return payload;
   const etag = `W/"${hash('sha1', payload, 'base64url')}"`;
   reply.header('etag', etag).header('cache-control', 'private, no-cache');
@@ -67,10 +74,17 @@ async function answerConditionally(request: FastifyRequest, reply: FastifyReply,
 }
 
 /** The fastest gzip: synchronous, at the lowest level. */
-async function compress({ headers }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function compress(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
   if (typeof payload !== 'string' || payload.length <= 1_024) return payload;
   if (headers['accept-encoding']?.includes('gzip') !== true) return payload;
-  reply.header('content-encoding', 'gzip').header('vary', 'accept-encoding').removeHeader('content-length');
+  reply
+    .header('content-encoding', 'gzip')
+    .header('vary', 'accept-encoding')
+    .removeHeader('content-length');
   return gzipSync(payload, { level: 1 });
 }
 
@@ -113,7 +127,8 @@ export function accessCheck(config: Config, { verifying }: SigningKeys, redis: R
       redis.get(redisKeys(config.namePrefix, environment, storeId).session(String(payload.jti))),
       limiter.consume(`${environment}:${storeId}`),
     ]);
-    if (session === null) throw Object.assign(new Error('the session has ended'), { statusCode: 401 });
+    if (session === null)
+      throw Object.assign(new Error('the session has ended'), { statusCode: 401 });
     reply.header('ratelimit', `"store";r=${remainingPoints};t=${Math.ceil(msBeforeNext / 1_000)}`);
     request.storeId = storeId;
   };

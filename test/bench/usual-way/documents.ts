@@ -50,7 +50,9 @@ export async function fillDocuments(
       }
       for (const [entity, ofEntity] of Map.groupBy(chunk, (record) => record.entity)) {
         const documents = ofEntity.map((record) => documentOf(storeId, record, positions));
-        await db.collection<StoredDocument>(COLLECTIONS[entity]).insertMany(documents, { ordered: false });
+        await db
+          .collection<StoredDocument>(COLLECTIONS[entity])
+          .insertMany(documents, { ordered: false });
       }
       inserted(chunk.length);
     }
@@ -62,7 +64,11 @@ export async function fillDocuments(
 
 type StoredDocument = Document & { _id: string };
 
-function documentOf(storeId: string, record: StoreRecord, positions: ReadonlyMap<string, number>): StoredDocument {
+function documentOf(
+  storeId: string,
+  record: StoreRecord,
+  positions: ReadonlyMap<string, number>,
+): StoredDocument {
   const { id, state } = record;
   return {
     _id: `${storeId}/${id}`,
@@ -84,7 +90,9 @@ function derived(record: StoreRecord, positions: ReadonlyMap<string, number>): o
     };
   }
   if (record.entity === 'order') {
-    return { item_count: (record.state.items ?? []).reduce((sum, { quantity }) => sum + quantity, 0) };
+    return {
+      item_count: (record.state.items ?? []).reduce((sum, { quantity }) => sum + quantity, 0),
+    };
   }
   if (record.entity === 'product') {
     return { category_position: positions.get(record.state.category_id ?? '') };

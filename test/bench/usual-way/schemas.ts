@@ -25,7 +25,8 @@ function documented(name: string): { type: 'object'; properties: Schema } {
 function plain({ $ref, type, anyOf, properties, items }: Documented): Schema {
   if ($ref !== undefined) return documented($ref.slice('#/components/schemas/'.length));
   const [named = type, ...others] = Array.isArray(type) ? type : (anyOf ?? []);
-  const schema: Schema = typeof named === 'object' && !Array.isArray(named) ? plain(named) : { type: named };
+  const schema: Schema =
+    typeof named === 'object' && !Array.isArray(named) ? plain(named) : { type: named };
   if (others.length > 0) schema['nullable'] = true;
   if (items !== undefined) schema['items'] = plain(items);
   if (properties !== undefined) {

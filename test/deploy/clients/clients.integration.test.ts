@@ -1,4 +1,7 @@
-/** Both clients, packed and installed, against the real service: what they read, and what they do when something goes wrong. */
+/**
+ * Both clients, packed and installed, against the real service: what they read, and what they do
+ * when something goes wrong.
+ */
 import { execFile } from 'node:child_process';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +14,13 @@ import { startApp } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 import { prepared, settled } from '../../clients/programs.ts';
 import { FAULTS, startFaultyProxy } from './faulty-proxy.ts';
-import { installPython, installTypeScript, packPython, packTypeScript, pythonTools } from './packed.ts';
+import {
+  installPython,
+  installTypeScript,
+  packPython,
+  packTypeScript,
+  pythonTools,
+} from './packed.ts';
 
 const run = promisify(execFile);
 const PROJECT = join(import.meta.dirname, 'project');
@@ -42,14 +51,19 @@ beforeAll(async () => {
   const ofPython = async () => {
     const outcome = await tools;
     if (outcome.status === 'rejected') throw outcome.reason;
-    await installPython('python3', await packPython(outcome.value, folder), join(folder, 'packages'));
+    await installPython(
+      'python3',
+      await packPython(outcome.value, folder),
+      join(folder, 'packages'),
+    );
   };
   [typescript, python] = await Promise.all([settled(ofTypeScript()), settled(ofPython())]);
   await cp(PROJECT, project, { recursive: true });
 });
 
 /** Clients are unique over all environments. */
-const clientOf = ({ installation }: typeof service) => `client${installation.environment.replaceAll(/\W/g, '')}`;
+const clientOf = ({ installation }: typeof service) =>
+  `client${installation.environment.replaceAll(/\W/g, '')}`;
 
 interface Outcome {
   value?: unknown;
@@ -84,12 +98,20 @@ function driverOf(file: string, args: string[], env: NodeJS.ProcessEnv): Drive {
     if (url === proxy.url) proxy.retarget(of.url);
     const client = { url, id: clientOf(of), secret: SECRET, ...others };
     const cwd = join(folder, 'project');
-    const { stdout } = await run(file, [...args, JSON.stringify({ client, steps })], { cwd, env, timeout: LIMIT_MS });
+    const { stdout } = await run(file, [...args, JSON.stringify({ client, steps })], {
+      cwd,
+      env,
+      timeout: LIMIT_MS,
+    });
     return JSON.parse(stdout) as Awaited<ReturnType<Drive>>;
   };
 }
 
-const pythonEnv = () => ({ ...process.env, PYTHONPATH: join(folder, 'packages'), PYTHONDONTWRITEBYTECODE: '1' });
+const pythonEnv = () => ({
+  ...process.env,
+  PYTHONPATH: join(folder, 'packages'),
+  PYTHONDONTWRITEBYTECODE: '1',
+});
 
 const LANGUAGES = {
   TypeScript: async () => {
@@ -107,7 +129,8 @@ const data = () => proxy.passed.filter(({ target }) => !target.startsWith('/api/
 const tokens = () => proxy.passed.filter(({ target }) => target.startsWith('/api/auth/'));
 const statuses = () => proxy.passed.map(({ method, status }) => `${method} ${status}`);
 /** What the only step gave. */
-const batchesOf = ([only]: Outcome[]) => (only?.value ?? []) as { ids: string[]; next: string; more: boolean }[];
+const batchesOf = ([only]: Outcome[]) =>
+  (only?.value ?? []) as { ids: string[]; next: string; more: boolean }[];
 const GET = { op: 'get', id: 'o1' };
 
 describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s client', (language) => {
@@ -145,7 +168,11 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
     it('fewer scopes when they are narrowed', async (context) => {
       proxy.begin();
       const { results } = await drive(context, [GET], { scopes: ['store', 'crm'] });
-      expect(results[0]?.error).toMatchObject({ name: 'ApiError', status: 403, code: 'insufficient_scope' });
+      expect(results[0]?.error).toMatchObject({
+        name: 'ApiError',
+        status: 403,
+        code: 'insufficient_scope',
+      });
       expect(statuses()).toEqual(['POST 200', 'GET 403']);
     });
 
@@ -186,7 +213,9 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
 
     it('a new one before the old one expires', async (context) => {
       proxy.begin();
-      const { results } = await drive(context, [GET, { op: 'sleep', ms: 1_600 }, GET], { of: brief });
+      const { results } = await drive(context, [GET, { op: 'sleep', ms: 1_600 }, GET], {
+        of: brief,
+      });
       expect(results.filter(({ error }) => error)).toEqual([]);
       expect(statuses()).toEqual(['POST 200', 'GET 200', 'POST 200', 'GET 200']);
     });
@@ -216,7 +245,11 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
         ],
       });
       const { results, retries } = await drive(context, [GET, GET], { id });
-      expect(results[1]?.error).toMatchObject({ name: 'ApiError', status: 401, code: 'invalid_client' });
+      expect(results[1]?.error).toMatchObject({
+        name: 'ApiError',
+        status: 401,
+        code: 'invalid_client',
+      });
       expect(retries).toEqual([]);
       expect(statuses()).toEqual(['POST 200', 'GET 200', 'GET 401', 'POST 401']);
     });
@@ -293,7 +326,9 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
             },
           ],
         });
-        const { results, retries } = await drive(context, [GET, GET], { of: { ...service, url: running.url } });
+        const { results, retries } = await drive(context, [GET, GET], {
+          of: { ...service, url: running.url },
+        });
         expect(results).toEqual([{ value: 'o1' }, { value: 'o1' }]);
         expect(retries).toHaveLength(1);
       } finally {
@@ -308,16 +343,23 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       expect(data()).toHaveLength(2);
     });
 
-    it.for(['html200', 'redirected'] as const)('not after %s: the address is wrong', async (fault, context) => {
-      proxy.begin({ data: [FAULTS[fault]] });
-      const { results } = await drive(context, [GET]);
-      expect(results[0]?.error).toMatchObject({ name: 'ApiError', code: 'unknown' });
-      expect(data()).toHaveLength(1);
-    });
+    it.for(['html200', 'redirected'] as const)(
+      'not after %s: the address is wrong',
+      async (fault, context) => {
+        proxy.begin({ data: [FAULTS[fault]] });
+        const { results } = await drive(context, [GET]);
+        expect(results[0]?.error).toMatchObject({ name: 'ApiError', code: 'unknown' });
+        expect(data()).toHaveLength(1);
+      },
+    );
   });
 
   describe('follows changes', () => {
-    const changes = (parameters: object, batches: number) => ({ op: 'changes', parameters, batches });
+    const changes = (parameters: object, batches: number) => ({
+      op: 'changes',
+      parameters,
+      batches,
+    });
 
     it('and asks for the next batch only when the one before was taken', async (context) => {
       proxy.begin();
@@ -346,7 +388,9 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       const before = await drive(context, [changes({ kinds: ['order'] }, 1)]);
       const after = batchesOf(before.results)[0]?.next;
       proxy.begin({ data: [FAULTS.reset, FAULTS.html502, change] });
-      const { results, retries } = await drive(context, [changes({ kinds: ['order'], after, wait: 30 }, 1)]);
+      const { results, retries } = await drive(context, [
+        changes({ kinds: ['order'], after, wait: 30 }, 1),
+      ]);
       expect(retries).toHaveLength(2);
       expect(batchesOf(results)[0]?.ids).toContainEqual(expect.stringContaining(`order/${id}/`));
       await service.apply([gone(anOrder(id))]);
@@ -379,11 +423,16 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       told.push((JSON.parse(body.toString()) as { access_token: string }).access_token);
       exchange.response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     };
-    proxy.begin({ token: [note], data: [FAULTS.none, FAULTS.reset, FAULTS.html502, FAULTS.cutBody, FAULTS.frozen] });
+    proxy.begin({
+      token: [note],
+      data: [FAULTS.none, FAULTS.reset, FAULTS.html502, FAULTS.cutBody, FAULTS.frozen],
+    });
     const refused = { op: 'get', id: 'nothing' };
     const steps = [GET, GET, GET, GET, GET, refused, { op: 'printed' }];
     const { results } = await drive(context, steps, { retries: 0, timeout: 2 });
-    expect(results.map(({ error }) => error?.name.replace('ConnectionFailed', 'ConnectionError'))).toEqual([
+    expect(
+      results.map(({ error }) => error?.name.replace('ConnectionFailed', 'ConnectionError')),
+    ).toEqual([
       undefined,
       'ConnectionError',
       'ApiError',
@@ -395,7 +444,8 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
     const printed = results.map(({ value, error }) => error?.printed ?? String(value)).join('\n');
     const [token = ''] = told;
     expect(token.length).toBeGreaterThan(20);
-    for (const secret of [SECRET, btoa(`${clientOf(service)}:${SECRET}`), token]) expect(printed).not.toContain(secret);
+    for (const secret of [SECRET, btoa(`${clientOf(service)}:${SECRET}`), token])
+      expect(printed).not.toContain(secret);
 
     proxy.begin();
     const wrong = await drive(context, [GET], { id: 'nobody' });
@@ -424,7 +474,8 @@ describe('the packages run on', () => {
   beforeAll(() => {
     const ci = words('ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error');
     const fetch = async () => {
-      if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error('the runtimes are for Linux on x64');
+      if (process.platform !== 'linux' || process.arch !== 'x64')
+        throw new Error('the runtimes are for Linux on x64');
       await cp(join(import.meta.dirname, 'runtimes'), packages, { recursive: true });
       await run('npm', ci, { cwd: packages });
     };
@@ -441,7 +492,13 @@ describe('the packages run on', () => {
       : driverOf(join(folder, program), [...args, 'driver.mjs'], process.env);
     proxy.begin({ data: [FAULTS.html502, FAULTS.cutBody, FAULTS.none, FAULTS.otherToken] });
     const changes = { op: 'changes', parameters: { kinds: ['customer'] }, batches: 1 };
-    const { results } = await drive([GET, GET, { op: 'list', filters: { page_size: 2 } }, changes, { op: 'stop' }]);
+    const { results } = await drive([
+      GET,
+      GET,
+      { op: 'list', filters: { page_size: 2 } },
+      changes,
+      { op: 'stop' },
+    ]);
     expect(results.slice(0, 2)).toEqual([{ value: 'o1' }, { value: 'o1' }]);
     expect(results[2]?.value).toContain('o3');
     expect(batchesOf(results.slice(3))).toMatchObject([{ more: false }]);

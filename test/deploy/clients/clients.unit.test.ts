@@ -7,10 +7,13 @@ import { generate } from '../../../deploy/clients/generate.ts';
 
 const CLIENTS = 'deploy/clients';
 const MAX_LINES = 400;
+const COMMENT_OR_EMPTY = /^\s*(?:\/\/|\/?\*|#|$)/;
 const read = (path: string) => readFile(join(CLIENTS, path), 'utf8');
 
 it('their types are those of docs/openapi.json: `npm run clients`', async () => {
-  for (const [path, text] of Object.entries(generate(await readFile('docs/openapi.json', 'utf8')))) {
+  for (const [path, text] of Object.entries(
+    generate(await readFile('docs/openapi.json', 'utf8')),
+  )) {
     const filepath = join(CLIENTS, path);
     const formatted = path.endsWith('.ts')
       ? await format(text, { ...(await resolveConfig(filepath)), filepath })
@@ -19,9 +22,13 @@ it('their types are those of docs/openapi.json: `npm run clients`', async () => 
   }
 });
 
-it.each(['typescript/index.ts', 'python/store_data_client/__init__.py'])('%s has at most 400 lines', async (path) => {
-  expect((await read(path)).trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_LINES);
-});
+it.each(['typescript/index.ts', 'python/store_data_client/__init__.py'])(
+  '%s has at most 400 lines of code',
+  async (path) => {
+    const code = (await read(path)).split('\n').filter((line) => !COMMENT_OR_EMPTY.test(line));
+    expect(code.length).toBeLessThanOrEqual(MAX_LINES);
+  },
+);
 
 it('they have no dependencies', async () => {
   const manifest = JSON.parse(await read('typescript/package.json')) as Record<string, unknown>;

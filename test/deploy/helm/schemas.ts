@@ -27,7 +27,8 @@ export async function checkOfVersion(folder: string, version: string): Promise<C
   };
   const names = new Map<string, string>();
   for (const [name, definition] of Object.entries($defs)) {
-    for (const { group, version: of, kind } of definition['x-kubernetes-group-version-kind'] ?? []) {
+    for (const { group, version: of, kind } of definition['x-kubernetes-group-version-kind'] ??
+      []) {
       names.set(keyOf(group === '' ? of : `${group}/${of}`, kind), name);
     }
   }
@@ -55,7 +56,10 @@ export function checkOfDefinitions(definitions: readonly CustomResourceDefinitio
   const schemas = new Map<string, Json>();
   for (const { spec } of definitions) {
     for (const { name, schema } of spec.versions) {
-      schemas.set(keyOf(`${spec.group}/${name}`, spec.names.kind), closed(schema.openAPIV3Schema, true));
+      schemas.set(
+        keyOf(`${spec.group}/${name}`, spec.names.kind),
+        closed(schema.openAPIV3Schema, true),
+      );
     }
   }
   return (object) => {
@@ -81,9 +85,13 @@ function closed(schema: Json, isRoot = false): Json {
               isRoot && name === 'metadata' ? inner : closed(inner),
             ]),
           ),
-          ...(schema['x-kubernetes-preserve-unknown-fields'] === true ? {} : { additionalProperties: false }),
+          ...(schema['x-kubernetes-preserve-unknown-fields'] === true
+            ? {}
+            : { additionalProperties: false }),
         }),
     ...(items === undefined ? {} : { items: closed(items) }),
-    ...(typeof others === 'object' && others !== null ? { additionalProperties: closed(others as Json) } : {}),
+    ...(typeof others === 'object' && others !== null
+      ? { additionalProperties: closed(others as Json) }
+      : {}),
   };
 }

@@ -16,7 +16,8 @@ const schema = JSON.parse(await chart('values.schema.json')) as ValueSchema & {
   definitions: Record<string, ValueSchema>;
 };
 const defaults = parse(await chart('values.yaml')) as Record<string, unknown>;
-const namesOf = (definition: string) => Object.keys(schema.definitions[definition]?.properties ?? {});
+const namesOf = (definition: string) =>
+  Object.keys(schema.definitions[definition]?.properties ?? {});
 
 describe('settings and secrets of the chart', () => {
   const settings = describeSettings().map(({ name }) => name);
@@ -27,9 +28,13 @@ describe('settings and secrets of the chart', () => {
   const isOfQuery = (name: string) => /^SIGNING_KEYS|^QUERY_TLS/.test(name);
 
   it('are those of the services; secret ones come only from Secrets', () => {
-    expect(namesOf('settings')).toEqual(settings.filter((name) => !ofTheChart.has(name) && !isSecret(name)));
+    expect(namesOf('settings')).toEqual(
+      settings.filter((name) => !ofTheChart.has(name) && !isSecret(name)),
+    );
     expect(namesOf('querySecrets')).toEqual(settings.filter(mayBeSecret));
-    expect(namesOf('secrets')).toEqual(settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)));
+    expect(namesOf('secrets')).toEqual(
+      settings.filter((name) => mayBeSecret(name) && !isOfQuery(name)),
+    );
   });
 
   it('have the kinds that the services accept', () => {
@@ -47,23 +52,34 @@ describe('settings and secrets of the chart', () => {
       if (mistake.startsWith(`${name} must be a whole number`)) return 'wholeNumber';
       return mistake === `${name} must be true or false` ? 'flag' : 'value';
     };
-    const kinds = namesOf('settings').map((name) => [name, { $ref: `#/definitions/${kindOf(name)}` }]);
+    const kinds = namesOf('settings').map((name) => [
+      name,
+      { $ref: `#/definitions/${kindOf(name)}` },
+    ]);
     expect(schema.definitions['settings']?.properties).toEqual(Object.fromEntries(kinds));
   });
 
   it('use the default delay from which a pod’s grace period is computed', async () => {
     const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS');
-    expect(await chart('templates/query.yaml')).toContain(`.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`);
+    expect(await chart('templates/query.yaml')).toContain(
+      `.SHUTDOWN_DELAY_MS | default "${String(delay?.default)}"`,
+    );
   });
 });
 
 it('texts of the chart and of commands name sections of documents that exist', async () => {
-  const files = globSync(['deploy/**/*.{txt,yaml,tpl,cfg,ts}', 'services/**/*.ts', 'shared/**/*.ts']);
+  const files = globSync([
+    'deploy/**/*.{txt,yaml,tpl,cfg,ts}',
+    'services/**/*.ts',
+    'shared/**/*.ts',
+  ]);
   let found = 0;
   for (const file of files) {
     // A text may be in several pieces.
     const text = (await readFile(file, 'utf8')).replaceAll(/' \+\s*'/g, '');
-    for (const [, document = '', section = ''] of text.matchAll(/\(docs\/([\w-]+\.md), "?([A-Z][\w ]+)"?\)/g)) {
+    for (const [, document = '', section = ''] of text.matchAll(
+      /\(docs\/([\w-]+\.md), "?([A-Z][\w ]+)"?\)/g,
+    )) {
       found += 1;
       const lines = (await readFile(`docs/${document}`, 'utf8')).split('\n');
       const titles = lines.flatMap((line) => /^#+ (.*)$/.exec(line)?.[1] ?? []);
@@ -75,15 +91,21 @@ it('texts of the chart and of commands name sections of documents that exist', a
 
 describe('the chart', () => {
   it('has a README with every value, its default and its description', async () => {
-    const rows = [...(await chart('README.md')).matchAll(/^\| `([\w.]+)` +\| +(.*?) +\| (.*?) +\|$/gm)].map(
-      ([, name, value, meaning]) => [name, value, meaning],
-    );
+    const rows = [
+      ...(await chart('README.md')).matchAll(/^\| `([\w.]+)` +\| +(.*?) +\| (.*?) +\|$/gm),
+    ].map(([, name, value, meaning]) => [name, value, meaning]);
     expect(rows).toEqual(described(schema, defaults).filter(([name]) => name !== 'global'));
   });
 });
 
-/** Every value with a description: its name, its default as the table shows it, and the description. */
-function described({ properties = {} }: ValueSchema, values: Record<string, unknown>, path = ''): string[][] {
+/**
+ * Every value with a description: its name, its default as the table shows it, and the description.
+ */
+function described(
+  { properties = {} }: ValueSchema,
+  values: Record<string, unknown>,
+  path = '',
+): string[][] {
   return Object.entries(properties).flatMap(([name, inner]) => {
     const value = values[name];
     const full = `${path}${name}`;

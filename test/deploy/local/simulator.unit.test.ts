@@ -1,4 +1,7 @@
-/** The simulator makes events that the projector accepts, with consistent amounts and references to existing records. */
+/**
+ * The simulator makes events that the projector accepts, with consistent amounts and references to
+ * existing records.
+ */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { asMessage, type SimulatedEvent } from '#local/simulator/random.ts';
@@ -31,7 +34,9 @@ function play(seed: number, ordersPerMinute: number, milliseconds: number): Simu
 }
 
 function statesOf<E extends EntityName>(events: readonly SimulatedEvent[], entity: E) {
-  return events.flatMap((event) => (event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : []));
+  return events.flatMap((event) =>
+    event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : [],
+  );
 }
 
 const cents = (text: string | null | undefined) => Math.round(Number(text ?? 0) * 100);
@@ -40,7 +45,10 @@ const sum = <T>(items: readonly T[] | null | undefined, value: (item: T) => numb
 
 function checkOrder(state: EntityStates['order']): void {
   for (const item of state.items ?? []) {
-    const options = sum(item.options, (option) => (option.quantity ?? 0) * cents(option.unit_price));
+    const options = sum(
+      item.options,
+      (option) => (option.quantity ?? 0) * cents(option.unit_price),
+    );
     expect(cents(item.total)).toBe(item.quantity * (cents(item.unit_price) + options));
   }
   const fees = cents(state.delivery_fee) + cents(state.service_fee);
@@ -54,7 +62,10 @@ function checkOrder(state: EntityStates['order']): void {
   expect(state.cancellation === null).toBe(state.status !== 'cancelled');
 }
 
-/** Asserts that the projector accepts each event, that references exist, and that new orders hold available products. */
+/**
+ * Asserts that the projector accepts each event, that references exist, and that new orders hold
+ * available products.
+ */
 function check(events: readonly SimulatedEvent[]): void {
   const known = new Map<string, SimulatedEvent>();
   for (const event of events) {
@@ -74,7 +85,8 @@ function check(events: readonly SimulatedEvent[]): void {
       find('category', event.data.category_id);
       for (const id of event.data.option_group_ids ?? []) find('option_group', id);
     }
-    if (event.entity === 'review') expect(find('order', event.data.order_id).status).toBe('concluded');
+    if (event.entity === 'review')
+      expect(find('order', event.data.order_id).status).toBe('concluded');
     if (event.entity !== 'order') continue;
     checkOrder(event.data);
     if (event.data.customer) find('customer', event.data.customer.id);
@@ -82,7 +94,10 @@ function check(events: readonly SimulatedEvent[]): void {
       const product = find('product', item.product_id);
       expect(find('category', product.category_id).active).toBe(true);
       expect(product.name).toBe(item.name);
-      for (const [id, chosen] of Map.groupBy(item.options ?? [], (option) => option.option_group_id)) {
+      for (const [id, chosen] of Map.groupBy(
+        item.options ?? [],
+        (option) => option.option_group_id,
+      )) {
         const group = find('option_group', id);
         expect(chosen.length).toBeGreaterThanOrEqual(group.min);
         expect(chosen.length).toBeLessThanOrEqual(group.max);
@@ -92,7 +107,11 @@ function check(events: readonly SimulatedEvent[]): void {
 }
 
 test('the projector accepts the history of every store at any time', () => {
-  const times = fc.date({ min: new Date('2021-01-01'), max: new Date('2090-01-01'), noInvalidDate: true });
+  const times = fc.date({
+    min: new Date('2021-01-01'),
+    max: new Date('2090-01-01'),
+    noInvalidDate: true,
+  });
   fc.assert(
     fc.property(fc.nat(), fc.nat({ max: 2_000 }), times, (seed, index, now) => {
       const events = historyOf(seed, index, 12, now.getTime());
@@ -106,7 +125,9 @@ test('the projector accepts the history of every store at any time', () => {
 test('a history has every entity once, and is the same for the same seed', () => {
   const events = historyOf(1, 0, 200);
   expect(new Set(events.map(({ entity }) => entity))).toEqual(new Set(ENTITY_NAMES));
-  expect(new Set(events.map(({ entity, subject }) => `${entity} ${subject}`)).size).toBe(events.length);
+  expect(new Set(events.map(({ entity, subject }) => `${entity} ${subject}`)).size).toBe(
+    events.length,
+  );
   expect(historyOf(1, 0, 200)).toEqual(events);
   expect(historyOf(2, 0, 200)).not.toEqual(events);
   const statuses = statesOf(events, 'campaign').map(({ data }) => data.status);
@@ -120,10 +141,14 @@ test('historical orders have ended, within 30 days, during opening hours', () =>
       expect(['concluded', 'cancelled']).toContain(data.status);
       expect(Date.parse(data.updated_at ?? '')).toBeLessThan(NOW);
       expect(Date.parse(data.created_at)).toBeGreaterThan(NOW - 31 * 24 * HOUR);
-      const local = new Date(Date.parse(data.created_at) + Number.parseInt(city.timezoneOffset, 10) * HOUR);
+      const local = new Date(
+        Date.parse(data.created_at) + Number.parseInt(city.timezoneOffset, 10) * HOUR,
+      );
       const clock = local.toISOString().slice(11, 16);
       expect(clock >= cuisine.opens.from && clock <= cuisine.opens.to).toBe(true);
-      const weekday = local.toLocaleDateString('en-US', { weekday: 'long', timeZone: 'UTC' }).toLowerCase();
+      const weekday = local
+        .toLocaleDateString('en-US', { weekday: 'long', timeZone: 'UTC' })
+        .toLowerCase();
       expect(cuisine.opens.days).toContain(weekday);
     }
   }
@@ -140,6 +165,9 @@ test('orders arrive at the given rate, the first one immediately, reach every fi
   const orders = statesOf(play(1, 60, 60_000 + (3 * HOUR) / PACE), 'order');
   expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
   expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));
-  const early = [...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values()].slice(0, 150);
-  for (const versions of early) expect(['concluded', 'cancelled']).toContain(versions.at(-1)?.data.status);
+  const early = [
+    ...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values(),
+  ].slice(0, 150);
+  for (const versions of early)
+    expect(['concluded', 'cancelled']).toContain(versions.at(-1)?.data.status);
 });

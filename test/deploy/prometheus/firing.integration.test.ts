@@ -1,4 +1,7 @@
-/** Every alert fires exactly when it should: promtool runs the rules over series as Prometheus would collect them. */
+/**
+ * Every alert fires exactly when it should: promtool runs the rules over series as Prometheus would
+ * collect them.
+ */
 import { expect, it } from 'vitest';
 import { healthyFrom, HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
 import { alerts, findPromtool, type Rule, runRules } from './tools.ts';
@@ -11,7 +14,9 @@ function testOf(name: string, differing: SeriesValues, expected: object[]): obje
   return {
     name,
     interval: '1m',
-    input_series: series.flatMap(([name, values]) => (values === null ? [] : [{ series: name, values }])),
+    input_series: series.flatMap(([name, values]) =>
+      values === null ? [] : [{ series: name, values }],
+    ),
     alert_rule_test: expected,
   };
 }
@@ -22,7 +27,10 @@ function alertOf(rule: Rule, labels: Record<string, string>): object {
     name,
     text.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_whole, label: string) => labels[label] ?? ''),
   ]);
-  return { exp_labels: { ...rule.labels, ...labels }, exp_annotations: Object.fromEntries(filled) as object };
+  return {
+    exp_labels: { ...rule.labels, ...labels },
+    exp_annotations: Object.fromEntries(filled) as object,
+  };
 }
 
 async function test(tests: object[]): Promise<void> {
@@ -30,7 +38,9 @@ async function test(tests: object[]): Promise<void> {
 }
 
 it('has a scenario for every alert', () => {
-  expect(SCENARIOS.map(({ alert }) => alert).toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  expect(SCENARIOS.map(({ alert }) => alert).toSorted()).toEqual(
+    alerts.map(({ alert }) => alert).toSorted(),
+  );
 });
 
 withPromtool('every alert fires when it should, and says where', async () => {
@@ -38,7 +48,9 @@ withPromtool('every alert fires when it should, and says where', async () => {
     SCENARIOS.map(({ alert, fires: { series, at, labels = {} } }) => {
       const rule = alerts.find((one) => one.alert === alert);
       if (rule === undefined) throw new Error(`there is no ${alert}`);
-      return testOf(alert, series, [{ eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] }]);
+      return testOf(alert, series, [
+        { eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] },
+      ]);
     }),
   );
 });
@@ -75,7 +87,9 @@ withPromtool('none fires in two hours in which all is well', async () => {
     testOf(
       'all is well',
       {},
-      alerts.flatMap(({ alert }) => times.map((at) => ({ eval_time: at, alertname: alert, exp_alerts: [] }))),
+      alerts.flatMap(({ alert }) =>
+        times.map((at) => ({ eval_time: at, alertname: alert, exp_alerts: [] })),
+      ),
     ),
   ]);
 });

@@ -1,6 +1,7 @@
 /**
- * For each alert the series with which it must fire, and the most similar ones with which it must not. Series are in the notation
- * of `promtool test rules`, one value per minute, and change those of a healthy installation.
+ * For each alert the series with which it must fire, and the most similar ones with which it must
+ * not. Series are in the notation of `promtool test rules`, one value per minute, and change those
+ * of a healthy installation.
  */
 
 /** Values by series name; `null` removes the series. */
@@ -12,7 +13,10 @@ export interface Scenario {
   fires: { series: SeriesValues; at: string; labels?: Record<string, string> };
   /** The series that differ, and the time until which it does not fire. */
   silent: { series: SeriesValues; at: string };
-  /** How many minutes after the series are healthy again it ends: as long as its windows. Default: 20. */
+  /**
+   * How many minutes after the series are healthy again it ends: as long as its windows. Default:
+   * 20.
+   */
   endsAfter?: number;
 }
 
@@ -25,7 +29,12 @@ const OF_TOPIC = `${PROJECTOR},topic="${TOPIC.topic}",generation="g1"`;
 const OF_PARTITION = `${OF_TOPIC},partition="0"`;
 const OF_LETTERS = `${PROJECTOR},environment="production",topic="${TOPIC.topic}"`;
 const OF_ENVIRONMENT = `${PROJECTOR},environment="production",generation="g1"`;
-const GENERATION = { environment: 'production', generation: 'g1', projection_version: '6', marker: 'm1' };
+const GENERATION = {
+  environment: 'production',
+  generation: 'g1',
+  projection_version: '6',
+  marker: 'm1',
+};
 const OF_GENERATION = 'environment="production",generation="g1",projection_version="6",marker="m1"';
 const OF_LIST = `${QUERY},route="/api/order/list",method="GET"`;
 
@@ -100,7 +109,9 @@ export const HEALTHY: SeriesValues = {
 const gone = (of: string): SeriesValues =>
   Object.fromEntries(
     Object.entries(HEALTHY).flatMap(([name, values]) =>
-      name.includes(of) && !name.startsWith('up') ? [[name, `${values?.replace('x120', 'x10')} _x110`]] : [],
+      name.includes(of) && !name.startsWith('up')
+        ? [[name, `${values?.replace('x120', 'x10')} _x110`]]
+        : [],
     ),
   );
 
@@ -121,12 +132,18 @@ export const SCENARIOS: readonly Scenario[] = [
     alert: 'StoreDataProjectorsGone',
     fires: { series: { ...gone(PROJECTOR), [NAMES.upProjector]: null }, at: '20m' },
     // One of two.
-    silent: { series: { ...gone(PROJECTOR), 'store_data_access_pending{instance="p2"}': '0x120' }, at: '1h' },
+    silent: {
+      series: { ...gone(PROJECTOR), 'store_data_access_pending{instance="p2"}': '0x120' },
+      at: '1h',
+    },
   },
   {
     alert: 'StoreDataQueryServicesGone',
     fires: { series: { ...gone(QUERY), [NAMES.upQuery]: null }, at: '20m' },
-    silent: { series: { ...gone(QUERY), 'store_data_redis_gate_open{instance="q2"}': '1x120' }, at: '1h' },
+    silent: {
+      series: { ...gone(QUERY), 'store_data_redis_gate_open{instance="q2"}': '1x120' },
+      at: '1h',
+    },
   },
   {
     alert: 'StoreDataInstanceDown',
@@ -143,7 +160,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataGenerationNotProjected',
-    // A generation of the same number in another installation does not help. Prometheus keeps a vanished series for five minutes.
+    // A generation of the same number in another installation does not help. Prometheus keeps a
+    // vanished series for five minutes.
     fires: {
       series: {
         [NAMES.projected]: '1x10 _x110',
@@ -169,7 +187,8 @@ export const SCENARIOS: readonly Scenario[] = [
     silent: {
       series: {
         [NAMES.kafkaConnected]: '1x10 0x110',
-        'store_data_kafka_connected{instance="p2",topic="store-changes.production",generation="g1"}': '1x120',
+        'store_data_kafka_connected{instance="p2",topic="store-changes.production",generation="g1"}':
+          '1x120',
       },
       at: '1h',
     },
@@ -182,7 +201,10 @@ export const SCENARIOS: readonly Scenario[] = [
     alert: 'StoreDataPartitionStands',
     fires: { series: { [NAMES.progress]: '0+60x10 600x110' }, at: '18m', labels: PARTITION },
     // A stopped one has its own alert.
-    silent: { series: { [NAMES.progress]: '0+60x10 600x110', [NAMES.stopped]: '_x11 1x110' }, at: '1h' },
+    silent: {
+      series: { [NAMES.progress]: '0+60x10 600x110', [NAMES.stopped]: '_x11 1x110' },
+      at: '1h',
+    },
   },
   {
     alert: 'StoreDataPartitionStopped',
@@ -208,7 +230,9 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     alert: 'StoreDataEnvironmentStopped',
-    ...alone(NAMES.environmentStopped, '_x10 1x110', '0x10 1x0 0x109', '15m', { environment: 'sandbox' }),
+    ...alone(NAMES.environmentStopped, '_x10 1x110', '0x10 1x0 0x109', '15m', {
+      environment: 'sandbox',
+    }),
   },
   {
     alert: 'StoreDataLagGrows',
@@ -232,9 +256,15 @@ export const SCENARIOS: readonly Scenario[] = [
       at: '15m',
       labels: { topic: TOPIC.topic, kind: 'unavailable' },
     },
-    silent: { series: { [NAMES.transactionsFail]: '0+6x120', [NAMES.fenced]: '0+60x120' }, at: '1h' },
+    silent: {
+      series: { [NAMES.transactionsFail]: '0+6x120', [NAMES.fenced]: '0+60x120' },
+      at: '1h',
+    },
   },
-  { alert: 'StoreDataAccessPending', ...alone(NAMES.pending, '0x10 1x110', '0x10 3x1 0x108', '15m') },
+  {
+    alert: 'StoreDataAccessPending',
+    ...alone(NAMES.pending, '0x10 1x110', '0x10 3x1 0x108', '15m'),
+  },
   { alert: 'StoreDataAccessAhead', ...alone(NAMES.ahead, '0x10 1x110', '0x10 1x9 0x100', '30m') },
   {
     alert: 'StoreDataErasureStands',
@@ -296,13 +326,27 @@ export const SCENARIOS: readonly Scenario[] = [
     // The problem is over: the short window shows it.
     silent: { series: { [NAMES.bad]: '0+6x20 400+400x10 4400+6x90' }, at: '1h' },
   },
-  { alert: 'StoreDataAvailabilityBurnsSlowly', endsAfter: 400, ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m') },
-  { alert: 'StoreDataMongodbAway', ...alone(NAMES.mongodbAway, '0x10 1x110', '0x10 1x0 0x110', '13m') },
+  {
+    alert: 'StoreDataAvailabilityBurnsSlowly',
+    endsAfter: 400,
+    ...alone(NAMES.bad, '0+30x120', '0+5x120', '30m'),
+  },
+  {
+    alert: 'StoreDataMongodbAway',
+    ...alone(NAMES.mongodbAway, '0x10 1x110', '0x10 1x0 0x110', '13m'),
+  },
   { alert: 'StoreDataSlow', ...alone(NAMES.quick, '0+5000x120', '0+5990x120', '30m') },
 ];
 
-/** The series with which an alert fires, and which are healthy again from a minute on, until another. */
-export function healthyFrom(minute: number, until: number, { series }: Scenario['fires']): SeriesValues {
+/**
+ * The series with which an alert fires, and which are healthy again from a minute on, until
+ * another.
+ */
+export function healthyFrom(
+  minute: number,
+  until: number,
+  { series }: Scenario['fires'],
+): SeriesValues {
   const names = new Set([...Object.keys(HEALTHY), ...Object.keys(series)]);
   return Object.fromEntries(
     [...names].map((name) => {
@@ -323,7 +367,8 @@ function expand(notation: string, minutes: number): (number | '_')[] {
   const values: (number | '_')[] = [];
   let last = { value: '_' as number | '_', step: 0 };
   for (const part of notation.split(' ')) {
-    const [, start = '_', step = '0', times = '0'] = /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
+    const [, start = '_', step = '0', times = '0'] =
+      /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
     last = { value: start === '_' ? '_' : Number(start), step: Number(step) };
     // "_x2" has two samples, "1x2" three.
     for (let at = 0; at < Number(times) + (start === '_' ? 0 : 1); at += 1) {

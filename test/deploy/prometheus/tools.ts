@@ -1,4 +1,7 @@
-/** The alerting rules, with promtool and Prometheus to test them: from PATH, otherwise from Debian's package. */
+/**
+ * The alerting rules, with promtool and Prometheus to test them: from PATH, otherwise from Debian's
+ * package.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -25,7 +28,10 @@ const rules = groups.flatMap((group) => group.rules);
 export const alerts = rules.filter((rule) => 'alert' in rule);
 export const recordings = rules.filter((rule) => 'record' in rule);
 
-/** Finds or downloads promtool. @returns its path; `null` after a printed reason if it is unavailable. */
+/**
+ * Finds or downloads promtool.
+ * @returns its path; `null` after a printed reason if it is unavailable.
+ */
 export const findPromtool = () => findTool('promtool');
 
 /** The same for the server. */
@@ -42,7 +48,10 @@ async function findTool(name: string): Promise<string | null> {
   }
 }
 
-/** Runs tests of our rules with promtool. @returns its output about failed tests; empty if all pass. */
+/**
+ * Runs tests of our rules with promtool.
+ * @returns its output about failed tests; empty if all pass.
+ */
 export async function runRules(promtool: string, tests: readonly object[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
   const file = join(folder, 'alerts.test.yaml');

@@ -1,4 +1,7 @@
-/** The API that tests of other projects start: it explains wrong fixtures, and leaves nothing in existing servers. */
+/**
+ * The API that tests of other projects start: it explains wrong fixtures, and leaves nothing in
+ * existing servers.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -43,12 +46,16 @@ async function categories(of: StoreData): Promise<Response> {
 it('publishes no change if one is not a valid event, and says which one and why', async () => {
   const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
   const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
-  await expect(api.publish(changes)).rejects.toThrow(/^change 2 \(category c3\) is not an event: .*position/);
+  await expect(api.publish(changes)).rejects.toThrow(
+    /^change 2 \(category c3\) is not an event: .*position/,
+  );
   expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
 });
 
 it('can be reached from another process by its description, and has the given settings', async () => {
-  const other = await connectStoreData(JSON.parse(JSON.stringify(api.connection)) as StoreData['connection']);
+  const other = await connectStoreData(
+    JSON.parse(JSON.stringify(api.connection)) as StoreData['connection'],
+  );
   await other.publish([{ entity: 'category', id: 'c1' }]);
   await other.stop();
   const answer = await categories(api);
@@ -61,7 +68,11 @@ it('says why it did not start, even if it failed early', async () => {
 });
 
 it('leaves no connection open if a server cannot be reached', async () => {
-  const settings = { ...api.connection.settings, MONGODB_USERNAME: 'nobody', MONGODB_PASSWORD: 'wrong' };
+  const settings = {
+    ...api.connection.settings,
+    MONGODB_USERNAME: 'nobody',
+    MONGODB_PASSWORD: 'wrong',
+  };
   const connection = { ...api.connection, settings };
   const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
   const program = `

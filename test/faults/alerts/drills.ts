@@ -7,4 +7,11 @@ import { KAFKA } from './drills/kafka.ts';
 import { MONGODB } from './drills/mongodb.ts';
 import { SERVICES } from './drills/services.ts';
 
-export const DRILLS: readonly Drill[] = [...SERVICES, ...ACCESS, ...EVENTS, ...KAFKA, ...GENERATIONS, ...MONGODB];
+export const DRILLS: readonly Drill[] = [
+  ...SERVICES,
+  ...ACCESS,
+  ...EVENTS,
+  ...KAFKA,
+  ...GENERATIONS,
+  ...MONGODB,
+];

@@ -1,4 +1,6 @@
-/** A Prometheus that scrapes services and evaluates our rules, in the shorter time of the drills. */
+/**
+ * A Prometheus that scrapes services and evaluates our rules, in the shorter time of the drills.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -25,7 +27,10 @@ interface Alert {
 }
 
 /** @param program the path of `prometheus`. @param targets `host:port` by the name of the job. */
-export function startPrometheus(program: string, targets: Record<string, string>): Promise<Prometheus> {
+export function startPrometheus(
+  program: string,
+  targets: Record<string, string>,
+): Promise<Prometheus> {
   return onFreePorts(async () => {
     const home = await makeHome();
     const [port = 0] = await freePorts(1);
@@ -35,7 +40,11 @@ export function startPrometheus(program: string, targets: Record<string, string>
     await writeFile(
       config,
       stringify({
-        global: { scrape_interval: INTERVAL, scrape_timeout: INTERVAL, evaluation_interval: INTERVAL },
+        global: {
+          scrape_interval: INTERVAL,
+          scrape_timeout: INTERVAL,
+          evaluation_interval: INTERVAL,
+        },
         rule_files: [rules],
         scrape_configs: Object.entries(targets).map(([job_name, target]) => ({
           job_name,
@@ -71,7 +80,11 @@ export function startPrometheus(program: string, targets: Record<string, string>
         const answer = await fetch(`http://${address}/api/v1/alerts`);
         const { data: found } = (await answer.json()) as { data: { alerts: Alert[] } };
         const namesOf = (wanted: Alert['state']) =>
-          new Set(found.alerts.filter(({ state }) => state === wanted).map(({ labels }) => labels.alertname));
+          new Set(
+            found.alerts
+              .filter(({ state }) => state === wanted)
+              .map(({ labels }) => labels.alertname),
+          );
         return { firing: namesOf('firing'), pending: namesOf('pending') };
       },
       close,

@@ -1,4 +1,7 @@
-/** Our alerting rules in a shorter time, so that a drill takes seconds: an hour is half a minute, and what is ten minutes old one minute. */
+/**
+ * Our alerting rules in a shorter time, so that a drill takes seconds: an hour is half a minute,
+ * and what is ten minutes old one minute.
+ */
 
 const WINDOWS_DIVISOR = 120;
 const AGES_DIVISOR = 10;

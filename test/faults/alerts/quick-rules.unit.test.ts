@@ -12,7 +12,9 @@ it('the rules of the drills are ours but for windows, offsets, waits and ages', 
   expect(quick.split(TIME)).toEqual(rules.split(TIME));
   const [before, after] = [rules, quick].map((text) => text.match(TIME) ?? []);
   const changes = new Map(
-    before?.flatMap((time, index) => (time === after?.[index] ? [] : [[time, after?.[index]] as const])),
+    before?.flatMap((time, index) =>
+      time === after?.[index] ? [] : [[time, after?.[index]] as const],
+    ),
   );
   expect(Object.fromEntries(changes)).toEqual({
     '1m': '500ms',

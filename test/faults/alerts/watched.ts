@@ -16,7 +16,13 @@ import { runCommand } from '../../services/admin/run-command.ts';
 import { makeHome } from '../servers/home.ts';
 import { LETS_HANG } from '../servers/hanging-transaction.ts';
 import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
-import { commandAt, failPoint, type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
+import {
+  commandAt,
+  failPoint,
+  type ReplicaSet,
+  startReplicaSet,
+  WITH_TEST_COMMANDS,
+} from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
@@ -102,7 +108,11 @@ export async function startWatched(program: string): Promise<Watched> {
   );
   installation.redis.on('error', () => undefined);
   const [projectorPort = 0, queryPort = 0, port = 0] = await freePorts(3);
-  const service = (name: 'projector' | 'query', title: string, settings: Record<string, string>) => {
+  const service = (
+    name: 'projector' | 'query',
+    title: string,
+    settings: Record<string, string>,
+  ) => {
     const one = restartable(name, title, { ...installation.env, ...settings });
     begun.defer(one.kill);
     return one;
@@ -111,7 +121,10 @@ export async function startWatched(program: string): Promise<Watched> {
     KAFKA_BROKERS: kafka.proxied,
     OPERATIONS_PORT: String(projectorPort),
   });
-  const query = service('query', 'query service', { OPERATIONS_PORT: String(queryPort), QUERY_PORT: String(port) });
+  const query = service('query', 'query service', {
+    OPERATIONS_PORT: String(queryPort),
+    QUERY_PORT: String(port),
+  });
   await Promise.all([projector.start(), query.start()]);
 
   const url = `http://127.0.0.1:${port}`;
@@ -175,7 +188,9 @@ export async function startWatched(program: string): Promise<Watched> {
       await orders(1);
       const last = sequence;
       const shown = async () => {
-        const answer = await get(`/api/order/details/?order_id=o${last % ORDERS}`).catch(() => null);
+        const answer = await get(`/api/order/details/?order_id=o${last % ORDERS}`).catch(
+          () => null,
+        );
         // Sessions end with Redis.
         if (answer?.status === 401) await enter();
         const order = (await answer?.json()) as { total?: string } | undefined;
@@ -189,7 +204,8 @@ export async function startWatched(program: string): Promise<Watched> {
     async recover() {
       mongodb.servers[0]?.resume();
       await commandAt(mongodb.servers[0] as Server, failPoint('failCommand', 'off'));
-      for (const server of [...kafka.servers, ...mongodb.servers]) if (!server.isRunning()) await server.start();
+      for (const server of [...kafka.servers, ...mongodb.servers])
+        if (!server.isRunning()) await server.start();
       await kafka.proxy.restore();
       await redis.client.config('SET', 'min-replicas-to-write', '0');
       for (const one of [projector, query]) {
@@ -201,7 +217,11 @@ export async function startWatched(program: string): Promise<Watched> {
   };
 }
 
-function restartable(name: 'projector' | 'query', title: string, env: Record<string, string>): Service {
+function restartable(
+  name: 'projector' | 'query',
+  title: string,
+  env: Record<string, string>,
+): Service {
   let current: ServiceProcess | null = null;
   const running = () => {
     if (current === null) throw new Error(`${name} was not started`);
@@ -223,7 +243,11 @@ function restartable(name: 'projector' | 'query', title: string, env: Record<str
 }
 
 /** Repeats work until `over`, in spite of failures: a server may be away. */
-export async function repeat(work: () => Promise<unknown>, everyMs: number, over: AbortSignal): Promise<void> {
+export async function repeat(
+  work: () => Promise<unknown>,
+  everyMs: number,
+  over: AbortSignal,
+): Promise<void> {
   while (!over.aborted) {
     await work().catch(() => undefined);
     await pause(everyMs, over);

@@ -1,6 +1,7 @@
 /**
- * Preloaded into a process (`node --import`). Its wall clock is ahead by the milliseconds in the file CLOCK_FILE, and jumps when
- * the file changes. Timers are not affected, as when the clock of a machine is set.
+ * Preloaded into a process (`node --import`). Its wall clock is ahead by the milliseconds in the
+ * file CLOCK_FILE, and jumps when the file changes. Timers are not affected, as when the clock of a
+ * machine is set.
  */
 import { readFileSync } from 'node:fs';
 
@@ -17,5 +18,6 @@ setInterval(look, 20).unref();
 
 Date.now = () => realNow() + aheadMs;
 globalThis.Date = new Proxy(Date, {
-  construct: (target, args: []) => (args.length === 0 ? new target(target.now()) : new target(...args)),
+  construct: (target, args: []) =>
+    args.length === 0 ? new target(target.now()) : new target(...args),
 });

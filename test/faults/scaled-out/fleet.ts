@@ -1,6 +1,6 @@
 /**
- * Query services behind HAProxy and projectors, on three brokers, three members of MongoDB and a Redis Cluster, with events of 200
- * stores and 50 integrations that send requests continuously.
+ * Query services behind HAProxy and projectors, on three brokers, three members of MongoDB and a
+ * Redis Cluster, with events of 200 stores and 50 integrations that send requests continuously.
  */
 import { expect } from 'vitest';
 import { eventually } from '#test/installation.ts';
@@ -49,7 +49,10 @@ export interface Fleet {
   close: () => Promise<void>;
 }
 
-/** Starts everything, and waits until every integration got an answer. @param settings of the query services. */
+/**
+ * Starts everything, and waits until every integration got an answer.
+ * @param settings of the query services.
+ */
 export async function startFleet(settings: Record<string, string>): Promise<Fleet> {
   const cleanup = new AsyncDisposableStack();
   try {
@@ -60,7 +63,10 @@ export async function startFleet(settings: Record<string, string>): Promise<Flee
   }
 }
 
-async function start(settings: Record<string, string>, cleanup: AsyncDisposableStack): Promise<Fleet> {
+async function start(
+  settings: Record<string, string>,
+  cleanup: AsyncDisposableStack,
+): Promise<Fleet> {
   const closed = async <T extends { close: () => Promise<void> }>(starting: Promise<T>) => {
     const started = await starting;
     cleanup.defer(() => started.close());

@@ -1,4 +1,7 @@
-/** Client programs: some poll, some wait for changes, all retry by the API's retry rules. Every failure is noted. */
+/**
+ * Client programs: some poll, some wait for changes, all retry by the API's retry rules. Every
+ * failure is noted.
+ */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
@@ -118,7 +121,9 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]): Integ
       while (counts.some((count, own) => count === before[own])) {
         if (performance.now() > end) {
           const waiting = counts.filter((count, own) => count === before[own]).length;
-          throw new Error(`${waiting} integrations were not answered: ${JSON.stringify(failures.slice(-5))}`);
+          throw new Error(
+            `${waiting} integrations were not answered: ${JSON.stringify(failures.slice(-5))}`,
+          );
         }
         await pause(50, new AbortController().signal);
       }

@@ -1,4 +1,7 @@
-/** The states of Kafka between up and down, one by one, under traffic (docs/reliability.md has the same table). */
+/**
+ * The states of Kafka between up and down, one by one, under traffic (docs/reliability.md has the
+ * same table).
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
@@ -7,7 +10,12 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { makeAuthority } from '#test/certificates.ts';
 import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/installation.ts';
-import { PASSWORD, type SecureBroker, startSecureBroker, USER } from '../../secure-servers/kafka.ts';
+import {
+  PASSWORD,
+  type SecureBroker,
+  startSecureBroker,
+  USER,
+} from '../../secure-servers/kafka.ts';
 import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
 import { startTraffic, type State, type Traffic } from './traffic.ts';
 
@@ -16,7 +24,13 @@ const ROW_MS = 300_000;
 const BROKERS = [1, 2, 3];
 /** Three brokers hold partitions, so that each of them has some alone. */
 const PARTITIONS = [0, 1, 2];
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ConfigResourceTypes, ResourcePatternTypes } = kafkajs;
+const {
+  AclOperationTypes,
+  AclPermissionTypes,
+  AclResourceTypes,
+  ConfigResourceTypes,
+  ResourcePatternTypes,
+} = kafkajs;
 
 describe('three brokers', () => {
   const found = {} as { kafka: KafkaCluster; traffic: Traffic };
@@ -52,8 +66,13 @@ describe('three brokers', () => {
   /** Gives the partitions of a topic other replicas, the first of which is preferred as leader. */
   const reassign = async (topic: string, replicasOf: (partition: number) => number[]) => {
     const partitions = topic === topics().changes ? PARTITIONS : await partitionsOf(topic);
-    const partitionAssignment = partitions.map((partition) => ({ partition, replicas: replicasOf(partition) }));
-    await found.kafka.admin.alterPartitionReassignments({ topics: [{ topic, partitionAssignment }] });
+    const partitionAssignment = partitions.map((partition) => ({
+      partition,
+      replicas: replicasOf(partition),
+    }));
+    await found.kafka.admin.alterPartitionReassignments({
+      topics: [{ topic, partitionAssignment }],
+    });
     await eventually('it is moved', async () => {
       const { topics: moving } = await found.kafka.admin.listPartitionReassignments({});
       return moving.length === 0;
@@ -105,8 +124,12 @@ describe('three brokers', () => {
     await alter('--add-config', setting);
     return async () => void (await alter('--delete-config', setting.split('=', 1)[0] ?? ''));
   };
-  pass('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), { lastsMs: 10_000 });
-  pass('clients may use a hundredth of a thread', quota('request_percentage=1'), { lastsMs: 10_000 });
+  pass('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), {
+    lastsMs: 10_000,
+  });
+  pass('clients may use a hundredth of a thread', quota('request_percentage=1'), {
+    lastsMs: 10_000,
+  });
 
   pass('the configuration of the topic is changed', async () => {
     const alter = (value: string) =>
@@ -170,7 +193,10 @@ describe('a broker with rights', () => {
       'super.users': 'User:ANONYMOUS',
     });
     const { inside, passwords } = found.broker;
-    found.admin = new kafkajs.Kafka({ brokers: [inside], logLevel: kafkajs.logLevel.NOTHING }).admin();
+    found.admin = new kafkajs.Kafka({
+      brokers: [inside],
+      logLevel: kafkajs.logLevel.NOTHING,
+    }).admin();
     await found.admin.connect();
     found.traffic = await startTraffic(
       { KAFKA_BROKERS: inside },

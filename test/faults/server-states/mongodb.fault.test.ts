@@ -1,4 +1,7 @@
-/** The states of MongoDB between up and down, one by one, under traffic (docs/reliability.md has the same table). */
+/**
+ * The states of MongoDB between up and down, one by one, under traffic (docs/reliability.md has the
+ * same table).
+ */
 import { createConnection, type Socket } from 'node:net';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { useFolder } from '#test/folder.ts';
-import { commandAt, failPoint, type ReplicaSet, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
+import {
+  commandAt,
+  failPoint,
+  type ReplicaSet,
+  startReplicaSet,
+  WITH_TEST_COMMANDS,
+} from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
 import { startTraffic, type State, type Traffic } from './traffic.ts';
 
@@ -14,7 +23,16 @@ const START_MS = 240_000;
 const ROW_MS = 240_000;
 
 /** Every command with which the services read and write. */
-const COMMANDS = ['find', 'aggregate', 'insert', 'update', 'delete', 'findAndModify', 'commitTransaction', 'getMore'];
+const COMMANDS = [
+  'find',
+  'aggregate',
+  'insert',
+  'update',
+  'delete',
+  'findAndModify',
+  'commitTransaction',
+  'getMore',
+];
 const LABELS = ['SystemOverloadedError', 'RetryableError'];
 /** Codes of states, and codes that this release does not know, which half of all commands get. */
 const CODES: readonly (readonly [name: string, code: number, labels?: string[]])[] = [
@@ -65,11 +83,18 @@ describe('one member of MongoDB', () => {
   const folder = useFolder();
   const [data, snapshot] = [() => join(folder, 'data'), () => join(folder, 'snapshot')];
   const found = useTraffic(async () => ({
-    mongodb: await startReplicaSet(1, { dataIn: data(), args: [...WITH_TEST_COMMANDS, '--maxConns=200'] }),
+    mongodb: await startReplicaSet(1, {
+      dataIn: data(),
+      args: [...WITH_TEST_COMMANDS, '--maxConns=200'],
+    }),
   }));
   const member = () => found.mongodb.servers[0] as Server;
   const pass = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
-    it(name, () => found.traffic.passThrough({ name: `MongoDB, one member: ${name}`, cause, ...more }), ROW_MS);
+    it(
+      name,
+      () => found.traffic.passThrough({ name: `MongoDB, one member: ${name}`, cause, ...more }),
+      ROW_MS,
+    );
 
   pass('steps down', async () => {
     await commandAt(member(), { replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
@@ -107,7 +132,9 @@ describe('one member of MongoDB', () => {
   );
 
   pass('accepts no more connections', async () => {
-    const sockets: Socket[] = Array.from({ length: 250 }, () => createConnection(member().port, '127.0.0.1'));
+    const sockets: Socket[] = Array.from({ length: 250 }, () =>
+      createConnection(member().port, '127.0.0.1'),
+    );
     for (const socket of sockets) socket.on('error', () => undefined);
     return async () => {
       for (const socket of sockets) socket.destroy();
@@ -132,21 +159,34 @@ describe('one member of MongoDB', () => {
       await found.mongodb.whole();
     };
   };
-  pass('is restored from a snapshot, without an election meanwhile', restored(0), { lastsMs: 1_000 });
+  pass('is restored from a snapshot, without an election meanwhile', restored(0), {
+    lastsMs: 1_000,
+  });
   pass('is restored from a snapshot of two elections ago', restored(2), { lastsMs: 1_000 });
 });
 
 describe('three members of MongoDB', () => {
-  const found = useTraffic(async () => ({ mongodb: await startReplicaSet(3, { args: WITH_TEST_COMMANDS }) }));
+  const found = useTraffic(async () => ({
+    mongodb: await startReplicaSet(3, { args: WITH_TEST_COMMANDS }),
+  }));
   const pass = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
-    it(name, () => found.traffic.passThrough({ name: `MongoDB, three members: ${name}`, cause, ...more }), ROW_MS);
+    it(
+      name,
+      () => found.traffic.passThrough({ name: `MongoDB, three members: ${name}`, cause, ...more }),
+      ROW_MS,
+    );
   const secondaries = async () => {
     const primary = await found.mongodb.primary();
     const others = found.mongodb.servers.filter((server) => server !== primary);
     return others as [Server, Server];
   };
-  /** Changes the configuration of the set. @param change gets the configuration, with a raised version. */
-  const reconfigure = async (change: (config: { members: { host: string; priority: number }[] }) => void) => {
+  /**
+   * Changes the configuration of the set.
+   * @param change gets the configuration, with a raised version.
+   */
+  const reconfigure = async (
+    change: (config: { members: { host: string; priority: number }[] }) => void,
+  ) => {
     const primary = await found.mongodb.primary();
     const uri = `mongodb://127.0.0.1:${primary.port}/?directConnection=true`;
     await using client = new MongoClient(uri);
@@ -194,7 +234,8 @@ describe('three members of MongoDB', () => {
     const [renamed] = await secondaries();
     const rename = (from: string, to: string) =>
       reconfigure(({ members }) => {
-        for (const one of members) if (one.host === `${from}:${renamed?.port}`) one.host = `${to}:${renamed?.port}`;
+        for (const one of members)
+          if (one.host === `${from}:${renamed?.port}`) one.host = `${to}:${renamed?.port}`;
       });
     await rename('127.0.0.1', 'localhost');
     return () => rename('localhost', '127.0.0.1');

@@ -1,4 +1,7 @@
-/** The states of Redis between up and down, one by one, under traffic (docs/reliability.md has the same table). */
+/**
+ * The states of Redis between up and down, one by one, under traffic (docs/reliability.md has the
+ * same table).
+ */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -143,7 +146,10 @@ describe('a Redis server', () => {
     const before = await redis().config('GET', 'maxclients');
     await set(['maxclients', '5']);
     await redis().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    const others = Array.from({ length: 4 }, () => new Redis(found.redis.server.url, { retryStrategy: () => 20 }));
+    const others = Array.from(
+      { length: 4 },
+      () => new Redis(found.redis.server.url, { retryStrategy: () => 20 }),
+    );
     for (const other of others) other.on('error', () => undefined);
     return async () => {
       for (const other of others) other.disconnect();
@@ -156,7 +162,9 @@ describe('a Redis server behind one address', () => {
   const { found, row } = useTraffic(async () => {
     const home = await openRedisHome();
     const first = await startRedisProcess([], { home });
-    const second = await startRedisProcess(['--replicaof', '127.0.0.1', String(first.port)], { home });
+    const second = await startRedisProcess(['--replicaof', '127.0.0.1', String(first.port)], {
+      home,
+    });
     await followsItsMaster(second);
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: first.port });
     return {
@@ -201,7 +209,12 @@ describe('a Redis server whose clock goes back', () => {
     const late =
       preload === null
         ? {}
-        : { LD_PRELOAD: preload, FAKETIME_TIMESTAMP_FILE: file(), FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1' };
+        : {
+            LD_PRELOAD: preload,
+            FAKETIME_TIMESTAMP_FILE: file(),
+            FAKETIME_NO_CACHE: '1',
+            DONT_FAKE_MONOTONIC: '1',
+          };
     const home = await openRedisHome({ ...process.env, ...late });
     const server = await startRedisProcess([], { home });
     return {
@@ -223,12 +236,14 @@ describe('a Redis server whose clock goes back', () => {
       }
       const { server } = found.redis;
       const clock = async () => Number(((await server.client.time()) as unknown as string[])[0]);
-      if ((await clock()) < Date.now() / 1_000 + 3_000) throw new Error('the clock of Redis is not an hour ahead');
+      if ((await clock()) < Date.now() / 1_000 + 3_000)
+        throw new Error('the clock of Redis is not an hour ahead');
       return found.traffic.passThrough({
         name: 'Redis: its clock goes back by an hour',
         cause: async () => {
           await writeFile(file(), '+0\n');
-          if ((await found.traffic.flood(600)) === 0) throw new Error('the store is within its quota');
+          if ((await found.traffic.flood(600)) === 0)
+            throw new Error('the store is within its quota');
           return () => Promise.resolve();
         },
         // Of the store that is beyond its quota, until the window is over.

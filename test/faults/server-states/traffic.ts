@@ -1,6 +1,7 @@
 /**
- * Traffic of one installation while a server passes through a state: requests, events, revocations and a follower of changes. It says
- * what each of them saw during the state, and how soon after its end all were as before.
+ * Traffic of one installation while a server passes through a state: requests, events, revocations
+ * and a follower of changes. It says what each of them saw during the state, and how soon after its
+ * end all were as before.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -28,7 +29,10 @@ export interface Traffic {
   installation: Installation;
   /** Sends concurrent requests of one store. @returns how many were answered 429. */
   flood: (times: number) => Promise<number>;
-  /** Lets a server pass through a state. Fails where a process ends, an event is lost, an answer is wrong, or service resumes late. */
+  /**
+   * Lets a server pass through a state. Fails where a process ends, an event is lost, an answer is
+   * wrong, or service resumes late.
+   */
   passThrough: (state: State) => Promise<void>;
   close: () => Promise<void>;
 }
@@ -69,7 +73,10 @@ export async function startTraffic(
     services.push(service);
     return service.logged(({ msg }) => msg === started);
   };
-  const [line] = await Promise.all([start('query', 'query service started'), start('projector', 'projector started')]);
+  const [line] = await Promise.all([
+    start('query', 'query service started'),
+    start('projector', 'projector started'),
+  ]);
   const url = String(line['url']);
   const over = new AbortController();
   begun.defer(async () => over.abort());
@@ -81,14 +88,20 @@ export async function startTraffic(
     return found.every(({ length }) => length === ORDERS);
   });
   const asking = ask(url, readers, over.signal);
-  const follower = new Follower(createApiClient(url), readers[0] ?? '', '/api/order/changes?page_size=100');
+  const follower = new Follower(
+    createApiClient(url),
+    readers[0] ?? '',
+    '/api/order/changes?page_size=100',
+  );
   const following = follower.followUntil(over.signal);
   following.catch(() => undefined);
   const running = begun.move();
 
   /** Whatever happened, of which a failing row tells. */
   const story = () =>
-    services.flatMap(({ lines }) => lines.slice(-12).map((one) => JSON.stringify(one).slice(0, 400))).join('\n');
+    services
+      .flatMap(({ lines }) => lines.slice(-12).map((one) => JSON.stringify(one).slice(0, 400)))
+      .join('\n');
 
   const passThrough = async ({ name, cause, lastsMs = LASTS_MS, also = [] }: State) => {
     const token = await keys.give('s1');
@@ -130,8 +143,12 @@ export async function startTraffic(
         events: orders.published() - before,
       });
       expect(wrong).toEqual([]);
-      expect([...statuses.keys()].filter((status) => ![200, 503, ...also].includes(status))).toEqual([]);
-      expect(services.map(({ process }) => process.exitCode ?? process.signalCode)).toEqual(services.map(() => null));
+      expect(
+        [...statuses.keys()].filter((status) => ![200, 503, ...also].includes(status)),
+      ).toEqual([]);
+      expect(services.map(({ process }) => process.exitCode ?? process.signalCode)).toEqual(
+        services.map(() => null),
+      );
       expect(await letters(installation)).toEqual([]);
       for (const ms of resumesMs) expect(ms).toBeLessThan(RESUMES_MS * slower);
       await keys.expectRefused();
@@ -141,7 +158,9 @@ export async function startTraffic(
     }
   };
   const flood = async (times: number) => {
-    const answers = await Promise.all(Array.from({ length: times }, () => get(url, PATHS[0] ?? '', readers[2] ?? '')));
+    const answers = await Promise.all(
+      Array.from({ length: times }, () => get(url, PATHS[0] ?? '', readers[2] ?? '')),
+    );
     await Promise.all(answers.map((answer) => answer.arrayBuffer()));
     return answers.filter(({ status }) => status === 429).length;
   };
@@ -149,7 +168,8 @@ export async function startTraffic(
 }
 
 /** Far longer than it may take, so that a late row still tells how late. */
-const soon = (what: string, check: () => boolean | Promise<boolean>) => eventually(what, check, 12 * RESUMES_MS);
+const soon = (what: string, check: () => boolean | Promise<boolean>) =>
+  eventually(what, check, 12 * RESUMES_MS);
 
 type Order = Record<'id' | 'total', string>;
 
@@ -168,7 +188,9 @@ async function listed(url: string, token: string): Promise<Order[]> {
 /** Publishes changes of the same orders again and again; while Kafka is away it tries again. */
 function publishOrders(installation: Installation, over: AbortSignal) {
   let sequence = 0;
-  const totals = new Map<string, Map<string, string>>(STORES.map((storeId) => [storeId, new Map()]));
+  const totals = new Map<string, Map<string, string>>(
+    STORES.map((storeId) => [storeId, new Map()]),
+  );
   void (async () => {
     do {
       const index = sequence;
@@ -176,7 +198,12 @@ function publishOrders(installation: Installation, over: AbortSignal) {
       const storeId = STORES[index % STORES.length] ?? '';
       const subject = `o${Math.floor(index / STORES.length) % ORDERS}`;
       const total = `${sequence}.00`;
-      const data = { status: 'pending', order_type: 'takeout', total, created_at: '2026-03-01T12:00:00Z' };
+      const data = {
+        status: 'pending',
+        order_type: 'takeout',
+        total,
+        created_at: '2026-03-01T12:00:00Z',
+      };
       const event = { entity: 'order' as const, storeId, subject, sequence, data };
       while (!over.aborted) {
         const isSent = await installation.publish([event]).then(
@@ -189,7 +216,8 @@ function publishOrders(installation: Installation, over: AbortSignal) {
       totals.get(storeId)?.set(subject, total);
     } while (await pause(EVENT_MS, over));
   })();
-  const newest = (storeId: string) => [...(totals.get(storeId) ?? [])].map(([id, total]) => ({ id, total }));
+  const newest = (storeId: string) =>
+    [...(totals.get(storeId) ?? [])].map(([id, total]) => ({ id, total }));
   return {
     newest,
     published: () => sequence,
@@ -217,7 +245,9 @@ function ask(url: string, tokens: readonly string[], over: AbortSignal) {
   const one = async (index: number) => {
     const path = PATHS[index % PATHS.length] ?? '';
     const sentAt = performance.now();
-    const response = await get(url, path, tokens[index % tokens.length] ?? '').catch((error: unknown) => error);
+    const response = await get(url, path, tokens[index % tokens.length] ?? '').catch(
+      (error: unknown) => error,
+    );
     if (!(response instanceof Response)) {
       if (!over.aborted) wrong.push(`${path}: no answer: ${String(response)}`);
       return;
@@ -227,7 +257,8 @@ function ask(url: string, tokens: readonly string[], over: AbortSignal) {
     if (response.status !== 200) return;
     answeredAt = Math.max(answeredAt, sentAt);
     // Every order was there before the first state.
-    if (body.count !== ORDERS && body.id !== 'o1') wrong.push(`${path}: ${JSON.stringify(body).slice(0, 200)}`);
+    if (body.count !== ORDERS && body.id !== 'o1')
+      wrong.push(`${path}: ${JSON.stringify(body).slice(0, 200)}`);
   };
   void (async () => {
     for (let index = 0; await pause(REQUEST_MS, over); index += 1) void one(index);
@@ -308,7 +339,9 @@ async function watchRefusal(url: string, token: string): Promise<number> {
 /** The reasons of all dead letters. */
 async function letters({ databases, environment }: Installation): Promise<string[]> {
   const found = await Promise.all(
-    [databases.control, databases.generation(environment, 1)].map((db) => lettersIn(db).find().toArray()),
+    [databases.control, databases.generation(environment, 1)].map((db) =>
+      lettersIn(db).find().toArray(),
+    ),
   );
   return found.flat().map(({ reason, offset }) => `${offset}: ${reason}`);
 }

@@ -31,7 +31,10 @@ export interface ApiServer {
   close: () => Promise<void>;
 }
 
-/** Downloads or builds the programs, and caches them. Rejects with the reason if they are unavailable. */
+/**
+ * Downloads or builds the programs, and caches them. Rejects with the reason if they are
+ * unavailable.
+ */
 export async function findApiServer(): Promise<{ apiServer: string; etcd: string }> {
   const etcd = join(await debianPackages(['etcd-server']), 'usr', 'bin', 'etcd');
   const apiServer = join(cacheFolder(process.env), `kube-apiserver-${VERSION}`);
@@ -40,7 +43,15 @@ export async function findApiServer(): Promise<{ apiServer: string; etcd: string
     const built = `${apiServer}.${randomUUID()}`;
     // Helm reads the release.
     const flags = `-X k8s.io/component-base/version.gitVersion=v${VERSION}`;
-    const args = ['build', '-mod=readonly', '-ldflags', flags, '-o', built, 'k8s.io/kubernetes/cmd/kube-apiserver'];
+    const args = [
+      'build',
+      '-mod=readonly',
+      '-ldflags',
+      flags,
+      '-o',
+      built,
+      'k8s.io/kubernetes/cmd/kube-apiserver',
+    ];
     await promisify(execFile)('go', args, { cwd: MODULE, timeout: BUILD_MS });
     await rename(built, apiServer);
   }
@@ -48,7 +59,10 @@ export async function findApiServer(): Promise<{ apiServer: string; etcd: string
 }
 
 /** Starts the server; its token allows everything. */
-export async function startApiServer(programs: { apiServer: string; etcd: string }): Promise<ApiServer> {
+export async function startApiServer(programs: {
+  apiServer: string;
+  etcd: string;
+}): Promise<ApiServer> {
   const home = await makeHome();
   const [port = 0, clients = 0, peers = 0] = await freePorts(3);
   const etcdRoom = await home.room('etcd');
@@ -56,7 +70,10 @@ export async function startApiServer(programs: { apiServer: string; etcd: string
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
   const key = join(room.data, 'accounts.key');
   await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  await writeFile(join(room.data, 'tokens.csv'), `${TOKEN},administrator,administrator,system:masters\n`);
+  await writeFile(
+    join(room.data, 'tokens.csv'),
+    `${TOKEN},administrator,administrator,system:masters\n`,
+  );
   const etcdArgs = [
     `--data-dir=${etcdRoom.data}`,
     `--listen-client-urls=http://127.0.0.1:${clients}`,

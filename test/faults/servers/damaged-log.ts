@@ -9,7 +9,10 @@ export const DAMAGES: Record<string, (batch: Buffer) => void> = {
 };
 
 /** Damages the last complete batch of a log. @returns a function that repairs it. */
-export async function damageLast(file: string, damage: (batch: Buffer) => void): Promise<() => Promise<void>> {
+export async function damageLast(
+  file: string,
+  damage: (batch: Buffer) => void,
+): Promise<() => Promise<void>> {
   const bytes = await readFile(file);
   let last = 0;
   for (let at = 0; ;) {

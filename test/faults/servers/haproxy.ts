@@ -1,4 +1,7 @@
-/** HAProxy with the configuration of deploy/haproxy, but without Docker's names: tests add query services one by one. */
+/**
+ * HAProxy with the configuration of deploy/haproxy, but without Docker's names: tests add query
+ * services one by one.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
@@ -34,13 +37,19 @@ export async function startHaproxy(): Promise<Haproxy> {
   await writeFile(file, withoutDocker(await readFile(CONFIGURATION, 'utf8'), port, socket));
   const { logFile } = await home.room('haproxy');
   const program = await findHaproxy();
-  const held = await startGuarded(home.context.guard, { ...program, args: ['-db', '-f', file] }, logFile);
+  const held = await startGuarded(
+    home.context.guard,
+    { ...program, args: ['-db', '-f', file] },
+    logFile,
+  );
   const places = new Map<Backend, string>();
   const free = Array.from({ length: PLACES }, (_, index) => `query/query${index + 1}`);
   const tell = async (...commands: string[]) => {
     const answer = await ask(socket, commands.join('; '));
     // HAProxy echoes a change; any other output is an error.
-    const complaints = answer.split('\n').filter((line) => line !== '' && !/changed|no need to/.test(line));
+    const complaints = answer
+      .split('\n')
+      .filter((line) => line !== '' && !/changed|no need to/.test(line));
     if (complaints.length > 0) throw new Error(complaints.join('\n'));
   };
   const close = async () => {
@@ -48,7 +57,11 @@ export async function startHaproxy(): Promise<Haproxy> {
     await home.close();
   };
   try {
-    await eventually('HAProxy is there', () => ask(socket, 'show info').then(Boolean, () => false), 20_000);
+    await eventually(
+      'HAProxy is there',
+      () => ask(socket, 'show info').then(Boolean, () => false),
+      20_000,
+    );
   } catch (error) {
     const log = await readFile(logFile, 'utf8');
     await close();
@@ -86,10 +99,14 @@ function withoutDocker(configuration: string, port: number, socket: string): str
     [/^( *)mode http$/m, '$1mode http\n$1timeout check 30s'],
     [/bind :8080/, `bind 127.0.0.1:${port}`],
     [/ init-addr \S+ resolvers docker/, ''],
-    [/server-template query \d+ query:8080/, `server-template query ${PLACES} 127.0.0.1:1 disabled`],
+    [
+      /server-template query \d+ query:8080/,
+      `server-template query ${PLACES} 127.0.0.1:1 disabled`,
+    ],
   ] as const;
   return replaced.reduce((text, [what, by]) => {
-    if (!what.test(text)) throw new Error(`deploy/haproxy/haproxy.cfg has nothing like ${what.source}`);
+    if (!what.test(text))
+      throw new Error(`deploy/haproxy/haproxy.cfg has nothing like ${what.source}`);
     return text.replace(what, by);
   }, configuration);
 }
@@ -102,7 +119,10 @@ async function ask(socket: string, commands: string): Promise<string> {
 
 /** The program from PATH, or from the package of this Debian or Ubuntu. */
 async function findHaproxy(): Promise<Omit<Command, 'args'>> {
-  const installed = findOnPath('haproxy', { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` });
+  const installed = findOnPath('haproxy', {
+    ...process.env,
+    PATH: `${process.env['PATH']}:/usr/sbin`,
+  });
   if (installed !== undefined) return { file: installed };
   const folder = await debianPackages(['haproxy'], { missing: true });
   const LD_LIBRARY_PATH = join(folder, 'usr', 'lib', 'x86_64-linux-gnu');

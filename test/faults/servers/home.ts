@@ -1,4 +1,7 @@
-/** A folder and a guardian process for the servers of one test; both are removed however the test ends. */
+/**
+ * A folder and a guardian process for the servers of one test; both are removed however the test
+ * ends.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -41,14 +41,21 @@ const READY_MS = 60_000;
  */
 export function startKafkaCluster(
   size: 1 | 3,
-  { coordinates = true, settings = {} }: { coordinates?: boolean; settings?: Record<string, string> } = {},
+  {
+    coordinates = true,
+    settings = {},
+  }: { coordinates?: boolean; settings?: Record<string, string> } = {},
 ): Promise<KafkaCluster> {
   return onFreePorts(() => startOnce(size, coordinates, settings));
 }
 
 const BROKER = 'kafka.Kafka';
 
-async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<string, string>): Promise<KafkaCluster> {
+async function startOnce(
+  size: 1 | 3,
+  coordinates: boolean,
+  settings: Record<string, string>,
+): Promise<KafkaCluster> {
   const home = await makeHome();
   const ports = await freePorts(3 * size);
   const nodes = Array.from({ length: size }, (_, index) => {
@@ -65,7 +72,8 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
         // A client gets the addresses of the listener that it used.
         listeners: `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${behindProxy},CONTROLLER://127.0.0.1:${controller}`,
         'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
-        'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
+        'listener.security.protocol.map':
+          'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT',
         'inter.broker.listener.name': 'PLAINTEXT',
         ...(coordinates ? {} : { 'offsets.topic.replication.factor': String(size + 1) }),
         ...settings,
@@ -109,7 +117,9 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
       const options = java.slice(0, java.indexOf(BROKER));
       const classPath = options.indexOf('-cp') + 1;
       const all = options.with(classPath, [options[classPath], tools].join(delimiter));
-      return (await promisify(execFile)(file, [...all, tool, '--bootstrap-server', brokers, ...args])).stdout;
+      return (
+        await promisify(execFile)(file, [...all, tool, '--bootstrap-server', brokers, ...args])
+      ).stdout;
     },
     servers,
     close,
@@ -117,7 +127,9 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
       join(home.path, 'kafka-1', 'data', `${topic}-${partition}`, '00000000000000000000.log'),
     async leaderOf(topic, partition) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-      const leader = topics[0]?.partitions.find(({ partitionId }) => partitionId === partition)?.leader;
+      const leader = topics[0]?.partitions.find(
+        ({ partitionId }) => partitionId === partition,
+      )?.leader;
       const server = servers[(leader ?? 0) - 1];
       if (server === undefined) throw new Error(`${topic}/${partition} has no leader`);
       return server;
@@ -127,7 +139,10 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
         `every copy of ${topic} is complete`,
         async () => {
           const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-          return topics[0]?.partitions.every(({ isr, replicas }) => isr.length === replicas.length) === true;
+          return (
+            topics[0]?.partitions.every(({ isr, replicas }) => isr.length === replicas.length) ===
+            true
+          );
         },
         READY_MS,
       );

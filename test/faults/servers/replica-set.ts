@@ -24,7 +24,10 @@ interface Options {
   args?: readonly string[];
 }
 
-/** Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten seconds until an election. */
+/**
+ * Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten
+ * seconds until an election.
+ */
 export function startReplicaSet(size: 1 | 3, options: Options = {}): Promise<ReplicaSet> {
   return onFreePorts(() => startOnce(size, options));
 }
@@ -77,7 +80,9 @@ async function until<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Uses a new client per attempt: a client whose first connection failed may never connect again. */
+/**
+ * Uses a new client per attempt: a client whose first connection failed may never connect again.
+ */
 async function onServer(server: Server, command: object): Promise<Record<string, unknown>> {
   const client = new MongoClient(`mongodb://127.0.0.1:${server.port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,

@@ -1,6 +1,11 @@
 /** A server process that a test kills and restarts with the same ports and data. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Command, type Guard, type GuardedProcess, startGuarded } from '#local/stack/process.ts';
+import {
+  type Command,
+  type Guard,
+  type GuardedProcess,
+  startGuarded,
+} from '#local/stack/process.ts';
 
 /** The limit of an orderly shutdown. */
 const ENDING_MS = 60_000;
@@ -75,7 +80,10 @@ export async function startAll<T>(servers: readonly Server[], ready: () => Promi
   }
 }
 
-/** Starts servers that choose free ports, and retries if one exits: another process may have taken a port. */
+/**
+ * Starts servers that choose free ports, and retries if one exits: another process may have taken a
+ * port.
+ */
 export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

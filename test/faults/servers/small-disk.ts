@@ -18,7 +18,9 @@ export interface SmallDisk {
 export function mountSmallDisk(mebibytes: number): SmallDisk | string {
   const path = mkdtempSync(join(tmpdir(), 'store-data-disk-'));
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', path], { stdio: 'pipe' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', path], {
+      stdio: 'pipe',
+    });
   } catch (error) {
     rmSync(path, { recursive: true, force: true });
     return `a small disk cannot be mounted here: ${describeError(error)}`;

@@ -1,6 +1,6 @@
 /**
- * Compares the messages that we and the Java client read from the same bytes. `expectation` has the rules for intended differences;
- * any other difference is an error.
+ * Compares the messages that we and the Java client read from the same bytes. `expectation` has the
+ * rules for intended differences; any other difference is an error.
  */
 import { spawn } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
@@ -37,8 +37,17 @@ export interface Comparison {
   onPurpose: Record<string, number>;
 }
 
-/** @throws with the batch in hex and both readings at the first difference. Rejects if Java or a jar is unavailable. */
-export async function compareWithJava({ seed, batches }: { seed: number; batches: number }): Promise<Comparison> {
+/**
+ * @throws with the batch in hex and both readings at the first difference. Rejects if Java or a jar
+ * is unavailable.
+ */
+export async function compareWithJava({
+  seed,
+  batches,
+}: {
+  seed: number;
+  batches: number;
+}): Promise<Comparison> {
   const samples = fc.sample(randomBatch, { seed, numRuns: batches });
   const java = await readWithJava(samples.map(({ batch }) => batch));
   const result: Comparison = { read: 0, refused: 0, onPurpose: {} };
@@ -70,8 +79,14 @@ function expectation(
   const refused = (error: string) => ({ rule: error, expected: { error } });
   if ('error' in java) {
     // Java reads beyond the last record only to verify the end.
-    const isBehind = /^KafkaException: Error checking|still remaining|FAILED_TO_UNCOMPRESS/.test(java.error);
-    const isRead = isBehind && isPackedChanged && 'records' in ours && ours.records.length === Math.max(0, count);
+    const isBehind = /^KafkaException: Error checking|still remaining|FAILED_TO_UNCOMPRESS/.test(
+      java.error,
+    );
+    const isRead =
+      isBehind &&
+      isPackedChanged &&
+      'records' in ours &&
+      ours.records.length === Math.max(0, count);
     return isRead
       ? { rule: 'bytes behind what is compressed are not looked at', expected: ours }
       : { rule: null, expected: java };
@@ -82,7 +97,10 @@ function expectation(
   // Java ignores the content of a batch whose header says that it has no records.
   if (count === 0 && 'error' in ours) return refused('bytes without records');
   if (count === lastOffsetDelta + 1) {
-    const records = java.records.map((record, index) => ({ ...record, offset: String(baseOffset + index) }));
+    const records = java.records.map((record, index) => ({
+      ...record,
+      offset: String(baseOffset + index),
+    }));
     const isMoved = !isDeepStrictEqual(records, java.records);
     return { rule: isMoved ? 'the place is the offset' : null, expected: { records } };
   }
@@ -117,7 +135,10 @@ async function readOurselves(batch: Buffer): Promise<Read> {
         Object.entries(headers ?? {}).flatMap(([header, values]) =>
           [values]
             .flat()
-            .map((one): ReadRecord['headers'][number] => [named(Buffer.from(header)), one?.toString('base64') ?? null]),
+            .map((one): ReadRecord['headers'][number] => [
+              named(Buffer.from(header)),
+              one?.toString('base64') ?? null,
+            ]),
         ),
       ),
     })),
@@ -152,7 +173,9 @@ async function readWithJava(batches: readonly Buffer[]): Promise<Read[]> {
         records: read.records.map((record) => ({
           ...record,
           timestamp: exactly(batches[at], record.timestamp),
-          headers: byName(record.headers.map(([header, value]) => [named(Buffer.from(header, 'base64')), value])),
+          headers: byName(
+            record.headers.map(([header, value]) => [named(Buffer.from(header, 'base64')), value]),
+          ),
         })),
       };
     });

@@ -9,13 +9,17 @@ const CATEGORY = { name: 'Pizzas', position: 1, active: true };
 
 let api;
 before(async () => {
-  api = await imported.startStoreData({ fixtures: [{ entity: 'category', id: 'c1', data: CATEGORY }] });
+  api = await imported.startStoreData({
+    fixtures: [{ entity: 'category', id: 'c1', data: CATEGORY }],
+  });
 });
 after(() => api?.stop());
 
 for (const [way, module] of Object.entries({ imported, required })) {
   void test(`${way}: has everything`, () => {
-    const names = Object.keys(module).filter((name) => name !== 'default' && name !== 'module.exports');
+    const names = Object.keys(module).filter(
+      (name) => name !== 'default' && name !== 'module.exports',
+    );
     assert.deepEqual(names.toSorted(), NAMES);
   });
 
@@ -35,7 +39,12 @@ for (const [way, module] of Object.entries({ imported, required })) {
 }
 
 void test('imported: a client that copies nothing is not proven', async () => {
-  const nothing = [process.execPath, '--eval', 'process.argv.includes("--print") || setInterval(() => {}, 1000)', '--'];
+  const nothing = [
+    process.execPath,
+    '--eval',
+    'process.argv.includes("--print") || setInterval(() => {}, 1000)',
+    '--',
+  ];
   const proof = imported.proveFollower({ command: nothing, changes: 30, patienceSeconds: 1, api });
   await assert.rejects(
     proof,
@@ -44,6 +53,9 @@ void test('imported: a client that copies nothing is not proven', async () => {
 });
 
 void test('required: a client that follows changes is proven', async () => {
-  const report = await required.proveFollower({ command: [process.execPath, 'follower.mjs'], changes: 300 });
+  const report = await required.proveFollower({
+    command: [process.execPath, 'follower.mjs'],
+    changes: 300,
+  });
   assert.deepEqual([report.missing, report.stale, report.notDeleted], [[], [], []]);
 });

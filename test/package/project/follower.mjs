@@ -1,4 +1,5 @@
-// The smallest client that follows changes: it keeps its copy, with the place where it goes on, in one file.
+// The smallest client that follows changes: it keeps its copy, with the place where it goes on, in
+// one file.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 
 const { BASE_URL, CLIENT_ID, CLIENT_SECRET, COPY } = process.env;
@@ -21,7 +22,11 @@ if (process.argv.includes('--print')) {
 async function newToken() {
   const authorization = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64')}`;
   const body = new URLSearchParams({ grant_type: 'client_credentials' });
-  const answer = await fetch(`${BASE_URL}/api/auth/token/`, { method: 'POST', headers: { authorization }, body });
+  const answer = await fetch(`${BASE_URL}/api/auth/token/`, {
+    method: 'POST',
+    headers: { authorization },
+    body,
+  });
   return (await answer.json()).access_token;
 }
 

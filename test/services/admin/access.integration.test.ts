@@ -37,13 +37,18 @@ function storedKey(clientId: string): Promise<AccessKey | null> {
   return controlCollections(control()).keys.findOne({ _id: clientId });
 }
 function storedAccess(storeId: string): Promise<StoreAccess | null> {
-  return controlCollections(control()).stores.findOne({ _id: `${installation.environment}/${storeId}` });
+  return controlCollections(control()).stores.findOne({
+    _id: `${installation.environment}/${storeId}`,
+  });
 }
 
-const keysOf = (storeId: string) => redisKeys(installation.config.namePrefix, installation.environment, storeId);
+const keysOf = (storeId: string) =>
+  redisKeys(installation.config.namePrefix, installation.environment, storeId);
 /** The newest member in Redis of a key, or of a store's blocking. */
-const grantOf = (clientId: string) => installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
-const blockOf = (storeId: string) => installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
+const grantOf = (clientId: string) =>
+  installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
+const blockOf = (storeId: string) =>
+  installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
 
 async function newKey(scopes = 'order,crm'): Promise<string> {
   await start();
@@ -66,12 +71,22 @@ async function logIsApplied(): Promise<void> {
 describe('keys', () => {
   it('are active when "create" ends, which prints their secret once', async () => {
     await start();
-    const { code, stdout, stderr } = await run('keys', 'create', '--store', 's1', '--scopes', 'order,crm');
+    const { code, stdout, stderr } = await run(
+      'keys',
+      'create',
+      '--store',
+      's1',
+      '--scopes',
+      'order,crm',
+    );
     expect(code).toBe(0);
-    expect(stderr).toBe(`note: no record of a store s1 has arrived in ${installation.environment} yet\n`);
+    expect(stderr).toBe(
+      `note: no record of a store s1 has arrived in ${installation.environment} yet\n`,
+    );
     const [, clientId = '', secret = ''] =
-      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore_id {7}s1\n/.exec(stdout) ??
-      [];
+      /^client_id {6}([A-Za-z0-9]{24})\nclient_secret {2}(storedata[A-Za-z0-9]{49})\nstore_id {7}s1\n/.exec(
+        stdout,
+      ) ?? [];
     expect(await storedKey(clientId)).toMatchObject({
       store_id: 's1',
       environment: installation.environment,
@@ -130,7 +145,10 @@ describe('keys', () => {
       const said = [scopes, status].map(({ stderr }) => stderr);
       expect([scopes.code, status.code, ...said]).toEqual([0, 0, '', '']);
       await logIsApplied();
-      expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'order', 'menu'], status: 'inactive' });
+      expect(await storedKey(key)).toMatchObject({
+        scopes: ['crm', 'order', 'menu'],
+        status: 'inactive',
+      });
       expect(await grantOf(key)).toEqual(['inactive crm order menu']);
     }
   });
@@ -161,8 +179,14 @@ describe('while no projector runs', () => {
     expect(await grantOf(key)).toEqual(['active order menu']);
     // Another publisher removes the rights with the sequence that the command would use.
     await installation.publishAccess([keyEvent(key, 3, { scopes: ['menu'] })]);
-    for (const words of [`keys scopes ${key} --set order,menu,crm`, 'keys create -s s1 --scopes menu']) {
-      await expectRefused(runCommand(installation.env, `${words} --wait 0`), 'were not applied after 0 s');
+    for (const words of [
+      `keys scopes ${key} --set order,menu,crm`,
+      'keys create -s s1 --scopes menu',
+    ]) {
+      await expectRefused(
+        runCommand(installation.env, `${words} --wait 0`),
+        'were not applied after 0 s',
+      );
     }
     const giving = json('keys', 'scopes', key, '--set', 'menu,crm');
     await start();
@@ -177,11 +201,17 @@ describe('while no projector runs', () => {
     await stop();
     const session = installation.mongodb.startSession();
     const { keys } = controlCollections(control());
-    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    session.startTransaction({
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority' },
+    });
     await keys.updateOne({ _id: key }, { $set: { scopes: [] } }, { session });
     await control()
       .collection<{ _id: string }>('checkpoints')
-      .updateOne({ _id: `store-access.${installation.environment}/0` }, { $set: { session: session.id } });
+      .updateOne(
+        { _id: `store-access.${installation.environment}/0` },
+        { $set: { session: session.id } },
+      );
     const startedAt = Date.now();
     await json('keys', 'revoke', key);
     // MongoDB itself would abort it after a minute.
@@ -214,7 +244,9 @@ describe('while Kafka or Redis is away', () => {
     const noRedis = { ...installation.env, REDIS_URL: 'redis://:secret@127.0.0.1:1' };
     const withoutRedis = await runCommand(noRedis, `keys revoke ${other}`);
     expect(withoutRedis.code).toBe(1);
-    expect(withoutRedis.stderr).toMatch(/is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/);
+    expect(withoutRedis.stderr).toMatch(
+      /is in MongoDB and stays, but: Redis cannot be reached at redis:\/\/127/,
+    );
     expect(withoutRedis.stderr).not.toContain('secret');
     await start();
     await eventually(
@@ -238,8 +270,13 @@ describe('stores', () => {
     await start();
     const created_at = '2026-01-01T00:00:00Z';
     const data = { name: 'x', timezone_offset: '-03:00', status: 'blocked', created_at };
-    await installation.publish([{ entity: 'store', storeId: 's8', subject: 's8', sequence: 1, data }]);
-    await eventually('the record is adopted', async () => (await storedAccess('s8'))?.record_status === 'blocked');
+    await installation.publish([
+      { entity: 'store', storeId: 's8', subject: 's8', sequence: 1, data },
+    ]);
+    await eventually(
+      'the record is adopted',
+      async () => (await storedAccess('s8'))?.record_status === 'blocked',
+    );
     const { code, stdout, stderr } = await run('stores', 'unblock', 's8');
     expect(code).toBe(0);
     expect(stdout).toMatch(/blocked +true\n/);
@@ -248,20 +285,29 @@ describe('stores', () => {
 });
 
 describe('at the highest sequence', () => {
-  const NOTHING_TO_GIVE = 'has the last sequence that there is: it can only be narrowed, deactivated';
+  const NOTHING_TO_GIVE =
+    'has the last sequence that there is: it can only be narrowed, deactivated';
 
   async function lastKey(clientId: string): Promise<void> {
-    const data = { secret_sha256: ['one', 'two'].map(hashSecret), scopes: ['crm', 'order', 'menu'] };
+    const data = {
+      secret_sha256: ['one', 'two'].map(hashSecret),
+      scopes: ['crm', 'order', 'menu'],
+    };
     await installation.publishAccess([keyEvent(clientId, Number.MAX_SAFE_INTEGER, data)]);
     await start();
-    await eventually('the key is there', async () => (await storedKey(clientId))?.status === 'active');
+    await eventually(
+      'the key is there',
+      async () => (await storedKey(clientId))?.status === 'active',
+    );
     await logIsApplied();
     await stop();
   }
 
   it('a key can lose scopes, be deactivated and revoked, but gain nothing', async () => {
     await lastKey('last');
-    expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({ live: true });
+    expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({
+      live: true,
+    });
     expect(await grantOf('last')).toEqual(['active crm order']);
     await json('keys', 'rotate-secret', 'last', '--retire-old');
     expect((await storedKey('last'))?.secret_hashes).toEqual([hashSecret('one')]);
@@ -285,11 +331,17 @@ describe('at the highest sequence', () => {
     await installation.publishAccess([storeAccessEvent('s9', Number.MAX_SAFE_INTEGER, 'active')]);
     await logIsApplied();
     await stop();
-    expect(await json<object>('stores', 'block', 's9')).toMatchObject({ blocked: true, live: true });
+    expect(await json<object>('stores', 'block', 's9')).toMatchObject({
+      blocked: true,
+      live: true,
+    });
     expect(await blockOf('s9')).toEqual(['blocked']);
     await logIsApplied();
     expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
-    await expectRefused(run('stores', 'unblock', 's9'), 'the last sequence that there is: it can only be blocked');
+    await expectRefused(
+      run('stores', 'unblock', 's9'),
+      'the last sequence that there is: it can only be blocked',
+    );
     expect(await blockOf('s9')).toEqual(['blocked']);
   });
 });

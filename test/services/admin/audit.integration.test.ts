@@ -68,8 +68,12 @@ describe('the audit', () => {
       ['ana', 'sessions.revoke', 'done'],
       ['ana', 'keys.revoke', 'done'],
     ]);
-    for (const entry of entries) expect(entry).toMatchObject({ environment, store_id: 's1', client_id: id });
-    expect(entries[0]).toMatchObject({ asked: { scopes: ['order', 'menu'] }, result: { sequence: 1 } });
+    for (const entry of entries)
+      expect(entry).toMatchObject({ environment, store_id: 's1', client_id: id });
+    expect(entries[0]).toMatchObject({
+      asked: { scopes: ['order', 'menu'] },
+      result: { sequence: 1 },
+    });
     expect(entries[1]).toMatchObject({ asked: { scopes: ['menu'] }, result: { status: 'active' } });
     expect(entries[2]).toMatchObject({ result: { secrets: 2 } });
     expect(entries[6]?.session_id).toMatch(/^[0-9a-f]{32}$/);
@@ -83,10 +87,17 @@ describe('the audit', () => {
   });
 
   it('records changes of stores, and filters by store, action and time', async () => {
-    const words = ['stores block s9', 'stores unblock s9', 'quota set -s s9 --requests 5', 'quota reset -s s9'];
+    const words = [
+      'stores block s9',
+      'stores unblock s9',
+      'quota set -s s9 --requests 5',
+      'quota reset -s s9',
+    ];
     for (const command of words) await runJson(env, command);
     const actions = ['stores.block', 'stores.unblock', 'quota.set', 'quota.reset'];
-    expect(await commands('--store', 's9')).toMatchObject(actions.map((action) => ({ action, outcome: 'done' })));
+    expect(await commands('--store', 's9')).toMatchObject(
+      actions.map((action) => ({ action, outcome: 'done' })),
+    );
     const blocked = await audit('--store', 's9', '--action', 'stores.block', '--since', '1h');
     expect(blocked).toHaveLength(1);
     const after = new Date(Date.parse(blocked[0]?.at ?? '') + 1).toISOString();
@@ -129,10 +140,25 @@ describe('the audit', () => {
     expect(await audit('--client-id', 'nobody')).toMatchObject([
       { action: 'keys.revoke', outcome: 'failed', result: { reason: 'there is no key nobody' } },
     ]);
-    const args = ['keys', 'create', '-s', 's3', '--scopes', 'menu', '--client-id', 'no-kafka', '--json'];
-    await expectRefused(runCommand({ ...env, KAFKA_BROKERS: '127.0.0.1:1' }, args), 'Kafka cannot be reached');
+    const args = [
+      'keys',
+      'create',
+      '-s',
+      's3',
+      '--scopes',
+      'menu',
+      '--client-id',
+      'no-kafka',
+      '--json',
+    ];
+    await expectRefused(
+      runCommand({ ...env, KAFKA_BROKERS: '127.0.0.1:1' }, args),
+      'Kafka cannot be reached',
+    );
     const result = { reason: expect.stringMatching(/^Kafka cannot be reached/) as string };
-    expect(await audit('--client-id', 'no-kafka')).toMatchObject([{ outcome: 'failed', store_id: 's3', result }]);
+    expect(await audit('--client-id', 'no-kafka')).toMatchObject([
+      { outcome: 'failed', store_id: 's3', result },
+    ]);
   });
 
   it('is written before the change: if that fails, nothing changes', async () => {
@@ -162,6 +188,8 @@ describe('the audit', () => {
     for (const actor of ['', 'a\nb', 'x'.repeat(129)]) {
       expect((await runCommand(env, ['--actor', actor, 'keys', 'revoke', 'x'])).code).toBe(2);
     }
-    expect((await runCommand({ ...env, STORE_DATA_ACTOR: 'a\tb' }, ['keys', 'revoke', 'x'])).code).toBe(2);
+    expect(
+      (await runCommand({ ...env, STORE_DATA_ACTOR: 'a\tb' }, ['keys', 'revoke', 'x'])).code,
+    ).toBe(2);
   });
 });

@@ -29,7 +29,8 @@ describe('completion', () => {
   });
 
   it('suggests the same in zsh', async () => {
-    const wordsIn = (text: string) => text.slice(text.indexOf('_store_data_at()'), text.indexOf('\n_store_data()'));
+    const wordsIn = (text: string) =>
+      text.slice(text.indexOf('_store_data_at()'), text.indexOf('\n_store_data()'));
     expect(wordsIn(await scriptFor('zsh'))).toBe(wordsIn(script));
     expect(script.split('\n').length).toBeGreaterThan(40);
   });
@@ -39,7 +40,12 @@ describe('a mistake', () => {
   const env = { KAFKA_BROKERS: '', MONGODB_URI: 'nonsense', REDIS_URL: 'redis://127.0.0.1:1' };
 
   it.each([
-    [['keys', 'list', '--nope'], 2, 'command_invalid', /^unknown option '--nope'; see store-data keys list --help$/],
+    [
+      ['keys', 'list', '--nope'],
+      2,
+      'command_invalid',
+      /^unknown option '--nope'; see store-data keys list --help$/,
+    ],
     [['sessions', 'revoke'], 2, 'command_invalid', /^give a session id, or --token/],
     [['keys', 'list'], 1, 'config_invalid', /^MONGODB_URI must be a URI/],
   ])('with %j is JSON where JSON is asked for', async (args, code, name, words) => {

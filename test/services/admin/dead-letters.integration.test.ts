@@ -16,7 +16,14 @@ import {
 } from '#shared/read-models/collections.ts';
 import { orderFacet } from '#shared/read-models/rank-tree/keys.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { keyEvent, orderEvent, orderMessage, type TestEvent, kafkaMessage, storeAccessEvent } from '#test/events.ts';
+import {
+  keyEvent,
+  orderEvent,
+  orderMessage,
+  type TestEvent,
+  kafkaMessage,
+  storeAccessEvent,
+} from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
@@ -68,12 +75,16 @@ describe('dead-letters', () => {
     };
   }
 
-  const order = (id: string, sequence: number, data: object = {}) => orderEvent(id, { sequence, data });
+  const order = (id: string, sequence: number, data: object = {}) =>
+    orderEvent(id, { sequence, data });
   const facetOf = (status: (typeof ORDER_STATUSES)[number]) =>
     orderFacet({ status, order_type: 'delivery', customer_id: null });
   const storedOrder = async (id: string) =>
-    (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order).findOne({ _id: `s1/${id}` });
-  const stamp = async () => (await readModels(installation)).collection<Stamp>(STAMPS).findOne({ _id: 's1' });
+    (await readModels(installation))
+      .collection<OrderDocument>(COLLECTIONS.order)
+      .findOne({ _id: `s1/${id}` });
+  const stamp = async () =>
+    (await readModels(installation)).collection<Stamp>(STAMPS).findOne({ _id: 's1' });
 
   it('are listed with the projector’s reasons, and without data unless requested', async () => {
     const secret = 'Maria da Silva';
@@ -95,7 +106,9 @@ describe('dead-letters', () => {
       { reason: 'invalid_data', entity: 'order', subject: 'bad' },
       { reason: 'too_large', entity: null, subject: null },
     ]);
-    expect(listed.stdout).toMatch(/\n3 dead letters \(1 invalid_data, 1 malformed, 1 too_large\)\n$/);
+    expect(listed.stdout).toMatch(
+      /\n3 dead letters \(1 invalid_data, 1 malformed, 1 too_large\)\n$/,
+    );
 
     const [malformed, invalid, large] = await letters.find({}, { sort: { offset: 1 } }).toArray();
     const shown = await run('show', invalid?._id ?? '');
@@ -145,10 +158,17 @@ describe('dead-letters', () => {
     const three = letter(order('r3', 1), { offset: 2_000_003, reason: 'unknown_type' });
     await letters.insertMany([one, two, three]);
     const missing = `${topic}/0/77`;
-    expect(await retry(one._id, missing)).toMatchObject({ code: 1, applied: 1, missing: [missing] });
+    expect(await retry(one._id, missing)).toMatchObject({
+      code: 1,
+      applied: 1,
+      missing: [missing],
+    });
     expect(await retry('--reason', 'unknown_type')).toMatchObject({ code: 0, applied: 1 });
     expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
-    expect(await retry('--all', '-e', installation.environment)).toMatchObject({ code: 0, applied: 1 });
+    expect(await retry('--all', '-e', installation.environment)).toMatchObject({
+      code: 0,
+      applied: 1,
+    });
     expect(await retry('--all')).toMatchObject({ code: 0, applied: 0 });
   });
 
@@ -159,39 +179,63 @@ describe('dead-letters', () => {
     await letters.insertMany(many);
     const before = (await stamp())?.order ?? 0;
     const live = Array.from({ length: 3_000 }, (_, index) => order(`l${index}`, 1));
-    const [, first, second] = await Promise.all([installation.publish(live), retry('--all'), retry('--all')]);
+    const [, first, second] = await Promise.all([
+      installation.publish(live),
+      retry('--all'),
+      retry('--all'),
+    ]);
     expect([first.code, second.code]).toEqual([0, 0]);
     expect(first.applied + second.applied).toBe(300);
     expect([first.outdated, second.outdated]).toEqual([0, 0]);
     expect(await letters.countDocuments()).toBe(0);
-    await eventually('everything is counted once', async () => (await stamp())?.order === before + 3_300);
+    await eventually(
+      'everything is counted once',
+      async () => (await stamp())?.order === before + 3_300,
+    );
   });
 
   it('of the access topic reach Redis after a retry', async () => {
     const access = accessTopic(installation.environment);
-    const key = letter(keyEvent('letter-key', 1, { scopes: ['menu'] }), { topic: access, offset: 4_000_001 });
-    const block = letter(storeAccessEvent('s5', 1, 'blocked'), { topic: access, offset: 4_000_002 });
+    const key = letter(keyEvent('letter-key', 1, { scopes: ['menu'] }), {
+      topic: access,
+      offset: 4_000_001,
+    });
+    const block = letter(storeAccessEvent('s5', 1, 'blocked'), {
+      topic: access,
+      offset: 4_000_002,
+    });
     await accessLetters.insertMany([key, block]);
     expect(await retry(key._id, block._id)).toMatchObject({ code: 0, applied: 2 });
-    const keysOf = (storeId: string) => redisKeys(installation.config.namePrefix, installation.environment, storeId);
+    const keysOf = (storeId: string) =>
+      redisKeys(installation.config.namePrefix, installation.environment, storeId);
     const inRedis = (key: string) => installation.redis.zrange(key, 0, '-1');
     expect(await inRedis(keysOf('s1').grant('letter-key'))).toEqual(['active menu']);
     expect(await inRedis(keysOf('s5').storeAccess)).toEqual(['blocked']);
     expect(
-      await controlCollections(installation.databases.control).keys.countDocuments({ publish_pending: true }),
+      await controlCollections(installation.databases.control).keys.countDocuments({
+        publish_pending: true,
+      }),
     ).toBe(0);
     expect(await accessLetters.countDocuments()).toBe(0);
   });
 
   it('are dropped without a terminal only with --yes', async () => {
     const [one, two, three] = [1, 2, 3].map((offset) =>
-      letter(order(`d${offset}`, 1), { offset, reason: offset === 3 ? 'unknown_type' : 'malformed' }),
+      letter(order(`d${offset}`, 1), {
+        offset,
+        reason: offset === 3 ? 'unknown_type' : 'malformed',
+      }),
     );
-    if (one === undefined || two === undefined || three === undefined) throw new Error('three were made');
+    if (one === undefined || two === undefined || three === undefined)
+      throw new Error('three were made');
     await letters.insertMany([one, two, three]);
     expect((await run('drop', '--all')).code).toBe(2);
     expect(await letters.countDocuments()).toBe(3);
-    expect(await run('drop', one._id, '--yes')).toEqual({ code: 0, stdout: 'dropped 1\n', stderr: '' });
+    expect(await run('drop', one._id, '--yes')).toEqual({
+      code: 0,
+      stdout: 'dropped 1\n',
+      stderr: '',
+    });
     expect(await run('drop', one._id, '--yes')).toMatchObject({ code: 1, stdout: 'dropped 0\n' });
     await runJson(installation.env, ['dead-letters', 'drop', '--reason', 'unknown_type', '--yes']);
     expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
@@ -210,6 +254,9 @@ describe('dead-letters', () => {
     await letters.insertOne(odd);
     expect((await run('show', odd._id, '--value')).code).toBe(0);
     expect((await run('show', odd._id, '--raw')).stdout).toBe('');
-    expect(await retry(odd._id)).toMatchObject({ code: 1, stayed: [{ reason: 'not_a_cloud_event' }] });
+    expect(await retry(odd._id)).toMatchObject({
+      code: 1,
+      stayed: [{ reason: 'not_a_cloud_event' }],
+    });
   });
 });

@@ -1,11 +1,19 @@
-/** The erasure of a store removes it from every generation and from rebuilds, until it publishes again. Its neighbours stay. */
+/**
+ * The erasure of a store removes it from every generation and from rebuilds, until it publishes
+ * again. Its neighbours stay.
+ */
 import { setTimeout } from 'node:timers/promises';
 import { BSON, type Db, type Document, type Filter } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { CHECKPOINTS, type Stamp, STAMPS, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
+import {
+  CHECKPOINTS,
+  type Stamp,
+  STAMPS,
+  STORE_RECORDS_PENDING,
+} from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
 import { anOrder } from '#test/changes.ts';
 import { keyEvent } from '#test/events.ts';
@@ -45,7 +53,8 @@ afterAll(async () => {
 });
 
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, [...args]);
-const inFirst = (...args: string[]) => json<Answer>(...args, '-e', service.installation.environment);
+const inFirst = (...args: string[]) =>
+  json<Answer>(...args, '-e', service.installation.environment);
 const secondEnvironment = () => service.installation.config.environments[1] ?? '';
 const order = (storeId: string, id: string, notes: string) =>
   anOrder(id, { notes, customer: { id: 'customer-a', name: notes } }, storeId);
@@ -79,7 +88,10 @@ async function fill({ installation, apply, setKey }: QueryService): Promise<void
 const controlDb = () => service.installation.databases.control;
 
 /** All documents of some databases that contain, or do not contain, a text. */
-async function documentsOf(dbs: readonly Db[], holds: (bytes: Buffer) => boolean): Promise<string[]> {
+async function documentsOf(
+  dbs: readonly Db[],
+  holds: (bytes: Buffer) => boolean,
+): Promise<string[]> {
   const found: string[] = [];
   for (const db of dbs) {
     for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray()) {
@@ -100,7 +112,9 @@ async function generationDbs(environment = service.installation.environment): Pr
 }
 
 const namesGone = (bytes: Buffer) =>
-  bytes.includes(GONE) || bytes.includes('xilofone') || /gone(?!-not)/.test(bytes.toString('latin1'));
+  bytes.includes(GONE) ||
+  bytes.includes('xilofone') ||
+  /gone(?!-not)/.test(bytes.toString('latin1'));
 const others = async () => {
   const elsewhere = await generationDbs(secondEnvironment());
   return [
@@ -124,7 +138,16 @@ describe('stores erase', () => {
 
   it('previews the data, and changes nothing', async () => {
     await fill(service);
-    await json('quota', 'set', '-s', 'gone', '-e', service.installation.environment, '--requests', '1000');
+    await json(
+      'quota',
+      'set',
+      '-s',
+      'gone',
+      '-e',
+      service.installation.environment,
+      '--requests',
+      '1000',
+    );
     await json('rebuild', '-e', service.installation.environment);
     token = await service.api.token('key-of-gone', 'secret');
     const answer = await service.api.get('/api/order/list', token);
@@ -156,7 +179,10 @@ describe('stores erase', () => {
     expect(before.length).toBeGreaterThan(100);
     const erased = await inFirst('stores', 'erase', 'gone', '--yes');
     expect(erased.erased).toBe(true);
-    expect(erased.generations.map(({ documents }) => documents['orders'])).toEqual([ORDERS + 1, ORDERS + 1]);
+    expect(erased.generations.map(({ documents }) => documents['orders'])).toEqual([
+      ORDERS + 1,
+      ORDERS + 1,
+    ]);
     expect(await ofGone()).toEqual([]);
     expect(await others()).toEqual(before);
     await allIsRight();
@@ -182,14 +208,18 @@ describe('stores erase', () => {
     expect(letters.map(({ key }) => String(key))).toEqual(['gone-not']);
     await service.api.token('key-of-gone-not', 'secret');
     await service.api.token('elsewhere', 'secret');
-    expect(await documentsOf([controlDb()], (bytes) => bytes.includes(hashSecret('secret')))).toHaveLength(3);
+    expect(
+      await documentsOf([controlDb()], (bytes) => bytes.includes(hashSecret('secret'))),
+    ).toHaveLength(3);
   });
 
   it('is in the audit, including its changes of access', async () => {
     const { environment } = service.installation;
     type Change = { action: string; outcome: string; environment: string };
     const audit = await json<Change[]>('audit', '--store', 'gone');
-    const commands = audit.filter((change) => change.environment === environment && change.outcome === 'done');
+    const commands = audit.filter(
+      (change) => change.environment === environment && change.outcome === 'done',
+    );
     expect(commands.map(({ action }) => action)).toEqual([
       'quota.set',
       'stores.erase',
@@ -209,10 +239,17 @@ describe('stores erase', () => {
   it('lets the store begin again with only its later events', async () => {
     const { environment } = service.installation;
     const notes = 'Began anew';
-    await service.installation.publish([{ ...order('gone', 'new', notes), subject: 'new', sequence: 1 }]);
+    await service.installation.publish([
+      { ...order('gone', 'new', notes), subject: 'new', sequence: 1 },
+    ]);
     await caughtUp(service.installation);
     // Publishers set the times of messages, which may lie before the erasure.
-    const old = { ...order('gone', 'old', notes), action: 'changed' as const, subject: 'old', sequence: 1 };
+    const old = {
+      ...order('gone', 'old', notes),
+      action: 'changed' as const,
+      subject: 'old',
+      sequence: 1,
+    };
     await service.installation.send(changesTopic(environment), [
       { ...encodeEvent({ source: '/test', ...old }), timestamp: '1000000000000' },
     ]);
@@ -231,7 +268,9 @@ describe('stores erase', () => {
       ],
       more: false,
     });
-    await service.installation.publishAccess([{ ...keyEvent('key-of-gone', 1_000), storeId: 'gone' }]);
+    await service.installation.publishAccess([
+      { ...keyEvent('key-of-gone', 1_000), storeId: 'gone' },
+    ]);
     await service.setKey({ clientId: 'last', storeId: 'gone' });
     expect((await service.api.askToken('key-of-gone', 'secret')).status).toBe(401);
 
@@ -252,7 +291,9 @@ describe('stores erase', () => {
     const { environment } = installation;
     const { stores } = controlCollections(controlDb());
     const erase = async () => {
-      await installation.publish([{ ...order('twice', 't', GONE), subject: 't', sequence: Date.now() }]);
+      await installation.publish([
+        { ...order('twice', 't', GONE), subject: 't', sequence: Date.now() },
+      ]);
       await caughtUp(installation);
       await inFirst('stores', 'erase', 'twice', '--yes');
       const { erased } = (await stores.findOne({ store_id: 'twice', environment })) ?? {};
@@ -277,46 +318,64 @@ describe('stores erase', () => {
     expect(await erasedAt()).toEqual(before);
   });
 
-  it('completes after a kill, even while the store’s publisher continues', { timeout: 240_000 }, async () => {
-    const { installation } = service;
-    const { environment } = installation;
-    let index = 0;
-    const publish = async (count: number) => {
-      const events = Array.from({ length: count }, () => {
-        index += 1;
-        return { ...order('busy', `b${index}`, GONE), subject: `b${index}`, sequence: index };
-      });
-      await installation.publish(events);
-    };
-    await publish(1_500);
-    await caughtUp(installation);
-    const over = new AbortController();
-    const publishing = (async () => {
-      while (!over.signal.aborted) {
-        await publish(5);
-        // Four generations apply the events during the erasure: faster ones would pile up.
-        await setTimeout(25);
-      }
-    })();
-    const orders = async (filter: Filter<Document> = {}) =>
-      (await readModels(installation)).collection('orders').countDocuments({ store_id: 'busy', ...filter });
-    // Otherwise it would continue during a retry of the test.
-    onTestFinished(() => over.abort());
-    const command = startCommand(installation.env, ['stores', 'erase', 'busy', '--yes', '-e', environment]);
-    const ended = command.result.then(({ code, stderr }) => Promise.reject(new Error(`ended with ${code}: ${stderr}`)));
-    await Promise.race([eventually('it is at work', async () => (await orders()) < 1_500), ended]);
-    command.process.kill('SIGKILL');
-    expect((await command.result).code).toBeNull();
-    // Events of the store are not applied meanwhile.
-    await publish(10);
-    const published = `busy/b${index}`;
-    await caughtUp(installation);
-    expect(await orders({ _id: published as never })).toBe(0);
-    await inFirst('stores', 'erase', 'busy', '--yes');
-    await eventually('it begins again', async () => (await orders()) > 0);
-    over.abort();
-    await publishing;
-    await caughtUp(installation);
-    await allIsRight();
-  });
+  it(
+    'completes after a kill, even while the store’s publisher continues',
+    { timeout: 240_000 },
+    async () => {
+      const { installation } = service;
+      const { environment } = installation;
+      let index = 0;
+      const publish = async (count: number) => {
+        const events = Array.from({ length: count }, () => {
+          index += 1;
+          return { ...order('busy', `b${index}`, GONE), subject: `b${index}`, sequence: index };
+        });
+        await installation.publish(events);
+      };
+      await publish(1_500);
+      await caughtUp(installation);
+      const over = new AbortController();
+      const publishing = (async () => {
+        while (!over.signal.aborted) {
+          await publish(5);
+          // Four generations apply the events during the erasure: faster ones would pile up.
+          await setTimeout(25);
+        }
+      })();
+      const orders = async (filter: Filter<Document> = {}) =>
+        (await readModels(installation))
+          .collection('orders')
+          .countDocuments({ store_id: 'busy', ...filter });
+      // Otherwise it would continue during a retry of the test.
+      onTestFinished(() => over.abort());
+      const command = startCommand(installation.env, [
+        'stores',
+        'erase',
+        'busy',
+        '--yes',
+        '-e',
+        environment,
+      ]);
+      const ended = command.result.then(({ code, stderr }) =>
+        Promise.reject(new Error(`ended with ${code}: ${stderr}`)),
+      );
+      await Promise.race([
+        eventually('it is at work', async () => (await orders()) < 1_500),
+        ended,
+      ]);
+      command.process.kill('SIGKILL');
+      expect((await command.result).code).toBeNull();
+      // Events of the store are not applied meanwhile.
+      await publish(10);
+      const published = `busy/b${index}`;
+      await caughtUp(installation);
+      expect(await orders({ _id: published as never })).toBe(0);
+      await inFirst('stores', 'erase', 'busy', '--yes');
+      await eventually('it begins again', async () => (await orders()) > 0);
+      over.abort();
+      await publishing;
+      await caughtUp(installation);
+      await allIsRight();
+    },
+  );
 });

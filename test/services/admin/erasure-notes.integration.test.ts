@@ -1,4 +1,7 @@
-/** A store's erasure covers messages by their offsets, only in the log that was erased, and never by their time (rule R14.8). */
+/**
+ * A store's erasure covers messages by their offsets, only in the log that was erased, and never by
+ * their time (rule R14.8).
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
@@ -19,7 +22,10 @@ beforeEach(async () => {
 });
 afterEach(() => service?.close());
 
-/** Brokers before Kafka 3.6 accept any timestamp; later ones by default only those less than an hour ahead. */
+/**
+ * Brokers before Kafka 3.6 accept any timestamp; later ones by default only those less than an hour
+ * ahead.
+ */
 async function allowAnyTime(): Promise<void> {
   const { kafka, environment } = service.installation;
   const settings = { ...TOPIC_CONFIG, 'message.timestamp.after.max.ms': String(1_000 * DAY_MS) };
@@ -76,10 +82,17 @@ describe('an erased store', () => {
     await service.stopProjector();
     await makeTopicAnew(installation.kafka, topic);
     // At the covered offsets of the former log.
-    await publish(order('new', Date.now()), order('newer', Date.now()), order('newest', Date.now()));
+    await publish(
+      order('new', Date.now()),
+      order('newer', Date.now()),
+      order('newest', Date.now()),
+    );
     await service.startProjector();
     const { code, stderr } = await runCommand(installation.env, ['rebuild', '--accept', 'all']);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('store gone was erased from another log')]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('store gone was erased from another log'),
+    ]);
     expect(await ordersIn(2)).toEqual(['new', 'newer', 'newest']);
   });
 

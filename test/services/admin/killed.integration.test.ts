@@ -1,4 +1,7 @@
-/** Processes that are killed between their writes to MongoDB and Redis: their changes reach Redis anyway. */
+/**
+ * Processes that are killed between their writes to MongoDB and Redis: their changes reach Redis
+ * anyway.
+ */
 import { afterEach, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
@@ -69,10 +72,19 @@ it('the revocation of a key by a killed projector takes effect', async () => {
   await projector.logged(({ msg }) => msg === 'projector started');
   proxy.freeze();
   await service.installation.publishAccess([
-    { entity: 'access_key', storeId: 's1', subject: 'k3', sequence: 1_000, data: { status: 'revoked' } },
+    {
+      entity: 'access_key',
+      storeId: 's1',
+      subject: 'k3',
+      sequence: 1_000,
+      data: { status: 'revoked' },
+    },
   ]);
   await eventually('MongoDB has it', async () => {
-    return (await control().keys.findOne({ _id: 'k3', status: 'revoked', publish_pending: true })) !== null;
+    return (
+      (await control().keys.findOne({ _id: 'k3', status: 'revoked', publish_pending: true })) !==
+      null
+    );
   });
   projector.kill('SIGKILL');
   await projector.ended;

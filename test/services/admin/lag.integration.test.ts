@@ -6,7 +6,13 @@ import { runCommand, runJson, startCommand } from './run-command.ts';
 
 interface LagAnswer {
   lag: number | null;
-  partitions: { topic: string; partition: number; position: number | null; end: number; lag: number }[];
+  partitions: {
+    topic: string;
+    partition: number;
+    position: number | null;
+    end: number;
+    lag: number;
+  }[];
 }
 
 describe('lag', () => {
@@ -49,17 +55,17 @@ describe('lag', () => {
     const args = ['lag', '-e', environment];
     const shown = await runCommand(installation.env, args);
     expect(shown.code).toBe(1);
-    expect(shown.stderr).toMatch(new RegExp(`^store-data: the lag is unknown: the log of ${topic}/0 ends before`));
+    expect(shown.stderr).toMatch(
+      new RegExp(`^store-data: the lag is unknown: the log of ${topic}/0 ends before`),
+    );
     expect(shown.stdout).toMatch(/other log/);
     expect(shown.stdout.trimEnd().split('\n').at(-1)).toMatch(/^total +unknown$/);
     const asJson = await runCommand(installation.env, [...args, '--json']);
     expect([asJson.code, (JSON.parse(asJson.stdout) as LagAnswer).lag]).toEqual([1, null]);
-    const { generations } = await runJson<{ generations: { lag: number | null }[] }>(installation.env, [
-      'generations',
-      'list',
-      '-e',
-      environment,
-    ]);
+    const { generations } = await runJson<{ generations: { lag: number | null }[] }>(
+      installation.env,
+      ['generations', 'list', '-e', environment],
+    );
     expect(generations.map(({ lag }) => lag)).toEqual([null]);
     await checkpoints.updateOne({ topic }, { $set: { position: applied?.position ?? 0 } });
     expect(await runCommand(installation.env, args)).toMatchObject({ code: 0, stderr: '' });
@@ -83,7 +89,9 @@ describe('lag', () => {
   });
 
   it('names a missing topic', async () => {
-    expect(await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, ['lag'])).toMatchObject({
+    expect(
+      await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, ['lag']),
+    ).toMatchObject({
       code: 1,
       stderr: 'store-data: topic store-changes.missing does not exist\n',
     });

@@ -8,11 +8,17 @@ describe('the process', () => {
 
   it('exits with 2 and one line on wrong usage, with 0 on --help, with 2 and the help without arguments', async () => {
     const env = installation.env;
-    const unknown = "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n";
-    expect(await runProcess(env, ['keys', 'reboke'])).toEqual({ code: 2, stdout: '', stderr: unknown });
+    const unknown =
+      "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n";
+    expect(await runProcess(env, ['keys', 'reboke'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: unknown,
+    });
     const nowhere = `store-data: there is no environment "nowhere"; configured: ${installation.environment}\n`;
     await expectRefused(runCommand(env, 'stores block s1 -e nowhere'), nowhere, 2);
-    const question = 'store-data: there is no terminal for a question: give --yes to drop dead letters for good\n';
+    const question =
+      'store-data: there is no terminal for a question: give --yes to drop dead letters for good\n';
     await expectRefused(runCommand(env, 'dead-letters drop --all'), question, 2);
     expect(await runProcess(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
     await expectRefused(runProcess(env, []), 'Commands:', 2);
@@ -20,12 +26,19 @@ describe('the process', () => {
 
   it('prints the version of the release', async () => {
     for (const flag of ['--version', '-V']) {
-      expect(await runProcess({}, [flag])).toEqual({ code: 0, stdout: `${project.version}\n`, stderr: '' });
+      expect(await runProcess({}, [flag])).toEqual({
+        code: 0,
+        stdout: `${project.version}\n`,
+        stderr: '',
+      });
     }
   });
 
   it('names an unreachable server, without credentials or a stack trace', async () => {
-    const away = { ...installation.env, MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0' };
+    const away = {
+      ...installation.env,
+      MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0',
+    };
     const begunAt = performance.now();
     await runProcess(away, ['--help']);
     const startMs = performance.now() - begunAt;
@@ -47,7 +60,11 @@ describe('the process', () => {
     const setting = runCommand(away, `quota set -s s1 --requests 5 -e ${environment}`);
     await expectRefused(setting, 'Redis cannot be reached at redis://127.0.0.1:1 (from');
     expect((await setting).stderr).not.toMatch(/abc|tail/);
-    const uncertain = { ...env, REDIS_URL: 'redis://:ab/tail@host', MONGODB_URI: 'mongodb://user:tail' };
+    const uncertain = {
+      ...env,
+      REDIS_URL: 'redis://:ab/tail@host',
+      MONGODB_URI: 'mongodb://user:tail',
+    };
     for (const words of ['config', 'keys list']) {
       const refused = await runCommand(uncertain, words);
       expect(refused.code).toBe(1);
@@ -71,7 +88,9 @@ describe('the process', () => {
       'warning: QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS\n' +
         'warning: KAFKA_BROKER is not a setting; the nearest is KAFKA_BROKERS\n',
     );
-    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, ['config']);
+    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, [
+      'config',
+    ]);
     expect(bad.code).toBe(1);
     expect(bad.stderr).toBe(
       'store-data: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent\nstore-data: QUERY_PORT must be a whole number from 0 to 65535\n',

@@ -13,7 +13,10 @@ const run = (...args: string[]) => runCommand(installation.env, args);
 async function marked(): Promise<string[]> {
   const { keys, stores } = controlCollections(installation.databases.control);
   const pending = { event_pending: true } as const;
-  const found = [...(await keys.find(pending).toArray()), ...(await stores.find(pending).toArray())];
+  const found = [
+    ...(await keys.find(pending).toArray()),
+    ...(await stores.find(pending).toArray()),
+  ];
   return found.map(({ _id }) => _id).toSorted();
 }
 
@@ -35,7 +38,10 @@ async function leaveMarks(environment: string): Promise<string> {
     ['keys', 'revoke', key],
     ['quota', 'set', ...about, '--requests', String((requests += 1))],
   ]) {
-    await expectRefused(runCommand(noKafka, args), /is in MongoDB and stays, but: Kafka cannot be reached/);
+    await expectRefused(
+      runCommand(noKafka, args),
+      /is in MongoDB and stays, but: Kafka cannot be reached/,
+    );
   }
   expect(await marked()).toEqual([key, `${environment}/s1`].toSorted());
   return key;
@@ -59,7 +65,9 @@ it('a change of access in one environment publishes what another environment lac
 it('marks of an environment that is not configured: not counted: no command could publish them', async () => {
   const [environment = '', other = ''] = names();
   await leaveMarks(environment);
-  expect(await runCommand({ ...installation.env, ENVIRONMENTS: other }, 'access republish')).toMatchObject({ code: 0 });
+  expect(
+    await runCommand({ ...installation.env, ENVIRONMENTS: other }, 'access republish'),
+  ).toMatchObject({ code: 0 });
   expect(await marked()).toHaveLength(2);
   await run('access', 'republish');
   expect(await marked()).toEqual([]);

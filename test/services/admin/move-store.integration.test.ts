@@ -13,7 +13,13 @@ let there: string;
 let tenant: Tenant;
 beforeAll(async () => {
   [here = '', there = ''] = service.installation.config.environments;
-  tenant = { name: 'a', storeId: 's1', environment: here, secret: 'Pastelaria', phone: '84937164825' };
+  tenant = {
+    name: 'a',
+    storeId: 's1',
+    environment: here,
+    secret: 'Pastelaria',
+    phone: '84937164825',
+  };
   await service.setKey({ clientId: 'old', storeId: 's1' });
   await service.apply([
     ...recordsOf(tenant),
@@ -40,7 +46,9 @@ async function contents(environment: string): Promise<unknown[]> {
   const found: unknown[] = [];
   for (const name of [...Object.values(COLLECTIONS), CATEGORY_PRODUCTS, TOMBSTONES]) {
     const documents = await db.collection(name).find({ store_id: 's1' }).sort({ _id: 1 }).toArray();
-    found.push(...documents.map(({ feed_position: _position, ...document }) => ({ name, ...document })));
+    found.push(
+      ...documents.map(({ feed_position: _position, ...document }) => ({ name, ...document })),
+    );
   }
   return found;
 }
@@ -61,8 +69,16 @@ it('moves every record and deletion, in any form of events, and nothing of other
   );
   const structured = { ce_x: 'stray', 'content-type': 'application/cloudevents+json' };
   await send(changesTopic(here), [
-    { key: 's1', value: JSON.stringify({ ...attributes('lines', 101), data: review }, null, 2), headers: structured },
-    { key: 's1', value: JSON.stringify(review), headers: { ...headers, 'content-type': 'application/json' } },
+    {
+      key: 's1',
+      value: JSON.stringify({ ...attributes('lines', 101), data: review }, null, 2),
+      headers: structured,
+    },
+    {
+      key: 's1',
+      value: JSON.stringify(review),
+      headers: { ...headers, 'content-type': 'application/json' },
+    },
   ]);
   await caughtUp(service.installation, here);
   const before = await contents(here);

@@ -29,8 +29,13 @@ describe('prepare', () => {
         resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
       });
       for (const { configEntries } of resources) {
-        const settings = new Map(configEntries.map(({ configName, configValue }) => [configName, configValue]));
-        expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual(['delete', '-1']);
+        const settings = new Map(
+          configEntries.map(({ configName, configValue }) => [configName, configValue]),
+        );
+        expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual([
+          'delete',
+          '-1',
+        ]);
       }
       const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
       expect(offsets.map(({ length }) => length)).toEqual([3, 1]);
@@ -53,7 +58,8 @@ describe('prepare', () => {
   });
 
   describe('sharding of a MongoDB that is not sharded', () => {
-    const shard = (env: Record<string, string>, ...args: string[]) => runCommand(env, ['prepare', '--shard', ...args]);
+    const shard = (env: Record<string, string>, ...args: string[]) =>
+      runCommand(env, ['prepare', '--shard', ...args]);
 
     it('is refused before any change', async () => {
       const environment = `${installation.environment}-unsharded`;
@@ -70,7 +76,11 @@ describe('prepare', () => {
     });
 
     it('refuses its option where it has no effect', async () => {
-      await expectRefused(runCommand(installation.env, ['prepare', '--dry-run']), '--dry-run goes with --shard', 2);
+      await expectRefused(
+        runCommand(installation.env, ['prepare', '--dry-run']),
+        '--dry-run goes with --shard',
+        2,
+      );
     });
 
     it('shows the commands for present generations and the next rebuild, and changes nothing', async () => {
@@ -90,7 +100,9 @@ describe('prepare', () => {
       const { stdout: json } = await shard(installation.env, '--dry-run', '--json');
       expect((JSON.parse(json) as { commands: object[] }).commands).toHaveLength(lines.length);
       const databases = await mongodb.db().admin().listDatabases({ nameOnly: true });
-      expect(databases.databases.map(({ name }) => name)).not.toContain(`${namePrefix}_${environment}_g6`);
+      expect(databases.databases.map(({ name }) => name)).not.toContain(
+        `${namePrefix}_${environment}_g6`,
+      );
     });
   });
 });

@@ -62,12 +62,19 @@ describe('publish', () => {
       orderLine('s1', 'o5'),
     ];
     const path = await file('mixed.ndjson', lines.join('\r\n'));
-    const { code, stdout, stderr } = await runCommand(installation.env, ['publish', path, '-e', first]);
+    const { code, stdout, stderr } = await runCommand(installation.env, [
+      'publish',
+      path,
+      '-e',
+      first,
+    ]);
     expect(stdout).toMatch(/^sent 4, rejected 4, took [^\n]*\n$/);
     expect(stderr.trimEnd().split('\n')).toEqual([
       'line 2: malformed: the message is not JSON',
       expect.stringMatching(/^line 4: invalid_attribute: sequence is not/),
-      expect.stringMatching(/^line 5: too_large: the line has 11\d{5} bytes, at most 1048576 are allowed/),
+      expect.stringMatching(
+        /^line 5: too_large: the line has 11\d{5} bytes, at most 1048576 are allowed/,
+      ),
       expect.stringMatching(/^line 7: invalid_data: /),
     ]);
     expect(code).toBe(1);
@@ -88,7 +95,11 @@ describe('publish', () => {
   it('keeps the order of each store from a pipe, and prints JSON', async () => {
     const ids = Array.from({ length: 6_000 }, (_, index) => index);
     const input = ids.map((id) => `${orderLine(`s${id % 7}`, `o${id}`)}\n`).join('');
-    const result = await runJson<object>(installation.env, ['publish', '-', '--environment', second], input);
+    const result = await runJson<object>(
+      installation.env,
+      ['publish', '-', '--environment', second],
+      input,
+    );
     expect(result).toMatchObject({ environment: second, sent: 6_000, rejected: 0 });
     const messages = await published(second);
     for (let store = 0; store < 7; store += 1) {
@@ -112,10 +123,16 @@ describe('publish', () => {
         orderLine('s1', `n${index}`, index === 99 ? { padding: 'x'.repeat(30_000) } : {}),
       );
       const input = lines.join('\n');
-      const { code, stdout, stderr } = await runCommand(installation.env, `publish - -e ${second}`, {
-        input,
-      });
-      expect(stderr).toBe(`line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`);
+      const { code, stdout, stderr } = await runCommand(
+        installation.env,
+        `publish - -e ${second}`,
+        {
+          input,
+        },
+      );
+      expect(stderr).toBe(
+        `line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`,
+      );
       expect(stdout).toMatch(/^sent 199, rejected 1,/);
       expect(code).toBe(1);
     } finally {
@@ -125,23 +142,41 @@ describe('publish', () => {
 
   it('stops on Ctrl-C while it reads, and reports its progress', async () => {
     const before = (await published(first)).length;
-    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
+    const { process: child, result } = startCommand(installation.env, [
+      'publish',
+      '-',
+      '-e',
+      first,
+    ]);
     child.stdin.on('error', () => undefined);
     let line = 0;
-    const writing = setInterval(() => child.stdin.write(`${orderLine('s1', `c${(line += 1)}`)}\n`), 1);
-    await eventually('something is published', async () => (await published(first)).length > before);
+    const writing = setInterval(
+      () => child.stdin.write(`${orderLine('s1', `c${(line += 1)}`)}\n`),
+      1,
+    );
+    await eventually(
+      'something is published',
+      async () => (await published(first)).length > before,
+    );
     child.kill('SIGINT');
     const { code, stdout, stderr } = await result;
     clearInterval(writing);
     const sent = (await published(first)).length - before;
     expect(code).toBe(1);
     expect(stdout).toMatch(new RegExp(`^sent ${sent}, rejected 0`));
-    expect(stderr).toContain(`stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`);
+    expect(stderr).toContain(
+      `stopped after line ${sent}; the rest begins with line ${sent + 1} of the same input`,
+    );
   });
 
   it('sends lines of a pipe before more arrive, and ends immediately on Ctrl-C', async () => {
     const before = (await published(first)).length;
-    const { process: child, result } = startCommand(installation.env, ['publish', '-', '-e', first]);
+    const { process: child, result } = startCommand(installation.env, [
+      'publish',
+      '-',
+      '-e',
+      first,
+    ]);
     child.stdin.write(`${orderLine('s1', 'idle')}\n`);
     await eventually('it is published', async () => (await published(first)).length > before);
     child.kill('SIGINT');
@@ -162,8 +197,16 @@ describe('publish', () => {
     };
     const several = `store-data: --environment is needed, since there are several; ${configured}`;
     await expectEnd(path, 2, several);
-    await expectEnd(`${path} -e nowhere`, 2, `store-data: there is no environment "nowhere"; ${configured}`);
-    await expectEnd(`${none} -e ${first}`, 1, `store-data: ${none} cannot be read: there is no such file\n`);
+    await expectEnd(
+      `${path} -e nowhere`,
+      2,
+      `store-data: there is no environment "nowhere"; ${configured}`,
+    );
+    await expectEnd(
+      `${none} -e ${first}`,
+      1,
+      `store-data: ${none} cannot be read: there is no such file\n`,
+    );
     const stopped =
       /^store-data: stopped after line 0: topic store-changes.missing does not exist, .*; the rest begins with line 1/;
     await expectEnd(path, 1, stopped, { ENVIRONMENTS: 'missing' });
@@ -182,7 +225,9 @@ describe('publish', () => {
       const env = { ...installation.env, KAFKA_BROKERS: broker };
       const { code, stderr } = await runCommand(env, `publish ${path} -e ${first}`);
       const where = `${broker} \\(from the environment variables\\)`;
-      expect(stderr).toMatch(new RegExp(`^store-data: Kafka cannot be reached at ${where}: [^\\n]+\\n$`));
+      expect(stderr).toMatch(
+        new RegExp(`^store-data: Kafka cannot be reached at ${where}: [^\\n]+\\n$`),
+      );
       expect(code).toBe(1);
       expect(Date.now() - startedAt).toBeLessThan(25_000);
     }

@@ -22,10 +22,14 @@ const environment = () => service.installation.environment;
 const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
 const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
 /** `quota set` in this process, which is faster. */
-const set = (store: string, quota: OwnQuota, name = environment()) => setQuota(servers, name, store, quota);
+const set = (store: string, quota: OwnQuota, name = environment()) =>
+  setQuota(servers, name, store, quota);
 const stores = () =>
-  controlCollections(controlDatabase(service.installation.mongodb, service.installation.config.namePrefix)).stores;
-const keysOf = (store: string) => redisKeys(service.installation.config.namePrefix, environment(), store);
+  controlCollections(
+    controlDatabase(service.installation.mongodb, service.installation.config.namePrefix),
+  ).stores;
+const keysOf = (store: string) =>
+  redisKeys(service.installation.config.namePrefix, environment(), store);
 
 async function tokenFor(store: string): Promise<string> {
   await service.setKey({ clientId: `of-${store}`, storeId: store });
@@ -33,7 +37,9 @@ async function tokenFor(store: string): Promise<string> {
 }
 
 /** The quota headers of one request to each instance, in order. */
-async function told(token: string): Promise<[status: number, policy: string | null, state: string | null][]> {
+async function told(
+  token: string,
+): Promise<[status: number, policy: string | null, state: string | null][]> {
   const answers = [];
   for (const { api } of [service, ...others]) answers.push(await api.get('/api/order/list', token));
   return answers.map(({ status, headers }) => [
@@ -82,15 +88,24 @@ describe('quota set', () => {
     expect((await told(token)).map(([, policy]) => policy)).toEqual(
       Array.from({ length: 3 }, () => '"store";q=50;w=30'),
     );
-    expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual(['active 50 30']);
+    expect(await service.installation.redis.zrange(keysOf('lost').storeAccess, 0, '-1')).toEqual([
+      'active 50 30',
+    ]);
   });
 
   it('does not change the store’s blocking, and a later change of the blocking keeps the quota', async () => {
     const blocked = { storeId: 'both', sequence: 1, status: 'blocked' } as const;
     await applyStoreStatus(stores(), environment(), blocked, 'access');
     await set('both', { requests: 9 });
-    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual(['blocked 9']);
-    await applyStoreStatus(stores(), environment(), { ...blocked, sequence: 2, status: 'active' }, 'access');
+    expect(await service.installation.redis.zrange(keysOf('both').storeAccess, 0, '-1')).toEqual([
+      'blocked 9',
+    ]);
+    await applyStoreStatus(
+      stores(),
+      environment(),
+      { ...blocked, sequence: 2, status: 'active' },
+      'access',
+    );
     const active = { access_status: 'active', quota: { requests: 9 } };
     expect(await stores().findOne({ store_id: 'both' })).toMatchObject(active);
   });
@@ -101,7 +116,11 @@ describe('quota set', () => {
     await set('alone', { requests: 1 });
     const configured = '"store";q=1000000;w=60';
     for (const token of tokens) {
-      expect((await told(token)).map(([, policy]) => policy)).toEqual([configured, configured, configured]);
+      expect((await told(token)).map(([, policy]) => policy)).toEqual([
+        configured,
+        configured,
+        configured,
+      ]);
     }
   });
 });
@@ -133,7 +152,9 @@ describe('quota show', () => {
       { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
     ]);
     const limited = await command('show', '-e', elsewhere(), '--limit', '1');
-    expect(limited.stdout).toMatch(/^STORE_ID +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/);
+    expect(limited.stdout).toMatch(
+      /^STORE_ID +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/,
+    );
     expect(limited.stderr).toContain('there are more than 1');
     const both = await command('show', '-s', 'b');
     expect(both.stdout).toMatch(/\nb +\S+ +as configured\nb +\S+ +2 requests in 1 s\n$/);
@@ -141,7 +162,11 @@ describe('quota show', () => {
 });
 
 it('refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
-  await expectRefused(command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1'), 'configured: ', 2);
+  await expectRefused(
+    command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1'),
+    'configured: ',
+    2,
+  );
   const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
   const setting = runCommand(env, `quota set -e ${environment()} -s away --requests 1`);
   await expectRefused(setting, 'Redis cannot be reached');

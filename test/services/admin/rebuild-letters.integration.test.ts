@@ -20,12 +20,17 @@ describe('a decision about dead letters', () => {
     await projector.start();
   });
 
-  /** Publishes an order and makes a dead letter of it in generations, as if an older release did not understand it. */
+  /**
+   * Publishes an order and makes a dead letter of it in generations, as if an older release did not
+   * understand it.
+   */
   async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
     await projector.stop();
     await installation.publish([orderEvent(id)]);
     const rejection = new EventRejected('unknown_schema_version', 'not known then');
-    const message = (await readLog(installation, topic)).find((one) => Number(one.offset) === offset);
+    const message = (await readLog(installation, topic)).find(
+      (one) => Number(one.offset) === offset,
+    );
     if (message === undefined) throw new Error(`there is no message at ${offset}`);
     const refused = toDeadLetter(topic, 0, message, rejection);
     for (const number of generations) {
@@ -66,7 +71,9 @@ describe('a decision about dead letters', () => {
     expect(flipped).toEqual({ from: 1, to: 2 });
     expect(await offsetsIn(2)).toEqual([2]);
     expect(await ordersIn(2)).toEqual(['s1/o0', 's1/o3']);
-    expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
+    expect(await dump(generationDb(installation, 2))).toEqual(
+      await dump(generationDb(installation, 1)),
+    );
   });
 
   it('applies in a kept generation', async () => {
@@ -84,13 +91,19 @@ describe('a decision about dead letters', () => {
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
     expect([await offsetsIn(1), await offsetsIn(2)]).toEqual([[2], [2]]);
     expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3', 's1/o5']);
-    expect(await dump(generationDb(installation, 2))).toEqual(await dump(generationDb(installation, 1)));
+    expect(await dump(generationDb(installation, 2))).toEqual(
+      await dump(generationDb(installation, 1)),
+    );
   });
 
   it('applies only to the original message, not to one of another log', async () => {
     const { control } = installation.databases;
-    expect(await idsIn(control, 'dropped_letters')).toEqual([1, 4, 6].map((offset) => `${topic}/0/${offset}`));
-    await control.collection('dropped_letters').updateMany({}, { $set: { published_at: new Date(0) } });
+    expect(await idsIn(control, 'dropped_letters')).toEqual(
+      [1, 4, 6].map((offset) => `${topic}/0/${offset}`),
+    );
+    await control
+      .collection('dropped_letters')
+      .updateMany({}, { $set: { published_at: new Date(0) } });
     expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
     expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);
   });

@@ -12,12 +12,15 @@ describe('a rebuild that would lose events', () => {
 
   const applied = async (index: number): Promise<string> => {
     const environment = installation.config.environments[index] ?? '';
-    const orders = Array.from({ length: 20 }, (_, number) => orderEvent('o1', { storeId: `s${number}` }));
+    const orders = Array.from({ length: 20 }, (_, number) =>
+      orderEvent('o1', { storeId: `s${number}` }),
+    );
     await installation.publish(orders, environment);
     await applyAll(installation, environment);
     return environment;
   };
-  const rebuild = (environment: string) => runCommand(installation.env, ['rebuild', '-e', environment]);
+  const rebuild = (environment: string) =>
+    runCommand(installation.env, ['rebuild', '-e', environment]);
 
   it('is refused before it begins if the topic has lost its first messages', async () => {
     const environment = await applied(0);
@@ -38,13 +41,20 @@ describe('a rebuild that would lose events', () => {
     const environment = await applied(1);
     const topic = changesTopic(environment);
     await configureTopic(installation.kafka, topic, { 'cleanup.policy': 'compact' });
-    await expectRefused(rebuild(environment), `topic ${topic} has cleanup.policy=compact; set it to delete`);
+    await expectRefused(
+      rebuild(environment),
+      `topic ${topic} has cleanup.policy=compact; set it to delete`,
+    );
     expect(await statesOf(installation, environment)).toEqual(['1 live']);
   });
 
   it('says that no projector fills the generation, and continues when run again', async () => {
     const environment = await applied(2);
-    const { process: command, result } = startCommand(installation.env, ['rebuild', '-e', environment]);
+    const { process: command, result } = startCommand(installation.env, [
+      'rebuild',
+      '-e',
+      environment,
+    ]);
     let said = '';
     const unattended = new Promise<void>((resolve) => {
       command.stderr.on('data', (chunk: Buffer) => {
@@ -61,7 +71,10 @@ describe('a rebuild that would lose events', () => {
     const projector = await startSilentProjector(installation, environment);
     const again = await rebuild(environment);
     await projector.stop();
-    expect([again.code, again.stderr.split('\n')[0]]).toEqual([0, `continues generation 2 of ${environment}`]);
+    expect([again.code, again.stderr.split('\n')[0]]).toEqual([
+      0,
+      `continues generation 2 of ${environment}`,
+    ]);
     expect(await statesOf(installation, environment)).toEqual(['1 kept', '2 live']);
   });
 });

@@ -18,7 +18,13 @@ interface Answer {
     stores: number;
     sampled: number;
     unsettled: number;
-    differences: { collection: string; kind: string; count: number; fields: string[]; examples: string[] }[];
+    differences: {
+      collection: string;
+      kind: string;
+      count: number;
+      fields: string[];
+      examples: string[];
+    }[];
   };
 }
 
@@ -30,12 +36,15 @@ describe('rebuild', () => {
   const projector = useProjector(installation);
   beforeAll(async () => {
     await installation.publish(first);
-    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
+    await installation.send(changesTopic(installation.environment), [
+      { key: 's1', value: 'poison' },
+    ]);
     await caughtUp(installation);
   });
 
   const run = (...args: string[]) => runCommand(installation.env, args);
-  const dumps = () => Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
+  const dumps = () =>
+    Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
 
   it('makes read models equal to the present ones, and flips to them', async () => {
     const answer = await runJson<Answer>(installation.env, ['rebuild']);
@@ -69,11 +78,15 @@ describe('rebuild', () => {
     expect((await run('generations', 'drop', '1', '--yes')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 live']);
     const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
-    expect(databases.map(({ name }) => name)).not.toContain(generationDb(installation, 1).databaseName);
+    expect(databases.map(({ name }) => name)).not.toContain(
+      generationDb(installation, 1).databaseName,
+    );
     const group = generationGroup(installation.config.namePrefix, installation.environment, 1);
     const { groups } = await withAdmin(installation.kafka, (admin) => admin.listGroups());
     expect(groups.map(({ groupId }) => groupId)).not.toContain(group);
-    expect(await projector.metrics.registry.metrics()).not.toMatch(/store_data_generation\{[^}]*"g1"/);
+    expect(await projector.metrics.registry.metrics()).not.toMatch(
+      /store_data_generation\{[^}]*"g1"/,
+    );
     await expectRefused(run('rollback'), '');
   });
 
@@ -83,10 +96,15 @@ describe('rebuild', () => {
     const [order] = await orders.find({}, { sort: { _id: 1 }, limit: 1 }).toArray();
     const customers = live.collection<{ _id: string }>(COLLECTIONS.customer);
     const customer = await customers.findOne();
-    if (order === undefined || customer === null) throw new Error('the stream has no orders or customers');
+    if (order === undefined || customer === null)
+      throw new Error('the stream has no orders or customers');
     await orders.updateOne(
       { _id: order._id },
-      { $set: { summary: JSON.stringify({ ...(JSON.parse(order.summary) as object), total: '0.01' }) } },
+      {
+        $set: {
+          summary: JSON.stringify({ ...(JSON.parse(order.summary) as object), total: '0.01' }),
+        },
+      },
     );
     await customers.insertOne({ ...customer, _id: 's1/zz' });
 
@@ -94,7 +112,13 @@ describe('rebuild', () => {
     const answer = JSON.parse(held.stdout) as Answer;
     expect({ ...answer, code: held.code }).toMatchObject({ code: 1, generation: 3, flipped: null });
     expect(answer.comparison.differences).toEqual([
-      { collection: COLLECTIONS.customer, kind: 'missing', count: 1, fields: [], examples: ['s1/zz'] },
+      {
+        collection: COLLECTIONS.customer,
+        kind: 'missing',
+        count: 1,
+        fields: [],
+        examples: ['s1/zz'],
+      },
       {
         collection: COLLECTIONS.order,
         kind: 'content',

@@ -16,10 +16,12 @@ interface RotatedKey {
 const service = useQueryService();
 
 const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
-const rotate = (...args: string[]) => runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
+const rotate = (...args: string[]) =>
+  runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
 const stored = (clientId: string): Promise<AccessKey | null> =>
   controlCollections(service.installation.databases.control).keys.findOne({ _id: clientId });
-const statusOf = async (clientId: string, secret: string) => (await service.api.askToken(clientId, secret)).status;
+const statusOf = async (clientId: string, secret: string) =>
+  (await service.api.askToken(clientId, secret)).status;
 
 async function secretOf(answer: RotatedKey): Promise<string> {
   expect(answer.client_secret).toMatch(/^storedata[A-Za-z0-9]{49}$/);
@@ -29,7 +31,10 @@ async function secretOf(answer: RotatedKey): Promise<string> {
 /** Publishes a key event of another source, and waits until it is applied. */
 async function event(clientId: string, sequence: number, data: object): Promise<void> {
   await service.installation.publishAccess([keyEvent(clientId, sequence, data)]);
-  await eventually('the event is applied', async () => (await stored(clientId))?.sequence === sequence);
+  await eventually(
+    'the event is applied',
+    async () => (await stored(clientId))?.sequence === sequence,
+  );
 }
 
 describe('keys rotate-secret', () => {
@@ -77,16 +82,22 @@ describe('keys rotate-secret', () => {
     await service.setKey({ clientId: 'one', secrets: ['a'] });
     const only = run('rotate-secret', 'one', '--retire-old');
     await expectRefused(only, /^store-data: key one has no older secret to retire/);
-    expect([await statusOf('both', 'a'), await statusOf('both', 'b'), await statusOf('one', 'a')]).toEqual([
-      200, 200, 200,
-    ]);
+    expect([
+      await statusOf('both', 'a'),
+      await statusOf('both', 'b'),
+      await statusOf('one', 'a'),
+    ]).toEqual([200, 200, 200]);
   });
 
   it('refuses a revoked key, an unknown key, and both options together', async () => {
     await service.setKey({ clientId: 'gone', status: 'revoked' });
     await expectRefused(run('rotate-secret', 'gone'), 'is revoked, which is final');
     await expectRefused(run('rotate-secret', 'nobody'), 'there is no key nobody');
-    await expectRefused(run('rotate-secret', 'x', '--retire-old', '--retire-old-after', '1h'), '', 2);
+    await expectRefused(
+      run('rotate-secret', 'x', '--retire-old', '--retire-old-after', '1h'),
+      '',
+      2,
+    );
     await expectRefused(run('rotate-secret', 'x', '--retire-old-after', 'soon'), '', 2);
   });
 
@@ -97,15 +108,24 @@ describe('keys rotate-secret', () => {
     expect(Date.parse(answer.old_secret_ends_at ?? '')).toBeGreaterThan(Date.now() + 3_000_000);
     expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([200, 200]);
     // The source of the key publishes all of it again, without deadlines.
-    await event('timed', 100, { secret_sha256: [hashSecret('old'), hashSecret(next)], scopes: ['menu'] });
+    await event('timed', 100, {
+      secret_sha256: [hashSecret('old'), hashSecret(next)],
+      scopes: ['menu'],
+    });
     expect(await stored('timed')).toMatchObject({
       scopes: ['menu'],
       secret_hashes: [hashSecret(next), hashSecret('old')],
       secret_expires_at: { [hashSecret('old')]: answer.old_secret_ends_at },
     });
     const secret_expires_at = { [hashSecret('old')]: new Date(Date.now() + 1_500).toISOString() };
-    await event('timed', 101, { secret_sha256: [hashSecret('old'), hashSecret(next)], secret_expires_at });
-    await eventually('the old secret has ended', async () => (await statusOf('timed', 'old')) === 401);
+    await event('timed', 101, {
+      secret_sha256: [hashSecret('old'), hashSecret(next)],
+      secret_expires_at,
+    });
+    await eventually(
+      'the old secret has ended',
+      async () => (await statusOf('timed', 'old')) === 401,
+    );
     expect(await statusOf('timed', next)).toBe(200);
     // An ended secret makes room for another.
     const third = await secretOf(await rotate('timed'));
@@ -123,7 +143,10 @@ describe('keys rotate-secret', () => {
     expect((await stored('logged'))?.secret_expires_at).toEqual({
       [hashSecret('old')]: '2026-01-01T00:00:00.000Z',
     });
-    const listed = await runJson<{ client_id: string }[]>(service.installation.env, 'keys list -s s1');
+    const listed = await runJson<{ client_id: string }[]>(
+      service.installation.env,
+      'keys list -s s1',
+    );
     const logged = listed.find(({ client_id }) => client_id === 'logged');
     expect(logged).toMatchObject({ secrets: 1, old_secret_ends_at: null });
   });

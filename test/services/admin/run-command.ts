@@ -1,6 +1,6 @@
 /**
- * Runs `npm run store-data -- …`. In the test's process a command starts without loading all modules again. Tests of signals, exit
- * codes and shell arguments need a real process.
+ * Runs `npm run store-data -- …`. In the test's process a command starts without loading all
+ * modules again. Tests of signals, exit codes and shell arguments need a real process.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -36,8 +36,13 @@ type Words = string | readonly string[];
 const wordsOf = (words: Words) => (typeof words === 'string' ? words.split(' ') : words);
 
 /** Asserts that a command fails with this reason and prints no result. */
-export async function expectRefused(running: Promise<CommandResult>, reason: string | RegExp, code = 1): Promise<void> {
-  const stderr: unknown = typeof reason === 'string' ? expect.stringContaining(reason) : expect.stringMatching(reason);
+export async function expectRefused(
+  running: Promise<CommandResult>,
+  reason: string | RegExp,
+  code = 1,
+): Promise<void> {
+  const stderr: unknown =
+    typeof reason === 'string' ? expect.stringContaining(reason) : expect.stringMatching(reason);
   expect(await running).toMatchObject({ code, stdout: '', stderr });
 }
 
@@ -54,11 +59,13 @@ export function startCommand(
   const ended = new Promise<number | null>((resolve) => {
     child.on('close', (code) => resolve(code));
   });
-  const result = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(([code, stdout, stderr]) => ({
-    code,
-    stdout,
-    stderr,
-  }));
+  const result = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(
+    ([code, stdout, stderr]) => ({
+      code,
+      stdout,
+      stderr,
+    }),
+  );
   return { process: child, result };
 }
 
@@ -120,7 +127,10 @@ const ofCommand = new AsyncLocalStorage<CommandProcess>();
 
 let isIsolated = false;
 
-/** Makes those parts of `process` depend on the asynchronous context: a command sees its own, other code the real ones. */
+/**
+ * Makes those parts of `process` depend on the asynchronous context: a command sees its own, other
+ * code the real ones.
+ */
 function isolateCommands(): void {
   if (isIsolated) return;
   isIsolated = true;

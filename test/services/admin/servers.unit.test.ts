@@ -29,7 +29,10 @@ describe('the servers that a command works on', () => {
     await writeStack(STACK);
     const env = { KAFKA_BROKERS: 'k:1', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
     const { config, origin } = await readConnection(env, [folder]);
-    expect(config).toMatchObject({ kafka: { brokers: ['k:1'] }, environments: ['production', 'sandbox'] });
+    expect(config).toMatchObject({
+      kafka: { brokers: ['k:1'] },
+      environments: ['production', 'sandbox'],
+    });
     expect(origin).toBe('the environment variables');
   });
 
@@ -65,8 +68,13 @@ describe('the servers that a command works on', () => {
     expect(stderr).toMatch(new RegExp(`this command needs ${missing}: .*npm start.*stack\\.json`));
   });
 
-  it.each(['', 'null', '{"kafka_brokers":[]}'])('are not read from a file with %j', async (content) => {
-    await writeStack(content);
-    await expect(readConnection({}, [folder])).rejects.toThrow(/not the file of a running local stack/);
-  });
+  it.each(['', 'null', '{"kafka_brokers":[]}'])(
+    'are not read from a file with %j',
+    async (content) => {
+      await writeStack(content);
+      await expect(readConnection({}, [folder])).rejects.toThrow(
+        /not the file of a running local stack/,
+      );
+    },
+  );
 });

@@ -34,7 +34,9 @@ describe('sessions revoke', () => {
   it('ends the session of a token from standard input', async () => {
     const { id, key, token } = await session();
     const args = ['sessions', 'revoke', '--token'];
-    const { code, stdout, stderr } = await runCommand(installation.env, args, { input: `${token}\n` });
+    const { code, stdout, stderr } = await runCommand(installation.env, args, {
+      input: `${token}\n`,
+    });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`session_id      ${id}\nstore           s1\n`);
     expect(stdout).toMatch(/client_id +client\nwas_live +true\nrevoked_before +false\n$/);
@@ -55,7 +57,8 @@ describe('sessions revoke', () => {
     const { env, redis } = installation;
     const state = { going: true };
     const service = (async () => {
-      while (state.going && (await revoked(id)) === null) await new Promise((resolve) => setTimeout(resolve, 1));
+      while (state.going && (await revoked(id)) === null)
+        await new Promise((resolve) => setTimeout(resolve, 1));
       await redis.del(key);
     })();
     const { code, stdout, stderr } = await runCommand(env, byId(id));
@@ -67,7 +70,10 @@ describe('sessions revoke', () => {
 
   it('fails if there is no such session, but records the revocation', async () => {
     const { id, key } = await session();
-    const { code, stdout, stderr } = await runCommand(installation.env, `${byId(id, 'other')} --json`);
+    const { code, stdout, stderr } = await runCommand(
+      installation.env,
+      `${byId(id, 'other')} --json`,
+    );
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ was_live: false, revoked_before: false });
     expect(stderr).toMatch(/no such session was live for store other in /);

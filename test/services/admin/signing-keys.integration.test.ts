@@ -27,7 +27,9 @@ const LIFETIME_SECONDS = 8;
 /** The pause between requests, for other tests on the machine. */
 const PAUSE_MS = 40;
 
-const installation = useInstallation({ settings: { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) } });
+const installation = useInstallation({
+  settings: { TOKEN_LIFETIME_SECONDS: String(LIFETIME_SECONDS) },
+});
 const folder = useFolder();
 const file = join(folder, 'keys.json');
 let env: Record<string, string>;
@@ -47,13 +49,17 @@ const SERVICE_USER = 65_532;
 
 /** Reads a file as the services of a deployment do: as a user and group of their own. */
 async function readAsService(path: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('cat', [path], { uid: SERVICE_USER, gid: SERVICE_USER });
+  const { stdout } = await promisify(execFile)('cat', [path], {
+    uid: SERVICE_USER,
+    gid: SERVICE_USER,
+  });
   return stdout;
 }
 
 const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', ...args]);
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
-const fileKeys = async () => (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
+const fileKeys = async () =>
+  (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
 
 async function startQuery(): Promise<{ service: ServiceProcess; url: string }> {
   const service = startService('query', env);
@@ -82,7 +88,10 @@ describe('signing-keys', () => {
     const projector = await startSilentProjector(installation);
     await installation.publishAccess([keyEvent('rotating', 1, { scopes: ['menu'] })]);
     const [a, b] = await Promise.all([startQuery(), startQuery()]);
-    await eventually('the key counts', async () => (await newToken(a.url).catch(() => null)) !== null);
+    await eventually(
+      'the key counts',
+      async () => (await newToken(a.url).catch(() => null)) !== null,
+    );
 
     // Every token is used immediately at both services, and again shortly before it expires.
     const refused: string[] = [];
@@ -99,7 +108,8 @@ describe('signing-keys', () => {
         // An answer after the expiry may belong to a request after it.
         if (remainingMs < 0) return;
         answers += 1;
-        if (status !== 200) refused.push(`${status} for ${kidOf(token)}, ${remainingMs} ms before its end`);
+        if (status !== 200)
+          refused.push(`${status} for ${kidOf(token)}, ${remainingMs} ms before its end`);
       }
     };
     const ask = async () => {
@@ -129,9 +139,14 @@ describe('signing-keys', () => {
       expect(atOnce.code).toBe(1);
       // A busy machine may stall for as long as the new key waits.
       if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
-      await eventually('both sign with the new key', () => [seen.a, seen.b].every((kids) => kids.has(next?.kid)));
+      await eventually('both sign with the new key', () =>
+        [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
+      );
       const early = run('retire', first.kid);
-      await expectRefused(early, /^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/);
+      await expectRefused(
+        early,
+        /^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/,
+      );
       await eventually('the former key can be retired', async () => {
         const [, former] = await json('list');
         return Date.parse(former?.tokens_until ?? '') <= Date.now();
@@ -139,7 +154,8 @@ describe('signing-keys', () => {
       expect((await json('retire', first.kid)).map(({ kid }) => kid)).toEqual([next?.kid]);
       for (const { service } of [a, b]) {
         await service.logged(
-          ({ msg, kids }) => msg === 'signing keys read again' && Array.isArray(kids) && kids.length === 1,
+          ({ msg, kids }) =>
+            msg === 'signing keys read again' && Array.isArray(kids) && kids.length === 1,
         );
       }
       const before = answers;
@@ -228,7 +244,9 @@ describe('signing-keys', () => {
     const second = await newSigningKey();
     await writeFile(file, printKeySet([second, first]));
     await expectRefused(run('retire', first.kid), /it is unknown when .* stopped signing/);
-    expect(await json('retire', first.kid, '--force')).toMatchObject([{ kid: second.kid, state: 'signs' }]);
+    expect(await json('retire', first.kid, '--force')).toMatchObject([
+      { kid: second.kid, state: 'signs' },
+    ]);
   });
 
   it('says what to do if another command holds the lock, or the file is missing', async () => {
@@ -241,7 +259,10 @@ describe('signing-keys', () => {
     const { SIGNING_KEYS_FILE: _file, ...withoutFile } = env;
     const inVariable = { ...withoutFile, SIGNING_KEYS: printKeySet([first]) };
     for (const command of ['list', 'rotate']) {
-      await expectRefused(runCommand(withoutFile, ['signing-keys', command]), 'SIGNING_KEYS_FILE is not set');
+      await expectRefused(
+        runCommand(withoutFile, ['signing-keys', command]),
+        'SIGNING_KEYS_FILE is not set',
+      );
       const running = runCommand(inVariable, ['signing-keys', command]);
       await expectRefused(running, /are in SIGNING_KEYS.*set SIGNING_KEYS_FILE/);
       expect((await running).stderr).not.toContain(first.d);

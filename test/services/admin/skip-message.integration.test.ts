@@ -1,4 +1,6 @@
-/** A message that always fails becomes a dead letter, automatically or when an operator skips it. */
+/**
+ * A message that always fails becomes a dead letter, automatically or when an operator skips it.
+ */
 import type { ClientSession } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -16,14 +18,18 @@ beforeAll(async () => {
   topic = changesTopic(installation.environment);
 });
 
-const publish = (storeId: string, subject: string) => installation.publish([orderEvent(subject, { storeId })]);
+const publish = (storeId: string, subject: string) =>
+  installation.publish([orderEvent(subject, { storeId })]);
 const orders = async () => idsIn(await readModels(installation), 'orders');
 const letters = async () => {
   const collection = (await readModels(installation)).collection<DeadLetter>(DEAD_LETTERS);
   return collection.find({}, { sort: { offset: 1 } }).toArray();
 };
 const skip = (offset: number) =>
-  runCommand(installation.env, `dead-letters skip --topic ${topic} --partition 0 --offset ${offset} --yes`);
+  runCommand(
+    installation.env,
+    `dead-letters skip --topic ${topic} --partition 0 --offset ${offset} --yes`,
+  );
 const retry = () => runCommand(installation.env, ['dead-letters', 'retry', '--all']);
 const bare = (offset: number) => ({
   _id: `${topic}/0/${offset}`,
@@ -41,7 +47,9 @@ it('becomes a dead letter automatically if MongoDB refuses its writes', async ()
   await publish('s1', 'before');
   await publish('s1', 'refused');
   await publish('s1', 'behind');
-  await eventually('what is behind it is applied', async () => (await orders()).includes('s1/behind'));
+  await eventually('what is behind it is applied', async () =>
+    (await orders()).includes('s1/behind'),
+  );
   expect(await orders()).toEqual(['s1/before', 's1/behind']);
   expect(await letters()).toMatchObject([bare(1)]);
   await db.command({ collMod: 'orders', validator: {} });
@@ -69,7 +77,9 @@ it('is skipped by an operator if another transaction holds its documents', async
       code: 0,
       stdout: `${topic}/0 continues at 4; the dead letter is ${topic}/0/3\n`,
     });
-    await eventually('what is behind it is applied', async () => (await orders()).includes('s2/waits'));
+    await eventually('what is behind it is applied', async () =>
+      (await orders()).includes('s2/waits'),
+    );
     expect(await letters()).toMatchObject([bare(3)]);
     await session.abortTransaction();
   });

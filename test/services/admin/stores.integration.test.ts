@@ -62,10 +62,16 @@ it('stores show and generations list show what they can while Kafka is away, and
   const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
   const shown = await runCommand(away, ['stores', 'show', 's1', '--json']);
   expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(note)]);
-  expect(JSON.parse(shown.stdout)).toMatchObject({ store_id: 's1', environment_lag: null, counts: { orders: 2 } });
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    store_id: 's1',
+    environment_lag: null,
+    counts: { orders: 2 },
+  });
   const listed = await runCommand(away, ['generations', 'list', '--json']);
   expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
-  expect(JSON.parse(listed.stdout)).toMatchObject({ generations: [{ state: 'live', lag: null, projectors: null }] });
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    generations: [{ state: 'live', lag: null, projectors: null }],
+  });
 });
 
 it('stores export fails for a store that is not there, and not for one without events', async () => {
@@ -83,7 +89,9 @@ it('keys show prints a key without its secrets', async () => {
   const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
   expect(key).toEqual(listed);
   expect((await command('keys', 'show', KEY)).stdout).toMatch(/^secrets +1$/m);
-  expect((await command('keys', 'show', 'nobody')).stderr).toBe('store-data: there is no key nobody\n');
+  expect((await command('keys', 'show', 'nobody')).stderr).toBe(
+    'store-data: there is no key nobody\n',
+  );
 });
 
 it('publish names and counts outdated events', async () => {
@@ -94,7 +102,9 @@ it('publish names and counts outdated events', async () => {
   });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^sent 3, rejected 0, not newer than what is stored 1, took /);
-  expect(stderr).toMatch(/^line 1: not newer: order o1 of s1 is stored with sequence \d, so 1 changes nothing\n$/);
+  expect(stderr).toMatch(
+    /^line 1: not newer: order o1 of s1 is stored with sequence \d, so 1 changes nothing\n$/,
+  );
   const env = { ...service.installation.env, MONGODB_URI: '' };
   const unknown = await runJson<object>(env, ['publish', '-'], lines('1'));
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
@@ -112,7 +122,9 @@ it('sessions list shows the live sessions of a store until their revocation', as
   expect(await list('s1', '--client', 'former')).toEqual([]);
   expect(await list('s0')).toMatchObject([{ client_id: 'early' }]);
   const { stdout } = await command('sessions', 'list', '-s', 's1', '--limit', '1');
-  expect(stdout).toMatch(/^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/);
+  expect(stdout).toMatch(
+    /^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/,
+  );
   const [{ session_id } = { session_id: '' }] = found;
   await json('sessions', 'revoke', session_id, '-s', 's1', '-e', environment, '--client', KEY);
   expect(await list('s1')).toHaveLength(1);
@@ -121,7 +133,10 @@ it('sessions list shows the live sessions of a store until their revocation', as
 it('keys list and keys show print when a key last got a token, or that it is unknown', async () => {
   type Shown = { client_id: string; last_token_at: string | null };
   const before = Date.now() - 1_000;
-  const [, wrong] = [await service.api.token(KEY, 'secret'), await service.api.askToken('former', 'secret')];
+  const [, wrong] = [
+    await service.api.token(KEY, 'secret'),
+    await service.api.askToken('former', 'secret'),
+  ];
   expect(wrong.status).toBe(400);
   const { last_token_at: at } = await json<Shown>('keys', 'show', KEY);
   expect(Date.parse(at ?? '')).toBeGreaterThan(before);
@@ -131,7 +146,15 @@ it('keys list and keys show print when a key last got a token, or that it is unk
   const { stdout } = await command('keys', 'list', '--store', 's1', '--status', 'active');
   expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
   expect((await command('keys', 'show', 'former')).stdout).toMatch(/^last_token_at +-$/m);
-  const away = await runCommand({ ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' }, `keys show ${KEY}`);
-  expect(away).toMatchObject({ code: 0, stdout: expect.stringMatching(/^last_token_at +-$/m) as string });
-  expect(away.stderr).toMatch(/^note: the last tokens of keys are unknown: Redis cannot be reached/);
+  const away = await runCommand(
+    { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
+    `keys show ${KEY}`,
+  );
+  expect(away).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^last_token_at +-$/m) as string,
+  });
+  expect(away.stderr).toMatch(
+    /^note: the last tokens of keys are unknown: Redis cannot be reached/,
+  );
 });

@@ -4,7 +4,10 @@ import { runCommand } from './run-command.ts';
 describe('the command line', () => {
   it.each([
     [['keys', 'create', '--scopes', 'order'], /required option '-s, --store <id>' not specified/],
-    [['keys', 'create', '-s', 's1', '--scopes', 'orders'], /no scope "orders"; allowed: store, crm, order/],
+    [
+      ['keys', 'create', '-s', 's1', '--scopes', 'orders'],
+      /no scope "orders"; allowed: store, crm, order/,
+    ],
     [['keys', 'create', '-s', 's 1', '--scopes', 'order'], /A store id is 1 to 64/],
     [['keys', 'create', '-s', 's1', '--scopes', 'order', '--client-id', 'a:b'], /without ":"/],
     [['keys', 'list', '--status', 'dead'], /Allowed choices are active, inactive, revoked/],
@@ -23,10 +26,16 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['keys', 'create', '-s', 's1', '--scopes', 'order', '--secret-stdin'], /needs its --client-id/],
+    [
+      ['keys', 'create', '-s', 's1', '--scopes', 'order', '--secret-stdin'],
+      /needs its --client-id/,
+    ],
     [['sessions', 'revoke'], /give a session id, or --token/],
     [['sessions', 'revoke', 'abc'], /32 hexadecimal digits/],
-    [['sessions', 'revoke', '0'.repeat(32), '-s', 's1'], /needs --store, --environment and --client/],
+    [
+      ['sessions', 'revoke', '0'.repeat(32), '-s', 's1'],
+      /needs --store, --environment and --client/,
+    ],
     [['sessions', 'revoke', 'abc', '--token'], /--token names everything/],
     [['dead-letters', 'retry', '--all', '--reason', 'malformed'], /give either ids/],
     [['dead-letters', 'retry', 'a/0/1', '-e', 'x'], /leave out --environment/],

@@ -33,7 +33,9 @@ describe('verify --deep', () => {
   beforeAll(async () => {
     // Versions in any order, deletions, customers that return, changes of the offset.
     await installation.publish(fc.sample(stream, { numRuns: 4, seed: 20_261_121 }).flat());
-    await installation.send(changesTopic(installation.environment), [{ key: 's1', value: 'poison' }]);
+    await installation.send(changesTopic(installation.environment), [
+      { key: 's1', value: 'poison' },
+    ]);
     const of = (entity: string, subject: string, data: object) => ({
       entity,
       storeId: 's9',
@@ -55,13 +57,16 @@ describe('verify --deep', () => {
   });
 
   const customer = { id: 'c1', name: 'Iracema Tabajara' };
-  const order = (id: string, sequence: number) => orderEvent(id, { storeId: 's9', sequence, data: { customer } });
+  const order = (id: string, sequence: number) =>
+    orderEvent(id, { storeId: 's9', sequence, data: { customer } });
   /** Runs a projector until all events are applied. */
   async function restart(): Promise<void> {
     await projector.start();
     await caughtUp(installation);
   }
-  const verify = async (...args: string[]): Promise<Answer & { code: number | null; stderr: string }> => {
+  const verify = async (
+    ...args: string[]
+  ): Promise<Answer & { code: number | null; stderr: string }> => {
     const words = ['verify', '--deep', '--json', ...args];
     const { code, stdout, stderr } = await runCommand(installation.env, words);
     if (stdout === '') throw new Error(stderr);
@@ -70,7 +75,9 @@ describe('verify --deep', () => {
 
   it('finds no difference while a projector works', async () => {
     const busy = installation.publish(
-      Array.from({ length: 2_000 }, (_, index) => order(`busy${index % 50}`, 1 + Math.floor(index / 50))),
+      Array.from({ length: 2_000 }, (_, index) =>
+        order(`busy${index % 50}`, 1 + Math.floor(index / 50)),
+      ),
     );
     const answer = await verify();
     await busy;
@@ -78,7 +85,12 @@ describe('verify --deep', () => {
     expect(answer.deep.records).toBeGreaterThan(30);
     expect(answer.deep.messages).toBeGreaterThan(200);
     await caughtUp(installation);
-    const { code, stdout } = await runCommand(installation.env, ['verify', '--deep', '--store', 's9']);
+    const { code, stdout } = await runCommand(installation.env, [
+      'verify',
+      '--deep',
+      '--store',
+      's9',
+    ]);
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^1 stores verified, 56 records compared with the \d+ messages of the log: no differences\n$/,
@@ -99,10 +111,14 @@ describe('verify --deep', () => {
         .insertOne({ _id: 'verification', alive_at } as never);
     }
     expect((await verify()).code).toBe(0);
-    const left = (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(({ name }) => name);
+    const left = (await client.db().admin().listDatabases({ nameOnly: true })).databases.map(
+      ({ name }) => name,
+    );
     const [killed = '', working = ''] = names.map(({ name }) => name);
     expect(left).not.toContain(killed);
-    expect(left.filter((name) => name.startsWith(working.slice(0, -8)) && /_v\w{8}$/.test(name))).toEqual([working]);
+    expect(
+      left.filter((name) => name.startsWith(working.slice(0, -8)) && /_v\w{8}$/.test(name)),
+    ).toEqual([working]);
     await client.db(working).dropDatabase();
   });
 
@@ -145,7 +161,9 @@ describe('verify --deep', () => {
     await orders.updateOne({ _id: 's9/o1' }, [
       {
         $set: {
-          whole: { $replaceOne: { input: '$whole', find: '"notes":null', replacement: '"notes":"x"' } },
+          whole: {
+            $replaceOne: { input: '$whole', find: '"notes":null', replacement: '"notes":"x"' },
+          },
         },
       },
     ]);
@@ -153,12 +171,16 @@ describe('verify --deep', () => {
     await orders.deleteOne({ _id: 's9/o3' });
     await orders.insertOne({ ...third, _id: 's9/o4' });
     await orders.insertOne({ ...third, _id: 's9/o5' });
+    await db.collection<ProductDocument>(COLLECTIONS.product).updateOne({ _id: 's9/p1' }, [
+      {
+        $set: {
+          summary: { $replaceOne: { input: '$summary', find: '39.90', replacement: '39.00' } },
+        },
+      },
+    ]);
     await db
-      .collection<ProductDocument>(COLLECTIONS.product)
-      .updateOne({ _id: 's9/p1' }, [
-        { $set: { summary: { $replaceOne: { input: '$summary', find: '39.90', replacement: '39.00' } } } },
-      ]);
-    await db.collection<CategoryProducts>(CATEGORY_PRODUCTS).updateOne({ _id: 's9/k1' }, { $inc: { products: 1 } });
+      .collection<CategoryProducts>(CATEGORY_PRODUCTS)
+      .updateOne({ _id: 's9/k1' }, { $inc: { products: 1 } });
     await tombstonesIn(db).insertOne({
       _id: 'order/s9/o2',
       store_id: 's9',
@@ -179,7 +201,11 @@ describe('verify --deep', () => {
     const answer = await verify();
     expect(answer.code).toBe(1);
     expect(answer.differences).toContainEqual(
-      expect.objectContaining({ what: 'number of products of category k1', stored: '2', counted: '1' }),
+      expect.objectContaining({
+        what: 'number of products of category k1',
+        stored: '2',
+        counted: '1',
+      }),
     );
     const deep = answer.differences
       .filter(({ what }) => !/^(?:number of|.* tree)/.test(what))
@@ -216,15 +242,31 @@ describe('verify --deep of a topic that got more partitions', () => {
       subject: 'back',
       sequence,
       action,
-      ...(action === 'deleted' ? {} : { data: { name: 'Iracema', created_at: '2026-11-20T21:15:04Z' } }),
+      ...(action === 'deleted'
+        ? {}
+        : { data: { name: 'Iracema', created_at: '2026-11-20T21:15:04Z' } }),
     });
-    const order = orderEvent('named', { storeId: 's2', data: { customer: { id: 'back', name: 'Iracema' } } });
+    const order = orderEvent('named', {
+      storeId: 's2',
+      data: { customer: { id: 'back', name: 'Iracema' } },
+    });
     // A source repeats its last event, which lands in another partition.
     const last = { ...order, subject: 'twice', data: { ...order.data, total: '2.00' } };
-    await installation.publish([...before, customer(1, 'changed'), order, customer(2, 'deleted'), last]);
+    await installation.publish([
+      ...before,
+      customer(1, 'changed'),
+      order,
+      customer(2, 'deleted'),
+      last,
+    ]);
     const topicPartitions = [{ topic, count: 5 }];
     await withAdmin(installation.kafka, (admin) => admin.createPartitions({ topicPartitions }));
-    await installation.publish([last, customer(3, 'changed'), { ...order, subject: 'later' }, ...after]);
+    await installation.publish([
+      last,
+      customer(3, 'changed'),
+      { ...order, subject: 'later' },
+      ...after,
+    ]);
     await applyAll(installation);
   });
 
@@ -238,7 +280,8 @@ describe('verify --deep of a topic that got more partitions', () => {
     expect(answer.differences).toEqual([]);
     const db = await readModels(installation);
     let records = 0;
-    for (const name of Object.values(COLLECTIONS)) records += await db.collection(name).countDocuments();
+    for (const name of Object.values(COLLECTIONS))
+      records += await db.collection(name).countDocuments();
     expect(answer.deep.records).toBe(records);
     expect(records).toBeGreaterThan(20);
     expect((await verify('--store', 's2')).differences).toEqual([]);

@@ -1,4 +1,6 @@
-/** `verify` finds feed positions that followers would miss, and gives their records new positions. */
+/**
+ * `verify` finds feed positions that followers would miss, and gives their records new positions.
+ */
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import {
@@ -33,7 +35,10 @@ async function tokenOf(storeId: string): Promise<string> {
 }
 
 async function changes(kind: string, token: string, after: string): Promise<Changes> {
-  const { status, json, text } = await service.api.get(`/api/${kind}/changes?page_size=100&after=${after}`, token);
+  const { status, json, text } = await service.api.get(
+    `/api/${kind}/changes?page_size=100&after=${after}`,
+    token,
+  );
   expect(status, text).toBe(200);
   return json as Changes;
 }
@@ -43,13 +48,15 @@ async function end(kind: string, token: string): Promise<string> {
   return (json as Changes).next;
 }
 
-const records = (kind: keyof typeof COLLECTIONS) => db.collection<ReadModelDocument>(COLLECTIONS[kind]);
+const records = (kind: keyof typeof COLLECTIONS) =>
+  db.collection<ReadModelDocument>(COLLECTIONS[kind]);
 const place = async (kind: keyof typeof COLLECTIONS, id: string, feed_position: unknown) => {
   await records(kind).updateOne({ _id: id }, [
     feed_position === undefined ? { $unset: 'feed_position' } : { $set: { feed_position } },
   ]);
 };
-const positionOf = async (id: string) => (await records('order').findOne({ _id: id }))?.feed_position ?? 0;
+const positionOf = async (id: string) =>
+  (await records('order').findOne({ _id: id }))?.feed_position ?? 0;
 const verify = async (storeId: string, ...flags: string[]) => {
   const args = ['verify', '--json', '-s', storeId, ...flags];
   const { code, stdout } = await runCommand(service.installation.env, args);
@@ -82,7 +89,9 @@ it('names each kind of damage, and gives earlier followers the damaged records a
 
   const found = await verify('s1');
   expect(found.code).toBe(1);
-  expect(found.differences.map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`)).toEqual(
+  expect(
+    found.differences.map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`),
+  ).toEqual(
     expect.arrayContaining([
       'stores without a feed position: 1, not 0',
       'orders without a feed position: 4, not 0',
@@ -103,7 +112,8 @@ it('names each kind of damage, and gives earlier followers the damaged records a
 
   const after = await stamps.findOne({ _id: 's1' });
   expect(after?.position).toBe((before?.position ?? 0) + 10);
-  // A new epoch: later positions differ from those of a restored database or of the projector that assigned the last one.
+  // A new epoch: later positions differ from those of a restored database or of the projector that
+  // assigned the last one.
   const [last, ...others] = epochsIn(after?.epochs).toReversed();
   expect(last?.from).toBe((before?.position ?? 0) + 1);
   expect(others.toReversed()).toEqual(epochsIn(before?.epochs));
@@ -119,9 +129,13 @@ it('shows nothing of a customer during the erasure', async () => {
   // The projector leaves this state for a customer in many orders until their pieces are erased.
   await service.stopProjector();
   const position = await positionOf('s4/o3');
-  await db
-    .collection(ERASURES)
-    .insertOne({ _id: 's4/c1' as never, store_id: 's4', position, partition: 0, began_at: new Date() });
+  await db.collection(ERASURES).insertOne({
+    _id: 's4/c1' as never,
+    store_id: 's4',
+    position,
+    partition: 0,
+    began_at: new Date(),
+  });
   await stampsIn(db).updateOne({ _id: 's4' }, { $set: { erasing: true } });
   await place('order', 's4/o1', 0);
   await place('order', 's4/o2', position);
@@ -131,5 +145,10 @@ it('shows nothing of a customer during the erasure', async () => {
   expect(names).toEqual(new Map(['o1', 'o2', 'o3'].map((id) => [id, null])));
   const ofStore = db.collection<OrderDocument>(COLLECTIONS.order).find({ store_id: 's4' });
   const stored = await ofStore.sort({ _id: 1 }).toArray();
-  expect(stored.map(({ whole }) => whole.includes('+5511999990000'))).toEqual([false, false, false, true]);
+  expect(stored.map(({ whole }) => whole.includes('+5511999990000'))).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
 });

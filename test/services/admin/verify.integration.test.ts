@@ -1,5 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CATEGORY_PRODUCTS, type CategoryProducts, RANK_NODES, stampsIn } from '#shared/read-models/collections.ts';
+import {
+  CATEGORY_PRODUCTS,
+  type CategoryProducts,
+  RANK_NODES,
+  stampsIn,
+} from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
@@ -16,7 +21,10 @@ describe('verify', () => {
     await installation.publish(
       Array.from({ length: ORDERS }, (_, index) => {
         const created_at = new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
-        return orderEvent(`o${index}`, { storeId: index % 6 === 0 ? 's2' : 's1', data: { created_at } });
+        return orderEvent(`o${index}`, {
+          storeId: index % 6 === 0 ? 's2' : 's1',
+          data: { created_at },
+        });
       }),
     );
     await applyAll(installation);
@@ -38,11 +46,17 @@ describe('verify', () => {
       's2: number of orders',
     ]);
     const table = await runCommand(installation.env, ['verify', '--store', 's2']);
-    expect(table).toMatchObject({ code: 1, stdout: expect.stringMatching(/s2 +number of orders +199 +200/) });
+    expect(table).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/s2 +number of orders +199 +200/),
+    });
 
     const repaired = await runJson<VerifyAnswer>(installation.env, 'verify --repair');
     expect(repaired).toMatchObject({ stores: 2, repaired: 2, differences: [] });
-    expect(await runJson<VerifyAnswer>(installation.env, 'verify')).toMatchObject({ repaired: 0, differences: [] });
+    expect(await runJson<VerifyAnswer>(installation.env, 'verify')).toMatchObject({
+      repaired: 0,
+      differences: [],
+    });
   });
 
   it('repairs the product counts of a category', async () => {
@@ -65,7 +79,11 @@ describe('verify', () => {
 
     const { stdout } = await runCommand(installation.env, ['verify', '--json', '--store', 's3']);
     const { differences } = JSON.parse(stdout) as VerifyAnswer;
-    expect(differences.map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`).toSorted()).toEqual([
+    expect(
+      differences
+        .map(({ what, stored, counted }) => `${what}: ${stored}, not ${counted}`)
+        .toSorted(),
+    ).toEqual([
       'number of products of category k1: 3, not 2',
       'number of products of category k2: 4, not 0',
       'number of products without a category: 0, not 1',

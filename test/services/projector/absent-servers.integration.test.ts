@@ -1,4 +1,7 @@
-/** A start without Kafka and MongoDB: the projector waits, logs the reason, and answers on its operations port meanwhile. */
+/**
+ * A start without Kafka and MongoDB: the projector waits, logs the reason, and answers on its
+ * operations port meanwhile.
+ */
 import { expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
@@ -24,7 +27,9 @@ it('waits for Kafka, then for MongoDB, and continues once they are reachable', a
     const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
     const status = async (path: string) => (await fetch(`${String(url)}${path}`)).status;
     await projector.logged(({ msg }) => msg === 'waiting for Kafka');
-    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([200, 503, 200]);
+    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([
+      200, 503, 200,
+    ]);
     await kafka.restore();
     await projector.logged(({ msg }) => msg === 'waiting for MongoDB');
     expect([await status('/live'), await status('/ready')]).toEqual([200, 503]);

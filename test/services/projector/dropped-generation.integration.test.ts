@@ -1,4 +1,7 @@
-/** A generation that is dropped leaves no metrics: an answer of Kafka that comes late would raise an alert for ever. */
+/**
+ * A generation that is dropped leaves no metrics: an answer of Kafka that comes late would raise an
+ * alert for ever.
+ */
 import { expect, it } from 'vitest';
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
@@ -14,7 +17,9 @@ const projector = useProjector(installation);
 async function shown(): Promise<string[]> {
   const { kafkaConnected, fetched } = projector.metrics;
   const found = await Promise.all([kafkaConnected, fetched].map((metric) => metric.get()));
-  const labels = found.flatMap(({ values }) => values.map(({ labels: { generation } }) => String(generation)));
+  const labels = found.flatMap(({ values }) =>
+    values.map(({ labels: { generation } }) => String(generation)),
+  );
   return [...new Set(labels)].filter((generation) => generation !== 'control').toSorted();
 }
 
@@ -26,7 +31,10 @@ it('leaves no metrics of its connection to Kafka', { timeout: 300_000 }, async (
       expect([args, code], stderr).toEqual([args, 0]);
     }
     const { generations } = projector.metrics;
-    await eventually('it is no longer projected', async () => (await generations.get()).values.length === 1);
+    await eventually(
+      'it is no longer projected',
+      async () => (await generations.get()).values.length === 1,
+    );
   }
   // Longer than Kafka holds a request.
   await new Promise((resolve) => setTimeout(resolve, 2_000));

@@ -30,15 +30,21 @@ beforeAll(async () => {
 const applied = () => caughtUp(service.installation, service.installation.environment, 240_000);
 const letters = async () =>
   (await readModels(service.installation)).collection<DeadLetter>(DEAD_LETTERS).find().toArray();
-const send = (messages: { key: string; value: Buffer | string; headers?: Record<string, string | string[]> }[]) =>
-  service.installation.send(changesTopic(service.installation.environment), messages);
+const send = (
+  messages: { key: string; value: Buffer | string; headers?: Record<string, string | string[]> }[],
+) => service.installation.send(changesTopic(service.installation.environment), messages);
 
 it('no event within the bounds becomes a dead letter, and each is answered', async () => {
   for (const [version, filler] of ALL.entries()) {
     for (const entity of ENTITY_NAMES) {
       const subject = entity === 'store' ? 's1' : `${entity}-${version}`;
       // One by one: many have a mebibyte.
-      await send([{ key: 's1', value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }) }]);
+      await send([
+        {
+          key: 's1',
+          value: edgeEvent(entity, filler, { storeId: 's1', subject, sequence: version + 1 }),
+        },
+      ]);
     }
   }
   await applied();

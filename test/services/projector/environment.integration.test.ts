@@ -12,7 +12,8 @@ import { eventually } from '#test/installation.ts';
 const installation = useInstallation({ environments: 2, partitions: 1 });
 beforeAll(async () => {
   const { databases, config } = installation;
-  for (const name of config.environments) await createFirstGeneration(databases, name, PROJECTION_VERSION);
+  for (const name of config.environments)
+    await createFirstGeneration(databases, name, PROJECTION_VERSION);
 });
 
 /** A consumer that does nothing until the test makes it fail. */
@@ -82,7 +83,9 @@ it('stops only the environment with a configuration error that shows after the s
     (await options.metrics.environmentStopped.get()).values.some(
       ({ labels, value }) => labels.environment === mistaken && value === 1,
     );
-  const supervisors = [common, mistaken].map((environment) => new Supervisor({ ...options, prepare }, environment));
+  const supervisors = [common, mistaken].map(
+    (environment) => new Supervisor({ ...options, prepare }, environment),
+  );
   try {
     for (const one of supervisors) await one.start();
     state = 'unsuitable';

@@ -10,10 +10,14 @@ import { endsOf } from '#test/topics.ts';
 
 const BACKLOG = 4_000;
 
-const order = (storeId: string, sequence: number) => orderEvent(`o${sequence}`, { storeId, sequence });
+const order = (storeId: string, sequence: number) =>
+  orderEvent(`o${sequence}`, { storeId, sequence });
 
 describe('a partition with a long backlog that is applied slowly', () => {
-  const installation = useInstallation({ partitions: 2, settings: { PROJECTOR_SLICE_EVENTS: '1' } });
+  const installation = useInstallation({
+    partitions: 2,
+    settings: { PROJECTOR_SLICE_EVENTS: '1' },
+  });
   const projector = useRestartableProjector(installation);
 
   /** The log ends by partition. */
@@ -39,7 +43,10 @@ describe('a partition with a long backlog that is applied slowly', () => {
     );
     const before = await position(other);
     await installation.publish([order(neighbour, 2)]);
-    await eventually('the other partition is applied', async () => (await position(other)) > before);
+    await eventually(
+      'the other partition is applied',
+      async () => (await position(other)) > before,
+    );
     expect(await position(busy)).toBeLessThan(BACKLOG);
   });
 });

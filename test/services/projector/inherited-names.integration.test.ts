@@ -27,8 +27,9 @@ it('ids named like properties are stored, found, deleted and in the feed like an
             sequence,
             type: `store-data.${entity}.${action}`,
           };
-          const value = JSON.stringify(event).replaceAll(/"(?:customer_id|category_id)":"[^"]*"/g, (field) =>
-            field.replace(/:.*/, `:"${subject}"`),
+          const value = JSON.stringify(event).replaceAll(
+            /"(?:customer_id|category_id)":"[^"]*"/g,
+            (field) => field.replace(/:.*/, `:"${subject}"`),
           );
           return { key: storeid, value };
         }),
@@ -39,7 +40,16 @@ it('ids named like properties are stored, found, deleted and in the feed like an
   for (const storeId of NAMES) await setKey({ clientId: storeId, storeId });
   const tokens = new Map<string, string>();
   for (const storeId of NAMES) tokens.set(storeId, await api.token(storeId, 'secret'));
-  const lists = ['order', 'customer', 'product', 'category', 'review', 'coupon', 'campaign', 'option-group'];
+  const lists = [
+    'order',
+    'customer',
+    'product',
+    'category',
+    'review',
+    'coupon',
+    'campaign',
+    'option-group',
+  ];
   const counts = async () => {
     const found: unknown[] = [];
     for (const token of tokens.values()) {
@@ -52,14 +62,30 @@ it('ids named like properties are stored, found, deleted and in the feed like an
   };
   const expected = (count: number) => NAMES.flatMap(() => lists.map((list) => [list, 200, count]));
   await publish(1, 'changed');
-  await eventually('all are there', async () => JSON.stringify(await counts()) === JSON.stringify(expected(3)), 20_000);
+  await eventually(
+    'all are there',
+    async () => JSON.stringify(await counts()) === JSON.stringify(expected(3)),
+    20_000,
+  );
   for (const token of tokens.values()) {
-    for (const path of ['menu/', 'store/info/', 'order/details/?order_id=__proto__', 'order/changes']) {
-      expect({ path, status: (await api.get(`/api/${path}`, token)).status }).toEqual({ path, status: 200 });
+    for (const path of [
+      'menu/',
+      'store/info/',
+      'order/details/?order_id=__proto__',
+      'order/changes',
+    ]) {
+      expect({ path, status: (await api.get(`/api/${path}`, token)).status }).toEqual({
+        path,
+        status: 200,
+      });
     }
   }
   await publish(2, 'deleted');
-  await eventually('all are gone', async () => JSON.stringify(await counts()) === JSON.stringify(expected(0)), 20_000);
+  await eventually(
+    'all are gone',
+    async () => JSON.stringify(await counts()) === JSON.stringify(expected(0)),
+    20_000,
+  );
   const db = await readModels(installation);
   expect(await db.collection(DEAD_LETTERS).countDocuments()).toBe(0);
   expect(await runCommand(installation.env, ['verify', '--deep'])).toMatchObject({ code: 0 });

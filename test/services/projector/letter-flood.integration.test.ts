@@ -21,7 +21,11 @@ describe('a flood of poison', () => {
   /** Poison of every kind: not JSON, not an event, an event with invalid data. */
   const poison = (index: number) => {
     const { key, value } = order('s1', `poison${index}`);
-    const values = [`{"no": JSON ${index}`, '{"specversion":"0.3"}', value.replace('"1.00"', '"a fortune"')] as const;
+    const values = [
+      `{"no": JSON ${index}`,
+      '{"specversion":"0.3"}',
+      value.replace('"1.00"', '"a fortune"'),
+    ] as const;
     return { key, value: values[index % values.length] ?? '' };
   };
   const open = async (partitions: number) => {
@@ -59,7 +63,9 @@ describe('a flood of poison', () => {
     const alone = await project(0);
     const among = await project(1);
     const rate = ({ tookMs }: { tookMs: number }) => Math.round((GOOD * 1_000) / tookMs);
-    process.stdout.write(`valid alone ${rate(alone)}/s, mixed with as much poison ${rate(among)}/s\n`);
+    process.stdout.write(
+      `valid alone ${rate(alone)}/s, mixed with as much poison ${rate(among)}/s\n`,
+    );
     // Twice as many messages. Processor time does not depend on other processes.
     expect(among.processor).toBeLessThan(5 * alone.processor);
   });

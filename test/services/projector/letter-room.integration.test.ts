@@ -37,7 +37,9 @@ describe('the space for dead letters', () => {
   });
 
   const metric = async (name: string, labels: Record<string, string> = {}) => {
-    const found = (await projector.metrics.registry.getMetricsAsJSON()).find((entry) => entry.name === name);
+    const found = (await projector.metrics.registry.getMetricsAsJSON()).find(
+      (entry) => entry.name === name,
+    );
     const values = (found?.values ?? []).filter(({ labels: own }) =>
       Object.entries(labels).every(([label, value]) => own[label] === value),
     );
@@ -58,7 +60,9 @@ describe('the space for dead letters', () => {
     await installation.send(topic, poison(POISON, 'no event, and forty characters of it at least'));
     await caughtUp(installation);
     const all = await letters.find({}, { sort: { offset: 1 } }).toArray();
-    expect(all.map(({ offset }) => offset)).toEqual(Array.from({ length: POISON }, (_, index) => index));
+    expect(all.map(({ offset }) => offset)).toEqual(
+      Array.from({ length: POISON }, (_, index) => index),
+    );
     const whole = all.filter(({ cut }) => cut !== true);
     expect(whole.length).toBeGreaterThan(20);
     const kept = whole.reduce((sum, { kept_bytes }) => sum + kept_bytes, 0);
@@ -94,18 +98,21 @@ describe('the space for dead letters', () => {
     // The space is free once the letters left are counted again, a moment later.
     await eventually(
       'the others are counted',
-      async () => (await metric('store_data_dead_letters_open', { topic, database: letters.dbName })) === 10,
+      async () =>
+        (await metric('store_data_dead_letters_open', { topic, database: letters.dbName })) === 10,
     );
     const words = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
     const where = { topic, partition: 0, firstOffset: 10, lastOffset: POISON - 1 };
-    expect(words.filter(({ msg }) => String(msg).startsWith('dead letters expired'))).toMatchObject([
-      { ...where, reason: 'malformed', letters: POISON - 10 },
-    ]);
+    expect(words.filter(({ msg }) => String(msg).startsWith('dead letters expired'))).toMatchObject(
+      [{ ...where, reason: 'malformed', letters: POISON - 10 }],
+    );
     expect(logged.join('')).not.toContain('forty characters');
 
     await installation.send(topic, poison(5, 'another'));
     await caughtUp(installation);
-    expect(await letters.countDocuments({ offset: { $gte: POISON }, cut: { $exists: false } })).toBe(5);
+    expect(
+      await letters.countDocuments({ offset: { $gte: POISON }, cut: { $exists: false } }),
+    ).toBe(5);
   });
 
   it('is used by an event of a newer schema version only if that cannot be read', async () => {
@@ -116,12 +123,15 @@ describe('the space for dead letters', () => {
     await caughtUp(installation);
     expect(await idsIn(await readModels(installation), COLLECTIONS.campaign)).toEqual(['s1/m1']);
     expect(await letters.findOne({ reason: 'unknown_schema_version' })).toMatchObject({
-      detail: expect.stringMatching(/^dataschema is version 3 and cannot be read as 1.*name/) as string,
+      detail: expect.stringMatching(
+        /^dataschema is version 3 and cannot be read as 1.*name/,
+      ) as string,
     });
     // The count changes a moment after the commit.
     await eventually(
       'it is counted',
-      async () => (await metric('store_data_events_newer_schema_total', { entity: 'campaign' })) === 1,
+      async () =>
+        (await metric('store_data_events_newer_schema_total', { entity: 'campaign' })) === 1,
     );
   });
 });

@@ -1,4 +1,7 @@
-/** MongoDB is lost and replaced by an empty one: the projector restores all data of the log (docs/recovery.md). */
+/**
+ * MongoDB is lost and replaced by an empty one: the projector restores all data of the log
+ * (docs/recovery.md).
+ */
 import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
@@ -20,13 +23,19 @@ describe.each([
 
   const control = () => service.installation.databases.control;
   const drop = async () => {
-    const { databases } = await service.installation.mongodb.db().admin().listDatabases({ nameOnly: true });
-    const own = databases.filter(({ name }) => name.startsWith(`${service.installation.config.namePrefix}_`));
+    const { databases } = await service.installation.mongodb
+      .db()
+      .admin()
+      .listDatabases({ nameOnly: true });
+    const own = databases.filter(({ name }) =>
+      name.startsWith(`${service.installation.config.namePrefix}_`),
+    );
     for (const { name } of own) await service.installation.mongodb.db(name).dropDatabase();
   };
   const restore = async (backup: Backup) => {
     for (const [name, documents] of backup) {
-      if (!LEFT_OUT.has(name) && documents.length > 0) await control().collection(name).insertMany(documents);
+      if (!LEFT_OUT.has(name) && documents.length > 0)
+        await control().collection(name).insertMany(documents);
     }
   };
 
@@ -44,17 +53,23 @@ describe.each([
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
     await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: ORDER })));
     await setKey({ clientId: 'revoked', status: 'revoked' });
-    expect((await runCommand(env, ['sessions', 'revoke', '--token'], { input: ended })).code).toBe(0);
+    expect((await runCommand(env, ['sessions', 'revoke', '--token'], { input: ended })).code).toBe(
+      0,
+    );
     await runJson(env, ['dead-letters', 'drop', `${changesTopic(environment)}/0/0`, '--yes']);
     const before = await dump(await readModels(installation));
     expect(before[DEAD_LETTERS]).toEqual([]);
-    const audited = async () => (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
+    const audited = async () =>
+      (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
     expect(await audited()).toContain('sessions.revoke');
 
     const backup = await backUp(control());
     await service.stopProjector();
     await drop();
-    await eventually('nothing is answered from what is lost', async () => (await statusOf(kept)) === 503);
+    await eventually(
+      'nothing is answered from what is lost',
+      async () => (await statusOf(kept)) === 503,
+    );
     if (isBackedUp) await restore(backup);
     await service.startProjector();
     await caughtUp(installation);

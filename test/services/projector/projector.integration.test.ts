@@ -24,8 +24,12 @@ describe('projector', () => {
     const topic = changesTopic(environment);
     const groupId = generationGroup(config.namePrefix, environment, 1);
     const told = async () => {
-      const [committed] = await withAdmin(kafka, (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
-      return new Map(committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]));
+      const [committed] = await withAdmin(kafka, (admin) =>
+        admin.fetchOffsets({ groupId, topics: [topic] }),
+      );
+      return new Map(
+        committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]),
+      );
     };
     await expect.poll(told, { timeout: 120_000 }).toEqual(await endsOf(kafka, topic));
   });
@@ -43,7 +47,11 @@ describe('projector', () => {
     await caughtUp(installation);
     const db = await readModels(installation);
     expect(await find('orders', 'poison/behind')).not.toBeNull();
-    const letters = await db.collection('dead_letters').find({ topic }).sort({ value_bytes: 1 }).toArray();
+    const letters = await db
+      .collection('dead_letters')
+      .find({ topic })
+      .sort({ value_bytes: 1 })
+      .toArray();
     expect(letters.map(({ reason, value_bytes }) => [reason, value_bytes])).toEqual([
       ['malformed', 0],
       ['malformed', 1],
@@ -51,7 +59,9 @@ describe('projector', () => {
       ['too_large', large.length],
     ]);
     const [, , truncated, oversized] = letters;
-    expect(truncated?.['_id']).toBe(`${topic}/${truncated?.['partition']}/${truncated?.['offset']}`);
+    expect(truncated?.['_id']).toBe(
+      `${topic}/${truncated?.['partition']}/${truncated?.['offset']}`,
+    );
     expect(String(truncated?.['value'].buffer)).toBe('{"specversion":"1.0","id":"tru');
     expect(oversized?.['value'].length()).toBe(1_048_576);
   });
@@ -64,7 +74,9 @@ describe('projector', () => {
     await producer.connect();
     for (const [index, compression] of codecs.entries()) {
       const data = { notes: 'sem cebola, por favor '.repeat(60) };
-      const messages = [1, 2, 3].map((number) => orderMessage(`${index}-${number}`, { storeId: 'packed', data }));
+      const messages = [1, 2, 3].map((number) =>
+        orderMessage(`${index}-${number}`, { storeId: 'packed', data }),
+      );
       await producer.send({ topic: changesTopic(installation.environment), messages, compression });
     }
     await producer.disconnect();

@@ -1,4 +1,6 @@
-/** Events that are costly to refuse, in one environment, do not delay revocations in another one. */
+/**
+ * Events that are costly to refuse, in one environment, do not delay revocations in another one.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -40,15 +42,34 @@ it('revocations count while 150 orders of 195 kB without a total are refused in 
     names.map((index) => change(index, 'active')),
     production,
   );
-  await eventually('the keys are there', async () => (await keys.countDocuments({})) === REVOCATIONS);
+  await eventually(
+    'the keys are there',
+    async () => (await keys.countDocuments({})) === REVOCATIONS,
+  );
   const item = { product_id: 'p', name: 'x', quantity: 1, unit_price: '1.00', total: '1.00' };
-  const items = Array.from({ length: 500 }, () => ({ ...item, options: Array.from({ length: 100 }, () => ({})) }));
-  const data = { status: 'pending', order_type: 'takeout', created_at: '2026-03-01T12:00:00Z', items };
+  const items = Array.from({ length: 500 }, () => ({
+    ...item,
+    options: Array.from({ length: 100 }, () => ({})),
+  }));
+  const data = {
+    status: 'pending',
+    order_type: 'takeout',
+    created_at: '2026-03-01T12:00:00Z',
+    items,
+  };
   const events = Array.from({ length: POISON }, (_, index) =>
-    encodeEvent({ source: '/test', entity: 'order', storeId: 's1', subject: `o${index}`, sequence: 1, data }),
+    encodeEvent({
+      source: '/test',
+      entity: 'order',
+      storeId: 's1',
+      subject: `o${index}`,
+      sequence: 1,
+      data,
+    }),
   );
   // A request may have 10 MiB.
-  for (let at = 0; at < POISON; at += 30) await installation.send(changesTopic(sandbox), events.slice(at, at + 30));
+  for (let at = 0; at < POISON; at += 30)
+    await installation.send(changesTopic(sandbox), events.slice(at, at + 30));
   const delays: number[] = [];
   for (const index of names) {
     const began = performance.now();
@@ -63,7 +84,9 @@ it('revocations count while 150 orders of 195 kB without a total are refused in 
   const letters = lettersIn(installation.databases.generation(sandbox, 1));
   await eventually('all are dead letters', async () => (await letters.countDocuments()) === POISON);
   const longest = Math.max(...delays);
-  process.stdout.write(`the longest of ${REVOCATIONS} revocations took ${Math.round(longest)} ms\n`);
+  process.stdout.write(
+    `the longest of ${REVOCATIONS} revocations took ${Math.round(longest)} ms\n`,
+  );
   expect(longest).toBeLessThan(5_000);
   // Membership was never lost.
   const joins = projector.process.lines.filter(({ msg }) => msg === 'partitions are assigned');

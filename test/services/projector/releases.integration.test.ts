@@ -71,7 +71,10 @@ describe('two releases with different projections', () => {
     oldProjector = await startProjector(installation.config, silent, { projectionVersion: OLD });
     ({ app: oldApp, api: oldApi } = await startApp(OLD));
     await installation.publishAccess([keyEvent('k1', 1)]);
-    await eventually('the key counts', async () => (await oldApi.askToken('k1', 'secret')).status === 200);
+    await eventually(
+      'the key counts',
+      async () => (await oldApi.askToken('k1', 'secret')).status === 200,
+    );
     token = await oldApi.token('k1', 'secret');
     await publish();
     await generationCaughtUp(installation, 1);
@@ -97,7 +100,9 @@ describe('two releases with different projections', () => {
     ({ app: newApp, api: newApi } = await startApp());
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     expect(oldApp.services.generations.otherReleaseReason()).toBeNull();
-    expect(newApp.services.generations.otherReleaseReason()).toContain(`${environment}: the live generation 1`);
+    expect(newApp.services.generations.otherReleaseReason()).toContain(
+      `${environment}: the live generation 1`,
+    );
     expect(await answering(oldApp)).toEqual([`${environment} g1 ${OLD}`]);
     expect(await answering(newApp)).toEqual([]);
   });
@@ -107,15 +112,26 @@ describe('two releases with different projections', () => {
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { config, environment } = installation;
     const servers = new Servers({ config, origin: 'test' });
-    const building = /generation 2 of .* is being built by another release, with projection version/;
-    await expect(beginRebuild(servers.environmentOf({ environment }), null, OLD)).rejects.toThrow(building);
+    const building =
+      /generation 2 of .* is being built by another release, with projection version/;
+    await expect(beginRebuild(servers.environmentOf({ environment }), null, OLD)).rejects.toThrow(
+      building,
+    );
     await servers.close();
 
     expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
     await comesTo('the new release answers', newApi, 503, 1);
-    await eventually('it is ready', () => newApp.services.generations.otherReleaseReason() === null);
-    await eventually('its projector is ready', async () => (await readiness(newProjector))[0] === 200);
-    expect(await answering(newApp)).toEqual([`${installation.environment} g2 ${PROJECTION_VERSION}`]);
+    await eventually(
+      'it is ready',
+      () => newApp.services.generations.otherReleaseReason() === null,
+    );
+    await eventually(
+      'its projector is ready',
+      async () => (await readiness(newProjector))[0] === 200,
+    );
+    expect(await answering(newApp)).toEqual([
+      `${installation.environment} g2 ${PROJECTION_VERSION}`,
+    ]);
     // Its query services answer from the kept generation.
     expect(oldProjector.unreadyReason()).toBeNull();
     expect(await answering(oldApp)).toEqual([`${installation.environment} g1 ${OLD}`]);
@@ -135,7 +151,9 @@ describe('two releases with different projections', () => {
   });
 
   it('the old one has no generation after the drop, and changes nothing', async () => {
-    expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(0);
+    expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(
+      0,
+    );
     expect(await statesOf(installation)).toEqual(['2 live']);
     await comesTo('the old release has no generation', oldApi, 3, 503);
     expect(oldApp.services.generations.otherReleaseReason()).toContain('the live generation 2');
@@ -160,11 +178,18 @@ describe('a new release, if only one of two environments has a generation for it
   afterEach(() => projector?.stop());
 
   it.each([
-    ['is not ready: the other one would no longer be projected', false, /^the live generation of .*-e1 has/],
+    [
+      'is not ready: the other one would no longer be projected',
+      false,
+      /^the live generation of .*-e1 has/,
+    ],
     ['is ready while the other release projects it', true, null],
   ])('%s', async (_case, sideBySide, reason) => {
     const { config } = installation;
-    projector = await startProjector({ ...config, projector: { ...config.projector, sideBySide } }, silent);
+    projector = await startProjector(
+      { ...config, projector: { ...config.projector, sideBySide } },
+      silent,
+    );
     if (reason === null) expect(projector.unreadyReason()).toBeNull();
     else expect(projector.unreadyReason()).toMatch(reason);
   });

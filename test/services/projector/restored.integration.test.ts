@@ -29,7 +29,8 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     service.kill('SIGTERM');
     await service.ended;
   };
-  const replaceTopic = (topic = changesTopic(installation.environment)) => makeTopicAnew(installation.kafka, topic);
+  const replaceTopic = (topic = changesTopic(installation.environment)) =>
+    makeTopicAnew(installation.kafka, topic);
 
   it('is refused with instructions, and a rebuild recovers', async () => {
     const before = start();
@@ -58,7 +59,9 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
 
     const held = await runCommand(installation.env, ['rebuild']);
     expect(held.code).toBe(1);
-    expect(held.stdout).toContain('orders: 19 other content of the same version in facet, summary.status');
+    expect(held.stdout).toContain(
+      'orders: 19 other content of the same version in facet, summary.status',
+    );
     expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
     expect((await dump(generationDb(installation, 2)))['orders']).toHaveLength(40);
@@ -69,7 +72,9 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     await replaceTopic();
     await installation.publish(orders(3, 'ready'));
     const refusing = start();
-    const { error } = await refusing.logged(({ level, generation }) => level === 60 && generation === 'g2');
+    const { error } = await refusing.logged(
+      ({ level, generation }) => level === 60 && generation === 'g2',
+    );
     expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
   });
 
@@ -79,7 +84,10 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     const { control } = installation.databases;
     const isThere = (_id: string, sequence: number) =>
       eventually(`${_id} is there`, async () => {
-        return (await control.collection<{ _id: string }>('access_keys').findOne({ _id, sequence })) !== null;
+        return (
+          (await control.collection<{ _id: string }>('access_keys').findOne({ _id, sequence })) !==
+          null
+        );
       });
     const before = start();
     await installation.publishAccess([keyEvent('a', 1), keyEvent('b', 2)]);
@@ -89,7 +97,9 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     await replaceTopic(topic);
     await installation.publishAccess([keyEvent('b', 1), keyEvent('c', 1)]);
     const refusing = start();
-    const { error } = await refusing.logged((line) => line.level === 60 && String(line['error']).includes(topic));
+    const { error } = await refusing.logged(
+      (line) => line.level === 60 && String(line['error']).includes(topic),
+    );
     const command = `access replay --environment ${installation.environment}`;
     expect(error).toContain(`store-data ${command}`);
     expect((await runCommand(installation.env, command.split(' '))).code).toBe(0);

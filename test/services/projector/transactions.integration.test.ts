@@ -1,4 +1,6 @@
-/** Messages of aborted transactions have no effect, with any number of producers and order of ends. */
+/**
+ * Messages of aborted transactions have no effect, with any number of producers and order of ends.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +17,10 @@ const order = (subject: string, notes = '') => orderMessage(subject, { data: { n
 /** Transactions of several producers, one at a time each. */
 class Producers {
   readonly #installation: Installation;
-  readonly #producers: { transaction: () => Promise<Transaction>; disconnect: () => Promise<void> }[] = [];
+  readonly #producers: {
+    transaction: () => Promise<Transaction>;
+    disconnect: () => Promise<void>;
+  }[] = [];
 
   constructor(installation: Installation) {
     this.#installation = installation;
@@ -39,7 +44,10 @@ class Producers {
 
 describe('transactions that were aborted', () => {
   // A slice holds one or two of the batches below.
-  const installation = useInstallation({ partitions: 1, settings: { PROJECTOR_SLICE_BYTES: '65536' } });
+  const installation = useInstallation({
+    partitions: 1,
+    settings: { PROJECTOR_SLICE_BYTES: '65536' },
+  });
   const producers = new Producers(installation);
   afterAll(() => producers.close());
   const projector = useRestartableProjector(installation);
@@ -75,21 +83,28 @@ describe('transactions that were aborted', () => {
     const kept = await producers.begin();
     await send(kept, 'a1', 'b3');
     await kept.commit();
-    // Kafka acknowledges a commit before its marker is in the log. Until then readers see an earlier end.
+    // Kafka acknowledges a commit before its marker is in the log. Until then readers see an
+    // earlier end.
     await expect.poll(orders, { timeout: 60_000 }).toEqual(['a1', 'b3']);
     await caughtUp(installation);
-    const lag = await runJson<{ partitions: { topic: string; lag: number }[] }>(installation.env, ['lag']);
+    const lag = await runJson<{ partitions: { topic: string; lag: number }[] }>(installation.env, [
+      'lag',
+    ]);
     expect(lag.partitions.filter((one) => one.topic === topic)).toMatchObject([{ lag: 0 }]);
   });
 
   it('have no effect on a rebuild, a verification or a retry', async () => {
     const { environment, env } = installation;
     const before = await orders();
-    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
-    expect(await orders()).toEqual(before);
-    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject({
+    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({
       code: 0,
     });
+    expect(await orders()).toEqual(before);
+    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject(
+      {
+        code: 0,
+      },
+    );
 
     const servers = new Servers({ config: installation.config, origin: 'the test' });
     const reader = await servers.logReader(topic);
@@ -118,7 +133,10 @@ describe('transactions that were aborted', () => {
     await first.abort();
     await installation.send(access, [key('inactive', 2)]);
     const keys = installation.databases.control.collection('access_keys');
-    await eventually('what was committed is applied', async () => (await keys.countDocuments()) > 0);
+    await eventually(
+      'what was committed is applied',
+      async () => (await keys.countDocuments()) > 0,
+    );
     expect(await keys.find().toArray()).toMatchObject([{ status: 'inactive', sequence: 2 }]);
   });
 });

@@ -51,12 +51,19 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
   },
   'with a hundred thousand headers': {
     batch: () =>
-      compressed(order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }), order('few')),
+      compressed(
+        order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }),
+        order('few'),
+      ),
     applied: ['few'],
     letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
   },
   'with headers of nulls and of bytes that are no text': {
-    batch: () => batchOf({ value: NO_EVENT, headers: ODD_HEADERS }, order('odd-headers', { headers: ODD_HEADERS })),
+    batch: () =>
+      batchOf(
+        { value: NO_EVENT, headers: ODD_HEADERS },
+        order('odd-headers', { headers: ODD_HEADERS }),
+      ),
     applied: ['odd-headers'],
     letters: [{ reason: expect.stringMatching(/^(?:malformed|not_a_cloud_event|key_mismatch)$/) }],
   },
@@ -81,38 +88,57 @@ describe('an intact record batch', () => {
     topic = changesTopic(installation.environment);
   });
 
-  const produce = (batch: Buffer, to = topic) => produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
+  const produce = (batch: Buffer, to = topic) =>
+    produceRaw(installation.kafka, { topic: to, partition: 0 }, batch);
   const orders = async () =>
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
   const letters = async () =>
-    (await runJson<{ dead_letters: Letter[] }>(installation.env, ['dead-letters', 'list'])).dead_letters;
+    (await runJson<{ dead_letters: Letter[] }>(installation.env, ['dead-letters', 'list']))
+      .dead_letters;
   const stopped = async () => {
-    const found = await projector.metrics.registry.getSingleMetric('store_data_partition_stopped')?.get();
+    const found = await projector.metrics.registry
+      .getSingleMetric('store_data_partition_stopped')
+      ?.get();
     return found?.values.filter(({ value }) => value === 1);
   };
 
-  it.each(Object.entries(CASES))('%s neither blocks nor hides messages', async (name, { batch, ...expected }) => {
-    const before = { orders: await orders(), letters: await letters() };
-    const at = await produce(batch());
-    const behind = Array.from({ length: 8 }, (_, index) => `behind ${name} ${index}`.replaceAll(' ', '-'));
-    await installation.send(
-      topic,
-      behind.map((subject) => orderMessage(subject)),
-    );
-    await caughtUp(installation);
-    const applied = (await orders()).filter((id) => !before.orders.includes(id));
-    expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
-    const written = (await letters()).slice(before.letters.length);
-    expect(written).toMatchObject(expected.letters.map((letter) => ({ ...letter, id: `${topic}/0/${at}` })));
-    expect(await stopped()).toEqual([]);
-  });
+  it.each(Object.entries(CASES))(
+    '%s neither blocks nor hides messages',
+    async (name, { batch, ...expected }) => {
+      const before = { orders: await orders(), letters: await letters() };
+      const at = await produce(batch());
+      const behind = Array.from({ length: 8 }, (_, index) =>
+        `behind ${name} ${index}`.replaceAll(' ', '-'),
+      );
+      await installation.send(
+        topic,
+        behind.map((subject) => orderMessage(subject)),
+      );
+      await caughtUp(installation);
+      const applied = (await orders()).filter((id) => !before.orders.includes(id));
+      expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
+      const written = (await letters()).slice(before.letters.length);
+      expect(written).toMatchObject(
+        expected.letters.map((letter) => ({ ...letter, id: `${topic}/0/${at}` })),
+      );
+      expect(await stopped()).toEqual([]);
+    },
+  );
 
   it('that cannot be read cannot be retried or skipped', async () => {
     const letter = (await letters()).find(({ reason }) => reason === 'unreadable');
     const id = String(letter?.['id']);
     const retried = await runCommand(installation.env, ['dead-letters', 'retry', id]);
     expect(retried).toMatchObject({ code: 1, stdout: 'applied 0, outdated 0, still dead 1\n' });
-    const place = ['--topic', topic, '--partition', '0', '--offset', String(id.split('/').at(-1)), '--yes'];
+    const place = [
+      '--topic',
+      topic,
+      '--partition',
+      '0',
+      '--offset',
+      String(id.split('/').at(-1)),
+      '--yes',
+    ];
     expect(await runCommand(installation.env, ['dead-letters', 'skip', ...place])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is intact'),
@@ -122,13 +148,17 @@ describe('an intact record batch', () => {
   it('has the same effect in a later generation and in a verification', async () => {
     const { environment, env } = installation;
     const before = { orders: await orders(), letters: await letters() };
-    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({ code: 0 });
+    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({
+      code: 0,
+    });
     expect(await orders()).toEqual(before.orders);
     const ids = (some: Letter[]) => some.map(({ id, reason }) => [id, reason]);
     expect(ids(await letters())).toEqual(ids(before.letters));
-    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject({
-      code: 0,
-    });
+    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject(
+      {
+        code: 0,
+      },
+    );
   });
 
   it('on the access topic does not delay revocations', async () => {
@@ -136,10 +166,16 @@ describe('an intact record batch', () => {
     const key = (status: string, sequence: number) => keyEvent('client', sequence, { status });
     const keys = installation.databases.control.collection('access_keys');
     await installation.publishAccess([key('active', 1)]);
-    await eventually('the key is there', async () => (await keys.countDocuments({ status: 'active' })) === 1);
+    await eventually(
+      'the key is there',
+      async () => (await keys.countDocuments({ status: 'active' })) === 1,
+    );
     for (const { batch } of Object.values(CASES)) await produce(batch(), access);
     await installation.publishAccess([key('revoked', 2)]);
-    await eventually('it is revoked', async () => (await keys.countDocuments({ status: 'revoked' })) === 1);
+    await eventually(
+      'it is revoked',
+      async () => (await keys.countDocuments({ status: 'revoked' })) === 1,
+    );
     expect(await stopped()).toEqual([]);
   });
 });

@@ -14,7 +14,9 @@ const SCOPES = ['store', 'crm', 'order', 'menu'] as const;
 /** Rule R2.1: paths by scope. */
 const PATHS = {
   '-': words('/health /openapi.json /'),
-  store: words('/api/store/info/ /api/coupon/list /api/coupon/details/ /api/store/changes /api/coupon/changes'),
+  store: words(
+    '/api/store/info/ /api/coupon/list /api/coupon/details/ /api/store/changes /api/coupon/changes',
+  ),
   crm: words(
     '/api/customer/list /api/review/list /api/review/details/ /api/campaign/list /api/campaign/details/',
     '/api/customer/changes /api/review/changes /api/campaign/changes',
@@ -43,7 +45,11 @@ async function tokenWith(scopes: readonly string[]): Promise<string> {
   const scope = scopes.join('+');
   const known = ofScopes.get(scope);
   if (known !== undefined) return known;
-  const made = await service.api.token('full', 'secret', `grant_type=client_credentials&scope=${scope}`);
+  const made = await service.api.token(
+    'full',
+    'secret',
+    `grant_type=client_credentials&scope=${scope}`,
+  );
   ofScopes.set(scope, made);
   return made;
 }
@@ -51,7 +57,11 @@ async function tokenWith(scopes: readonly string[]): Promise<string> {
 /** Every data endpoint with its required parameters, by both methods. */
 const calls = () =>
   dataRoutes(service.app).flatMap((route) =>
-    ['GET', 'HEAD'].map((method) => ({ method, path: targetOf(route, 'o1'), scopes: route.scopes })),
+    ['GET', 'HEAD'].map((method) => ({
+      method,
+      path: targetOf(route, 'o1'),
+      scopes: route.scopes,
+    })),
   );
 
 describe('every route', () => {
@@ -59,10 +69,14 @@ describe('every route', () => {
     const table = service.app.routes.map(({ method, path, operation }) => {
       return `${operation?.security[0]?.['accessToken']?.join('+') ?? '-'} ${method} ${path}`;
     });
-    const reads = Object.entries(PATHS).flatMap(([scopes, paths]) => paths.map((path) => `${scopes} GET ${path}`));
+    const reads = Object.entries(PATHS).flatMap(([scopes, paths]) =>
+      paths.map((path) => `${scopes} GET ${path}`),
+    );
     const expected = ['- POST /api/auth/token/', ...reads];
     // `docs.integration.test.ts` covers the pages.
-    expect(table.filter((row) => !row.startsWith('- GET /docs')).toSorted()).toEqual(expected.toSorted());
+    expect(table.filter((row) => !row.startsWith('- GET /docs')).toSorted()).toEqual(
+      expected.toSorted(),
+    );
   });
 
   it('refuses a token without any one of its scopes, and accepts one with exactly these', async () => {
@@ -113,7 +127,10 @@ describe('every route', () => {
 describe('the order of checks', () => {
   it('is path and method, then the token', async () => {
     expect(codeOf(await service.api.call('/api/order/list/'))).toEqual([404, 'not_found']);
-    expect(codeOf(await service.api.call('/api/order/details?order_id=o1'))).toEqual([404, 'not_found']);
+    expect(codeOf(await service.api.call('/api/order/details?order_id=o1'))).toEqual([
+      404,
+      'not_found',
+    ]);
     expect(codeOf(await service.api.call('/API/order/list'))).toEqual([404, 'not_found']);
     expect(codeOf(await service.api.call('/'))).toEqual([404, 'not_found']);
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
@@ -148,7 +165,8 @@ describe('the quota', () => {
     expect(remainingOf(listed)).toBe(6);
     expect(listed.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
     expect(remainingOf(await api.get('/api/order/list', second))).toBe(5);
-    for (const bad of [revoked, 'x', `${first}x`]) expect((await api.get('/api/order/list', bad)).status).toBe(401);
+    for (const bad of [revoked, 'x', `${first}x`])
+      expect((await api.get('/api/order/list', bad)).status).toBe(401);
     expect((await api.call('/api/order/list')).status).toBe(401);
     expect((await api.call('/nope')).status).toBe(404);
     expect(remainingOf(await api.get('/api/order/list?x', first))).toBe(4);
@@ -184,7 +202,11 @@ describe('takes effect immediately:', () => {
 
   it('a change of the key’s scopes in both directions, within the token’s scopes', async () => {
     await service.setKey({ clientId: 'moving', scopes: ['order', 'crm'] });
-    const own = await service.api.token('moving', 'secret', 'grant_type=client_credentials&scope=order');
+    const own = await service.api.token(
+      'moving',
+      'secret',
+      'grant_type=client_credentials&scope=order',
+    );
     expect(await statusNow('/api/order/list', own)).toBe(200);
     await service.setKey({ clientId: 'moving', scopes: ['crm', 'store'] });
     expect(await statusNow('/api/order/list', own)).toBe(403);
@@ -210,13 +232,25 @@ describe('takes effect immediately:', () => {
     const access = (sequence: number, status: 'active' | 'blocked') =>
       service.installation.publishAccess([storeAccessEvent('inn', sequence, status)]);
     await access(1, 'blocked');
-    await eventually('the store is blocked', async () => (await statusNow('/api/order/list', own)) === 401);
+    await eventually(
+      'the store is blocked',
+      async () => (await statusNow('/api/order/list', own)) === 401,
+    );
     await access(2, 'active');
-    await eventually('the store is back', async () => (await statusNow('/api/order/list', own)) === 200);
+    await eventually(
+      'the store is back',
+      async () => (await statusNow('/api/order/list', own)) === 200,
+    );
     await service.apply([aStore('inn', { status: 'blocked' })]);
-    await eventually('its record blocks it', async () => (await statusNow('/api/order/list', own)) === 401);
+    await eventually(
+      'its record blocks it',
+      async () => (await statusNow('/api/order/list', own)) === 401,
+    );
     await service.apply([aStore('inn')]);
-    await eventually('its record frees it', async () => (await statusNow('/api/order/list', own)) === 200);
+    await eventually(
+      'its record frees it',
+      async () => (await statusNow('/api/order/list', own)) === 200,
+    );
   });
 });
 

@@ -48,6 +48,10 @@ describe('batched reads', () => {
     expect(begun).toEqual([['a'], ['d', 'e']]);
     end();
     expect(await found).toEqual(['D', 'E']);
-    expect((await dropped).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect((await dropped).map(({ status }) => status)).toEqual([
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
   });
 });

@@ -1,4 +1,7 @@
-/** Guessing secrets at the token endpoint over real sockets: the limits, and the address to which failures count. */
+/**
+ * Guessing secrets at the token endpoint over real sockets: the limits, and the address to which
+ * failures count.
+ */
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -40,9 +43,15 @@ interface Answered {
 type Ask = (asked: Asked) => Promise<Answered>;
 
 /** Starts an app with limits, and a client named after the test. */
-async function start(test: string, { limits = LIMITS, trustedProxies = [] as string[] } = {}): Promise<Ask> {
+async function start(
+  test: string,
+  { limits = LIMITS, trustedProxies = [] as string[] } = {},
+): Promise<Ask> {
   const { config } = service.installation;
-  const settings: Config = { ...config, query: { ...config.query, authFailures: limits, trustedProxies } };
+  const settings: Config = {
+    ...config,
+    query: { ...config.query, authFailures: limits, trustedProxies },
+  };
   const app = await startApp(settings);
   running.push(app);
   await service.setKey({ clientId: test, secrets: ['right'] });
@@ -52,7 +61,13 @@ async function start(test: string, { limits = LIMITS, trustedProxies = [] as str
 /** Requests a token over a new connection. */
 async function ask(
   url: string,
-  { client, secret = 'wrong', from = '127.0.0.1', forwardedFor, form = 'grant_type=client_credentials' }: Asked,
+  {
+    client,
+    secret = 'wrong',
+    from = '127.0.0.1',
+    forwardedFor,
+    form = 'grant_type=client_credentials',
+  }: Asked,
 ): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(
@@ -83,7 +98,10 @@ async function ask(
   };
 }
 
-async function statuses(times: number, one: (index: number) => Promise<Answered>): Promise<number[]> {
+async function statuses(
+  times: number,
+  one: (index: number) => Promise<Answered>,
+): Promise<number[]> {
   const found: number[] = [];
   for (let index = 0; index < times; index += 1) found.push((await one(index)).status);
   return found;
@@ -123,21 +141,31 @@ describe('too many failures', () => {
     const asked = await start('victim');
     const strangers = Array.from({ length: 120 }, (_, index) => `127.0.1.${1 + (index % 12)}`);
     const answers = await Promise.all(strangers.map((from) => asked({ client: 'victim', from })));
-    expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(LIMITS.perClient);
+    expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(
+      LIMITS.perClient,
+    );
     expect(answers.every(({ status }) => status === 401 || status === 429)).toBe(true);
     for (const from of ['127.0.0.1', '127.0.2.1']) {
-      expect(await asked({ client: 'victim', secret: 'right', from })).toMatchObject({ status: 200 });
+      expect(await asked({ client: 'victim', secret: 'right', from })).toMatchObject({
+        status: 200,
+      });
     }
     // Its own address may fail, too, but less often than without the strangers.
-    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(Array.from({ length: 6 }, () => 429));
+    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(
+      Array.from({ length: 6 }, () => 429),
+    );
     expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
   it('of one client do not block others at the same address, which get a lower limit', async () => {
     const asked = await start('neighbour');
-    expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(refusedFrom(30, 40));
+    expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(
+      refusedFrom(30, 40),
+    );
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
-    expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(Array.from({ length: 5 }, () => 429));
+    expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(
+      Array.from({ length: 5 }, () => 429),
+    );
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
@@ -182,13 +210,17 @@ describe('too many failures', () => {
     expect(await asked(right)).toMatchObject({ status: 400, error: 'unauthorized_client' });
     await statuses(8, () => asked({ client: 'inactive' }));
     expect(await asked(right)).toMatchObject({ status: 429 });
-    expect(await asked({ ...right, form: 'grant_type=a&grant_type=b' })).toMatchObject({ status: 400 });
+    expect(await asked({ ...right, form: 'grant_type=a&grant_type=b' })).toMatchObject({
+      status: 400,
+    });
   });
 });
 
 it('do not include successes: any number of concurrent right secrets passes', async () => {
   const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
-  const answers = await Promise.all(Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })));
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })),
+  );
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
 });
 
@@ -197,7 +229,8 @@ it('are forgotten a window later, even if the clock of Redis was set back', asyn
   const { redis, config } = service.installation;
   const counts = () => redis.keys(`${config.namePrefix}:{failed:*`);
   const delay = async () => Promise.all((await counts()).map((key) => redis.expire(key, 3_600)));
-  const longest = async () => Math.max(...(await Promise.all((await counts()).map((key) => redis.pttl(key)))));
+  const longest = async () =>
+    Math.max(...(await Promise.all((await counts()).map((key) => redis.pttl(key)))));
   await asked({ client: 'late' });
   await delay();
   // Counted again, all three are repaired.

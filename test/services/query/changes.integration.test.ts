@@ -34,8 +34,14 @@ async function newStore(scopes = ['store', 'crm', 'order', 'menu']) {
 }
 
 const nameOf = (entity: string) => entity.replace('_', '-');
-const idOf = (storeId: string, entity: EntityName, number = 1) => (entity === 'store' ? storeId : `${entity}${number}`);
-const change = (storeId: string, entity: EntityName, number = 1, more: object = {}): TestChange => ({
+const idOf = (storeId: string, entity: EntityName, number = 1) =>
+  entity === 'store' ? storeId : `${entity}${number}`;
+const change = (
+  storeId: string,
+  entity: EntityName,
+  number = 1,
+  more: object = {},
+): TestChange => ({
   entity,
   storeId,
   id: idOf(storeId, entity, number),
@@ -50,11 +56,17 @@ const deletion = (storeId: string, entity: EntityName, number = 1): TestChange =
 async function page(path: string, token: string): Promise<Changes> {
   const answer = await service.api.get(path, token);
   expect(answer.status, `${path}: ${answer.text}`).toBe(200);
-  expect(Object.keys(answer.json as object)).toEqual(['results', 'timezone_offset', 'next', 'more']);
+  expect(Object.keys(answer.json as object)).toEqual([
+    'results',
+    'timezone_offset',
+    'next',
+    'more',
+  ]);
   const found = answer.json as Changes;
   expect(found.next).toMatch(/^[A-Za-z0-9_-]{1,200}$/);
   if (found.results.length === 0) expect(found.more).toBe(false);
-  for (const entry of found.results) expect(Object.keys(entry)).toEqual(['kind', 'id', 'deleted', 'record']);
+  for (const entry of found.results)
+    expect(Object.keys(entry)).toEqual(['kind', 'id', 'deleted', 'record']);
   for (const { deleted, record } of found.results) expect(record === null).toBe(deleted);
   const names = found.results.map(({ kind, id }) => `${kind}/${id}`);
   expect(new Set(names).size).toBe(names.length);
@@ -66,7 +78,11 @@ async function walk(path: string, token: string, after: string | null = null) {
   const sizes: number[] = [];
   for (let next = after; ;) {
     const mark = path.includes('?') ? '&' : '?';
-    const { results, next: last, more } = await page(next === null ? path : `${path}${mark}after=${next}`, token);
+    const {
+      results,
+      next: last,
+      more,
+    } = await page(next === null ? path : `${path}${mark}after=${next}`, token);
     told.push(...results);
     sizes.push(results.length);
     next = last;
@@ -74,7 +90,8 @@ async function walk(path: string, token: string, after: string | null = null) {
   }
 }
 
-const shortOf = (told: readonly Change[]) => told.map(({ kind, id, deleted }) => `${deleted ? '-' : ''}${kind}/${id}`);
+const shortOf = (told: readonly Change[]) =>
+  told.map(({ kind, id, deleted }) => `${deleted ? '-' : ''}${kind}/${id}`);
 const codeOf = ({ status, json }: Answer) => [status, (json as { code: string }).code];
 const detailOf = ({ json }: Answer) => (json as { detail: string }).detail;
 
@@ -111,8 +128,13 @@ describe('the entries of an answer', () => {
       expect(new Set(sizes.slice(0, -1))).toEqual(new Set(expected.length > size ? [size] : []));
     }
     const some = ['product', 'customer', 'option-group'];
-    const { told } = await walk(`/api/changes?page_size=7&${some.map((kind) => `kinds=${kind}`).join('&')}`, token);
-    expect(shortOf(told)).toEqual(expected.filter((name) => some.includes(name.split('/')[0] ?? '')));
+    const { told } = await walk(
+      `/api/changes?page_size=7&${some.map((kind) => `kinds=${kind}`).join('&')}`,
+      token,
+    );
+    expect(shortOf(told)).toEqual(
+      expected.filter((name) => some.includes(name.split('/')[0] ?? '')),
+    );
     for (const kind of KINDS) {
       const own = await walk(`/api/${kind}/changes?page_size=7`, token);
       expect(shortOf(own.told)).toEqual(expected.filter((name) => name.startsWith(`${kind}/`)));
@@ -136,7 +158,9 @@ describe('whole records', () => {
   it('are answered on each kind’s own path; without the parameter summaries are', async () => {
     const { storeId, token } = await newStore();
     await service.apply(ENTITY_NAMES.map((entity) => change(storeId, entity)));
-    await service.apply([change(storeId, 'product', 1, { option_group_ids: ['gone', 'option_group1', 'gone'] })]);
+    await service.apply([
+      change(storeId, 'product', 1, { option_group_ids: ['gone', 'option_group1', 'gone'] }),
+    ]);
     const whole = await page('/api/changes?records=whole', token);
     const product = whole.results.find(({ kind }) => kind === 'product');
     expect(product?.record?.['option_group_ids']).toEqual(['gone', 'option_group1']);
@@ -157,9 +181,14 @@ describe('kinds', () => {
   it('repeated, reordered or all named are the same feed', async () => {
     const { storeId, token } = await newStore();
     await service.apply(ENTITY_NAMES.map((entity) => change(storeId, entity)));
-    const { results, next } = await page('/api/changes?kinds=product&kinds=order&kinds=order', token);
+    const { results, next } = await page(
+      '/api/changes?kinds=product&kinds=order&kinds=order',
+      token,
+    );
     expect(shortOf(results)).toEqual(['order/order1', 'product/product1']);
-    expect((await page(`/api/changes?kinds=order&kinds=product&after=${next}`, token)).results).toEqual([]);
+    expect(
+      (await page(`/api/changes?kinds=order&kinds=product&after=${next}`, token)).results,
+    ).toEqual([]);
     const all = KINDS.toReversed()
       .map((kind) => `kinds=${kind}`)
       .join('&');
@@ -176,10 +205,14 @@ describe('kinds', () => {
       expect(codeOf(answer), query).toEqual([403, 'insufficient_scope']);
       expect(answer.headers.get('www-authenticate')).toContain(`scope="${scope}"`);
       for (const name of ['store', 'crm', 'order', 'menu'])
-        expect(new RegExp(`\\b${name}\\b`).test(detailOf(answer)), name).toBe(missing.includes(name));
+        expect(new RegExp(`\\b${name}\\b`).test(detailOf(answer)), name).toBe(
+          missing.includes(name),
+        );
     };
     await forbidden('', 'store crm order menu', ['store', 'crm']);
-    await forbidden('?kinds=product&kinds=order&kinds=customer&kinds=review', 'crm order menu', ['crm']);
+    await forbidden('?kinds=product&kinds=order&kinds=customer&kinds=review', 'crm order menu', [
+      'crm',
+    ]);
     await forbidden('?kinds=option-group&kinds=coupon&kinds=store', 'store menu', ['store']);
     await forbidden('?kinds=store', 'store', ['store']);
     for (const wrong of [
@@ -196,7 +229,15 @@ describe('kinds', () => {
       const answer = await asked(`?kinds=order&${wrong}`);
       expect([wrong, ...codeOf(answer)]).toEqual([wrong, 422, 'invalid_parameters']);
     }
-    for (const wrong of ['orders', 'option_group', 'order,product', '', '%ff', 'Order', 'order%00']) {
+    for (const wrong of [
+      'orders',
+      'option_group',
+      'order,product',
+      '',
+      '%ff',
+      'Order',
+      'order%00',
+    ]) {
       for (const query of [`kinds=customer&kinds=${wrong}`, `nonsense=1&kinds=${wrong}`]) {
         const answer = await asked(`?${query}`);
         expect([query, ...codeOf(answer)]).toEqual([query, 422, 'invalid_parameters']);
@@ -209,8 +250,11 @@ describe('kinds', () => {
 
   it('are an unknown parameter on one kind’s path, which validates numbers as usual', async () => {
     const { token } = await newStore();
-    const status = async (query: string) => (await service.api.get(`/api/order/changes?${query}`, token)).status;
-    const wrong = words('kinds=order page_size=0 page_size=x wait=-1 wait=01 wait=1.5 wait= page=1');
+    const status = async (query: string) =>
+      (await service.api.get(`/api/order/changes?${query}`, token)).status;
+    const wrong = words(
+      'kinds=order page_size=0 page_size=x wait=-1 wait=01 wait=1.5 wait= page=1',
+    );
     for (const query of wrong) expect([query, await status(query)]).toEqual([query, 422]);
     for (const query of ['page_size=1', 'page_size=101', 'wait=0']) {
       expect([query, await status(query)]).toEqual([query, 200]);
@@ -238,9 +282,22 @@ describe('a cursor', () => {
         expect([from, to, status]).toEqual([from, to, from === to ? 200 : 422]);
       }
       for (const bearer of [other.token, elsewhere]) {
-        expect([from, (await service.api.get(`${from}after=${next}`, bearer)).status]).toEqual([from, 422]);
+        expect([from, (await service.api.get(`${from}after=${next}`, bearer)).status]).toEqual([
+          from,
+          422,
+        ]);
       }
-      const wrong = ['x', 'A'.repeat(200), 'A'.repeat(201), `${next}A`, next.slice(1), '%22', 'a.b', 'a=', ''];
+      const wrong = [
+        'x',
+        'A'.repeat(200),
+        'A'.repeat(201),
+        `${next}A`,
+        next.slice(1),
+        '%22',
+        'a.b',
+        'a=',
+        '',
+      ];
       for (const text of wrong) {
         const answer = await service.api.get(`${from}after=${text}`, token);
         expect([text, ...codeOf(answer)]).toEqual([text, 422, 'invalid_parameters']);
@@ -252,7 +309,10 @@ describe('a cursor', () => {
   it('with any changed bit never yields data of another store', async () => {
     const one = await newStore();
     const other = await newStore();
-    await service.apply([change(one.storeId, 'order'), change(other.storeId, 'order', 1, { notes: 'secret' })]);
+    await service.apply([
+      change(one.storeId, 'order'),
+      change(other.storeId, 'order', 1, { notes: 'secret' }),
+    ]);
     const { next } = await page('/api/changes?records=whole', one.token);
     const bytes = Buffer.from(next, 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -269,7 +329,11 @@ describe('a cursor', () => {
 describe('after=now', () => {
   it('answers no changes, and continues with later ones, including deletions', async () => {
     const { storeId, token } = await newStore();
-    await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), change(storeId, 'product')]);
+    await service.apply([
+      change(storeId, 'order', 1),
+      change(storeId, 'order', 2),
+      change(storeId, 'product'),
+    ]);
     for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
       const now = await page(`${path}&after=now`, token);
       expect(now).toMatchObject({ results: [], more: false });
@@ -282,14 +346,21 @@ describe('after=now', () => {
     expect(status).toBe(422);
   });
 
-  it.each(['?after=now', ''])('%j of a store without data answers no changes, and then new ones', async (query) => {
-    const { storeId, token } = await newStore();
-    const { results, next } = await page(`/api/changes${query}`, token);
-    expect(results).toEqual([]);
-    await service.apply([change(storeId, 'order', 1), change(storeId, 'order', 2), deletion(storeId, 'order', 1)]);
-    const { told } = await walk('/api/changes', token, next);
-    expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
-  });
+  it.each(['?after=now', ''])(
+    '%j of a store without data answers no changes, and then new ones',
+    async (query) => {
+      const { storeId, token } = await newStore();
+      const { results, next } = await page(`/api/changes${query}`, token);
+      expect(results).toEqual([]);
+      await service.apply([
+        change(storeId, 'order', 1),
+        change(storeId, 'order', 2),
+        deletion(storeId, 'order', 1),
+      ]);
+      const { told } = await walk('/api/changes', token, next);
+      expect(shortOf(told)).toEqual(['order/order2', '-order/order1']);
+    },
+  );
 });
 
 describe('a change', () => {
@@ -319,7 +390,10 @@ describe('a change', () => {
 
   it('that deletes a store is in the feed, and its other records stay', async () => {
     const { storeId, token } = await newStore();
-    await service.apply([change(storeId, 'store', 1, { timezone_offset: '+01:00' }), change(storeId, 'order')]);
+    await service.apply([
+      change(storeId, 'store', 1, { timezone_offset: '+01:00' }),
+      change(storeId, 'order'),
+    ]);
     const all = await page('/api/changes', token);
     const own = await page('/api/store/changes', token);
     await service.apply([deletion(storeId, 'store')]);
@@ -333,7 +407,9 @@ describe('a change', () => {
       results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
     });
     await service.apply([change(storeId, 'store')]);
-    expect(shortOf((await page(`/api/store/changes?after=${own.next}`, token)).results)).toEqual([`store/${storeId}`]);
+    expect(shortOf((await page(`/api/store/changes?after=${own.next}`, token)).results)).toEqual([
+      `store/${storeId}`,
+    ]);
   });
 });
 
@@ -342,7 +418,9 @@ describe('a page', () => {
     const { storeId, token } = await newStore();
     await service.apply([change(storeId, 'category', 1), change(storeId, 'product', 1)]);
     for (let first = 0; first < 1_001; first += 143) {
-      await service.apply(Array.from({ length: 143 }, (_, index) => change(storeId, 'review', first + index)));
+      await service.apply(
+        Array.from({ length: 143 }, (_, index) => change(storeId, 'review', first + index)),
+      );
     }
     await service.apply([change(storeId, 'category', 2), change(storeId, 'product', 2)]);
     for (const [path, more] of [
@@ -355,8 +433,16 @@ describe('a page', () => {
       expect((await walk(`${path}page_size=999`, token)).sizes).toEqual([999, 2 + more]);
       expect((await page(path.slice(0, -1), token)).results.length).toBe(20);
     }
-    const { told, sizes } = await walk('/api/changes?kinds=category&kinds=product&page_size=3', token);
-    expect(shortOf(told)).toEqual(['category/category1', 'product/product1', 'category/category2', 'product/product2']);
+    const { told, sizes } = await walk(
+      '/api/changes?kinds=category&kinds=product&page_size=3',
+      token,
+    );
+    expect(shortOf(told)).toEqual([
+      'category/category1',
+      'product/product1',
+      'category/category2',
+      'product/product2',
+    ]);
     expect(sizes).toEqual([3, 1]);
   });
 

@@ -22,17 +22,27 @@ beforeAll(async () => {
   await service.apply([
     aStore(),
     aCustomer('c1'),
-    ...Array.from({ length: 12 }, (_, index) => anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
+    ...Array.from({ length: 12 }, (_, index) =>
+      anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } }),
+    ),
   ]);
 });
 
-const tagOf = async (path: string) => (await service.api.get(path, token)).headers.get('etag') ?? '';
+const tagOf = async (path: string) =>
+  (await service.api.get(path, token)).headers.get('etag') ?? '';
 
 describe('If-None-Match', () => {
   it.each(PATHS)('gives 304 without a body for %s, and other tags give 200', async (path) => {
     const answer = await service.api.get(path, token);
     const etag = answer.headers.get('etag') ?? '';
-    for (const condition of [etag, etag.slice(2), `"x", ${etag}`, `W/"a",${etag.slice(2)} , "b"`, '*', ' * ']) {
+    for (const condition of [
+      etag,
+      etag.slice(2),
+      `"x", ${etag}`,
+      `W/"a",${etag.slice(2)} , "b"`,
+      '*',
+      ' * ',
+    ]) {
       const again = await service.api.get(path, token, { 'if-none-match': condition });
       expect([condition, again.status, again.text]).toEqual([condition, 304, '']);
       expect(again.headers.get('etag')).toBe(etag);
@@ -49,7 +59,11 @@ describe('If-None-Match', () => {
     const ask = async (path: string, own: string, condition = etag) =>
       (await service.api.get(path, own, { 'if-none-match': condition })).status;
     expect(await ask('/api/order/details/?order_id=o1', 'x')).toBe(401);
-    const crm = await service.api.token('full', 'secret', 'grant_type=client_credentials&scope=crm');
+    const crm = await service.api.token(
+      'full',
+      'secret',
+      'grant_type=client_credentials&scope=crm',
+    );
     expect(await ask('/api/order/details/?order_id=o1', crm)).toBe(403);
     expect(await ask('/api/order/details/?order_id=o1&x=1', token)).toBe(422);
     expect(await ask('/api/order/details/?order_id=missing', token)).toBe(404);
@@ -58,7 +72,12 @@ describe('If-None-Match', () => {
 
   it('has a different tag for each question, store and state', async () => {
     const tags = await Promise.all(
-      [...PATHS, '/api/order/list?page=2', '/api/order/list?page_size=21', '/api/customer/order-list/'].map(tagOf),
+      [
+        ...PATHS,
+        '/api/order/list?page=2',
+        '/api/order/list?page_size=21',
+        '/api/customer/order-list/',
+      ].map(tagOf),
     );
     expect(new Set(tags).size).toBe(tags.length);
     // The same question in other words.
@@ -68,7 +87,9 @@ describe('If-None-Match', () => {
       await tagOf('/api/order/list'),
     );
 
-    const before = new Map(await Promise.all(PATHS.map(async (path) => [path, await tagOf(path)] as const)));
+    const before = new Map(
+      await Promise.all(PATHS.map(async (path) => [path, await tagOf(path)] as const)),
+    );
     await service.apply([anOrder('o1', { status: 'ready', customer: { id: 'c1', name: 'Ana' } })]);
     for (const path of PATHS) {
       const changed = (await tagOf(path)) !== before.get(path);
@@ -86,12 +107,16 @@ describe('If-None-Match', () => {
 describe('HEAD', () => {
   it.each(PATHS)('answers like GET for %s, without the body', async (path) => {
     const headers = { authorization: `Bearer ${token}` };
-    const [get, head] = [await service.api.get(path, token), await service.api.call(path, { method: 'HEAD', headers })];
+    const [get, head] = [
+      await service.api.get(path, token),
+      await service.api.call(path, { method: 'HEAD', headers }),
+    ];
     expect([head.status, head.text]).toEqual([200, '']);
     const shown = (answer: typeof get) =>
       Object.fromEntries(
         [...answer.headers].filter(
-          ([name]) => !['date', 'x-request-id', 'ratelimit', 'connection', 'keep-alive'].includes(name),
+          ([name]) =>
+            !['date', 'x-request-id', 'ratelimit', 'connection', 'keep-alive'].includes(name),
         ),
       );
     // fetch requests compression; only lengths of uncompressed bodies are comparable.
@@ -124,7 +149,9 @@ describe('compression', () => {
       const request = httpRequest(`${service.url}${path}`, { method, headers }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () => resolve({ headers: response.headers, body: Buffer.concat(chunks) }));
+        response.on('end', () =>
+          resolve({ headers: response.headers, body: Buffer.concat(chunks) }),
+        );
       });
       request.on('error', reject).end();
     });
@@ -152,7 +179,8 @@ describe('compression', () => {
       const { headers, body } = await ask('/api/order/list', asked);
       expect([asked, headers['content-encoding']]).toEqual([asked, given]);
       expect(headers['vary']).toMatch(/accept-encoding/);
-      const read = given === 'gzip' ? gunzipSync(body) : given === 'br' ? brotliDecompressSync(body) : body;
+      const read =
+        given === 'gzip' ? gunzipSync(body) : given === 'br' ? brotliDecompressSync(body) : body;
       expect(read.equals(plain.body)).toBe(true);
       expect(headers['etag']).toBe(plain.headers['etag']);
       if (given !== undefined) expect(body.length).toBeLessThan(plain.body.length);

@@ -48,19 +48,29 @@ describe.each([
       await dialog.getByRole('button', { name: 'Authorize' }).click();
       const { access_token: token } = (await (await issued).json()) as { access_token: string };
       // Requests use it only afterwards.
-      await dialog.getByText(token.slice(-10)).or(dialog.getByText('Access Token')).first().waitFor();
+      await dialog
+        .getByText(token.slice(-10))
+        .or(dialog.getByText('Access Token'))
+        .first()
+        .waitFor();
 
       const answered = page.waitForResponse(/\/api\/order\/list/);
       // One of two is hidden, for wide or narrow screens.
       await dialog.locator('[data-addressbar-action=send]:visible').click();
       const answer = await answered;
-      expect([answer.status(), new URL(answer.url()).search]).toEqual([200, '?page=1&page_size=20']);
+      expect([answer.status(), new URL(answer.url()).search]).toEqual([
+        200,
+        '?page=1&page_size=20',
+      ]);
       await dialog.getByText('"o1"').first().waitFor();
     }));
 
   it('shows the status of an answer uncovered', () =>
     visit('/docs#api/tag/orders/GET/api/order/list', viewport, async (page) => {
-      const answers = page.getByRole('region', { name: 'List orders' }).first().locator('.response-card');
+      const answers = page
+        .getByRole('region', { name: 'List orders' })
+        .first()
+        .locator('.response-card');
       await page.getByText('max: 100', { exact: false }).first().waitFor();
       // A click on a covered element waits until the timeout.
       await answers
@@ -74,7 +84,9 @@ describe.each([
     visit('/docs?api=events', viewport, async (page) => {
       await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
       await page.getByText('store-data.order.changed').first().waitFor();
-      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual(['Events']);
+      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual([
+        'Events',
+      ]);
       // The events need no token.
       const logins = page.locator('.scalar-reference-intro-auth');
       expect(await logins.filter({ visible: true }).count()).toBe(0);
@@ -85,6 +97,8 @@ describe.each([
       await page.getByRole('searchbox').fill('rate_limit');
       await page.getByRole('link', { name: 'Errors: rate_limit_exceeded' }).click();
       await page.waitForURL('**/docs/guides/errors#rate_limit_exceeded');
-      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual(['Guides']);
+      expect(await page.locator('header.site nav [aria-current=true]').allTextContents()).toEqual([
+        'Guides',
+      ]);
     }));
 });

@@ -25,7 +25,9 @@ describe('the pages', () => {
       const answer = await get(path, BROWSER);
       const { headers } = answer;
       expect([path, answer.status]).toEqual([path, 200]);
-      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/);
+      expect(headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; script-src 'self';/,
+      );
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('x-request-id')).toMatch(/./);
@@ -47,9 +49,16 @@ describe('the pages', () => {
       const head = await get(path, { method: 'HEAD' });
       const etag = head.headers.get('etag') ?? '';
       expect([path, head.status, await head.text()]).toEqual([path, 200, '']);
-      const statusIf = async (tag: string) => (await get(path, { headers: { 'if-none-match': tag } })).status;
+      const statusIf = async (tag: string) =>
+        (await get(path, { headers: { 'if-none-match': tag } })).status;
       const conditions = [etag, '*', `"x", ${etag}`, '"x"'];
-      expect([path, ...(await Promise.all(conditions.map(statusIf)))]).toEqual([path, 304, 304, 304, 200]);
+      expect([path, ...(await Promise.all(conditions.map(statusIf)))]).toEqual([
+        path,
+        304,
+        304,
+        304,
+        200,
+      ]);
       const { status, headers } = await running.api.call(path, { method: 'POST' });
       expect([path, status, headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
     }
@@ -59,7 +68,9 @@ describe('the pages', () => {
     const there = new Set(['/openapi.json', ...paths()]);
     for (const path of paths().filter((name) => name.startsWith('/docs/guides'))) {
       const html = await (await get(path, BROWSER)).text();
-      const links = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, to = '']) => new URL(to, `http://x${path}`));
+      const links = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(
+        ([, to = '']) => new URL(to, `http://x${path}`),
+      );
       for (const { host, pathname, hash } of links) {
         if (host !== 'x') continue;
         expect([path, pathname, there.has(pathname)]).toEqual([path, pathname, true]);
@@ -79,17 +90,23 @@ describe('the script of the reference', () => {
   it('is cached forever by its version, and revalidated without a version or with another', async () => {
     const html = await (await get('/docs', BROWSER)).text();
     const [, address = ''] = /href="(\/docs\/scalar\.js\?v=[\w-]+)"/.exec(html) ?? [];
-    const cachingOf = async (path: string) => (await get(path, { method: 'HEAD' })).headers.get('cache-control');
+    const cachingOf = async (path: string) =>
+      (await get(path, { method: 'HEAD' })).headers.get('cache-control');
     expect(await cachingOf(address)).toBe('public, max-age=31536000, immutable');
     expect(await cachingOf('/docs/scalar.js')).toBe('no-cache');
     expect(await cachingOf('/docs/scalar.js?v=other')).toBe('no-cache');
   });
 
   it('is always sent compressed', async () => {
-    const ask = (headers: Record<string, string>) => running.app.inject({ url: '/docs/scalar.js', headers });
+    const ask = (headers: Record<string, string>) =>
+      running.app.inject({ url: '/docs/scalar.js', headers });
     const packed = await ask({ 'accept-encoding': 'gzip, br' });
     expect(gunzipSync(packed.rawPayload).length).toBeGreaterThan(3_000_000);
-    for (const headers of [{}, { 'accept-encoding': 'identity' }, { 'accept-encoding': 'br;q=1, gzip;q=0' }]) {
+    for (const headers of [
+      {},
+      { 'accept-encoding': 'identity' },
+      { 'accept-encoding': 'br;q=1, gzip;q=0' },
+    ]) {
       const answer = await ask(headers);
       expect([answer.statusCode, answer.headers['content-encoding']]).toEqual([200, 'gzip']);
       expect(answer.rawPayload.length).toBeLessThan(1_500_000);
@@ -106,7 +123,10 @@ it('pages with a trailing slash redirect to those without', async () => {
 });
 
 it('the search finds every section of the guides, and errors by their codes', async () => {
-  const sections = (await (await get('/docs/search.json')).json()) as { title: string; address: string }[];
+  const sections = (await (await get('/docs/search.json')).json()) as {
+    title: string;
+    address: string;
+  }[];
   expect(sections).toContainEqual(
     expect.objectContaining({
       title: 'Errors: invalid_parameters',
@@ -133,6 +153,7 @@ it('and all pages are 404 if they are switched off', async () => {
     query: { ...installation.config.query, docs: false },
   });
   expect((await get('/', BROWSER, off)).status).toBe(404);
-  for (const path of paths()) expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
+  for (const path of paths())
+    expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
   expect((await off.api.call('/openapi.json')).status).toBe(200);
 });

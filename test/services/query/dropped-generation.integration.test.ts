@@ -1,4 +1,7 @@
-/** A generation is dropped under a service that has not polled the pointer since, as one that was frozen. */
+/**
+ * A generation is dropped under a service that has not polled the pointer since, as one that was
+ * frozen.
+ */
 import { beforeAll, expect, it } from 'vitest';
 import { dropDatabaseOf } from '#shared/read-models/generation.ts';
 import { aCategory, anOrder, aStore } from '#test/changes.ts';
@@ -52,7 +55,9 @@ it('answers 503, never an empty list, a 404 or an empty menu', async () => {
   const isAsBefore = (path: string, { status, text }: Answer) =>
     status === 304 || (status === 200 && text === before.get(path)?.text);
   const wrong = answers
-    .filter(([path, answer]) => answer.status !== 503 && !isAsBefore(path.split(' ')[0] ?? '', answer))
+    .filter(
+      ([path, answer]) => answer.status !== 503 && !isAsBefore(path.split(' ')[0] ?? '', answer),
+    )
     .map(([path, { status, text }]) => [path, status, text]);
   expect(wrong).toEqual([]);
 });

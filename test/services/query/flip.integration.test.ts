@@ -33,7 +33,9 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     let published = 0;
     const publish = async () => {
       while (isRunning()) {
-        await installation.publish(Array.from({ length: EVENTS_AT_ONCE }, () => order(published++)));
+        await installation.publish(
+          Array.from({ length: EVENTS_AT_ONCE }, () => order(published++)),
+        );
         await sleep(EVENTS_EVERY_MS);
       }
     };
@@ -42,8 +44,14 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     const pollPages = async () => {
       let before = 0;
       for (let page = 1; isRunning(); page = (page % 5) + 1) {
-        const { count, results } = await api.list(`/api/order/list?page_size=10&page=${page}`, token);
-        const expected = Array.from({ length: 10 }, (_, index) => count - 1 - (page - 1) * 10 - index)
+        const { count, results } = await api.list(
+          `/api/order/list?page_size=10&page=${page}`,
+          token,
+        );
+        const expected = Array.from(
+          { length: 10 },
+          (_, index) => count - 1 - (page - 1) * 10 - index,
+        )
           .filter((number) => number >= 0)
           .map((number) => `o${number}`);
         expect(results.map(({ id }) => id)).toEqual(expected);
@@ -121,8 +129,9 @@ describe('clients that poll over a rebuild, its flip and a rollback, while event
     expect(tags).toHaveLength(3);
     expect(tags[2]).toBe(tags[0]);
     expect(tags[1]).not.toBe(tags[0]);
-    // The two apply the same events at slightly different times. A count may fall by the events of a moment, or by the lag of answers
-    // behind published events on this machine while one generation answers.
+    // The two apply the same events at slightly different times. A count may fall by the events of
+    // a moment, or by the lag of answers behind published events on this machine while one
+    // generation answers.
     const aMoment = (EVENTS_AT_ONCE * 1_000) / EVENTS_EVERY_MS;
     expect(seen.fallen).toBeLessThanOrEqual(Math.max(aMoment, 2 * seen.behind));
 

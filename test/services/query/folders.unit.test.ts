@@ -16,10 +16,12 @@ it('no folder of the query service imports one above it', () => {
   const upward = projectFiles(['.ts'])
     .filter((path) => path.startsWith(ROOT) && !path.includes('/assets/'))
     .flatMap((path) => {
-      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g)].map(([, target = '']) =>
-        normalize(join(dirname(path), target)),
+      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g)].map(
+        ([, target = '']) => normalize(join(dirname(path), target)),
       );
-      return targets.filter((target) => placeOf(target) > placeOf(path)).map((target) => `${path} → ${target}`);
+      return targets
+        .filter((target) => placeOf(target) > placeOf(path))
+        .map((target) => `${path} → ${target}`);
     });
   expect(upward).toEqual([]);
 });
@@ -28,6 +30,7 @@ function placeOf(path: string): number {
   const [name = ''] = path.slice(ROOT.length).split('/');
   const place = FROM_THE_GROUND_UP.indexOf(name);
   // Paths outside are below all.
-  if (place === -1 && path.startsWith(ROOT)) throw new Error(`${name} is missing in the list of folders`);
+  if (place === -1 && path.startsWith(ROOT))
+    throw new Error(`${name} is missing in the list of folders`);
   return place;
 }

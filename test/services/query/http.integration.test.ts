@@ -5,7 +5,9 @@ import { sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
 
 let log = '';
-const service = useQueryService({ logger: createLogger('query', 'trace', { write: (line) => (log += line) }) });
+const service = useQueryService({
+  logger: createLogger('query', 'trace', { write: (line) => (log += line) }),
+});
 let token: string;
 
 beforeAll(async () => {
@@ -18,10 +20,22 @@ describe('malformed HTTP', () => {
   it.each([
     ['nonsense', 'nonsense\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-    ['headers that are too large', `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    [
+      'headers that are too large',
+      `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
     ['an address that is too long', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
-    ['more than 200 header fields', `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`, 431],
-    ['far more than 200 header fields', `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(900)}\r\n`, 431],
+    [
+      'more than 200 header fields',
+      `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`,
+      431,
+    ],
+    [
+      'far more than 200 header fields',
+      `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(900)}\r\n`,
+      431,
+    ],
     [
       'more than 200 header fields, a body that never comes, and an expectation',
       `POST /nope HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 9\r\n${'A: b\r\n'.repeat(198)}\r\n`,
@@ -29,8 +43,16 @@ describe('malformed HTTP', () => {
     ],
     ['a missing Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
-    ['a path that cannot be decoded', 'GET /api/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
-    ['a path that is not UTF-8', 'GET /api/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    [
+      'a path that cannot be decoded',
+      'GET /api/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      400,
+    ],
+    [
+      'a path that is not UTF-8',
+      'GET /api/%ff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      400,
+    ],
   ])('%s', async (_what, text, status) => {
     const answer = await raw(text);
     expect(answer.status).toBe(status);
@@ -54,15 +76,25 @@ describe('an unusual request', () => {
     ['an unknown expectation', 'GET /health HTTP/1.1\r\nExpect: miracles', 200],
     ['an upgrade', 'GET /health HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 200],
     ['an accept-version', 'GET /nope HTTP/1.1\r\nAccept-Version: 7', 404],
-    ['a GET with a body', 'GET /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json', 200],
-    ['a POST of broken JSON', 'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json', 404],
+    [
+      'a GET with a body',
+      'GET /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
+      200,
+    ],
+    [
+      'a POST of broken JSON',
+      'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
+      404,
+    ],
     ['a POST of nonsense', 'POST /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: ;;;', 405],
     ['HTTP/1.0', 'GET /health HTTP/1.0', 200],
     ['a star', 'OPTIONS * HTTP/1.1', 404],
     ['an encoded slash', 'GET /api%2Forder%2Flist HTTP/1.1', 404],
   ])('%s', async (_what, head, status) => {
     const body = head.includes('Content-Length') ? '{x' : '';
-    expect((await raw(`${head}\r\nHost: x\r\nConnection: close\r\n\r\n${body}`)).status).toBe(status);
+    expect((await raw(`${head}\r\nHost: x\r\nConnection: close\r\n\r\n${body}`)).status).toBe(
+      status,
+    );
   });
 });
 
@@ -144,7 +176,10 @@ describe('health', () => {
 
   it('gives no details when it is unavailable', async () => {
     const { config } = service.installation;
-    await using blind = await startApp({ ...config, redis: { ...config.redis, url: 'redis://127.0.0.1:1' } });
+    await using blind = await startApp({
+      ...config,
+      redis: { ...config.redis, url: 'redis://127.0.0.1:1' },
+    });
     const answer = await blind.api.call('/health');
     expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
   });

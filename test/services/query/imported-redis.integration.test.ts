@@ -1,6 +1,7 @@
 /**
- * An old copy is restored into a running Redis, with the same process and connections, while no projector runs. Revoked rights are
- * valid for at most a second: the table of decision 0045, row by row.
+ * An old copy is restored into a running Redis, with the same process and connections, while no
+ * projector runs. Revoked rights are valid for at most a second: the table of decision 0045, row by
+ * row.
  */
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onlyMaster, describeRedis } from '#shared/redis-masters.ts';
@@ -36,7 +37,10 @@ beforeAll(async () => {
   early = await copyRedis(own.client);
   await revokeRights(service, tokens);
 });
-/** Waits for checks first: an instance that has not yet noticed a copy may refuse rightly, and close its gate later. */
+/**
+ * Waits for checks first: an instance that has not yet noticed a copy may refuse rightly, and close
+ * its gate later.
+ */
 const allIsWell = async () => {
   await bothHaveChecked();
   await eventually('all is well', () => allIsRight([service, other]));
@@ -48,7 +52,9 @@ const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, t
 
 /** How often each instance has reconciled. */
 const reconciled = () =>
-  Promise.all([service, other].map((one) => sumOf([one], 'store_data_redis_reconciliation_seconds_count')));
+  Promise.all(
+    [service, other].map((one) => sumOf([one], 'store_data_redis_reconciliation_seconds_count')),
+  );
 
 /** Makes a key in this process, since a command takes longer than two checks of a service. */
 async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
@@ -98,7 +104,8 @@ describe.each([
       'active store crm order menu',
     ]);
     await using late = await startApp(config);
-    for (let time = 0; time < 5; time += 1) expect([401, 503]).toContain(await statusOf(late, 'revoked'));
+    for (let time = 0; time < 5; time += 1)
+      expect([401, 503]).toContain(await statusOf(late, 'revoked'));
     await eventually('all is right', () => allIsRight([late]));
   });
 });
@@ -107,7 +114,8 @@ describe.each([
 const revokedEverywhere = (clientId: string) =>
   eventually(
     'it is revoked at every instance',
-    async () => (await statusOf(service, clientId)) === 401 && (await statusOf(other, clientId)) === 401,
+    async () =>
+      (await statusOf(service, clientId)) === 401 && (await statusOf(other, clientId)) === 401,
     10_000,
   );
 
@@ -130,12 +138,16 @@ it('a copy during a failing check is detected by the next one', async () => {
   await makeKey('failing', 'revoked');
   await bothHaveChecked();
   // The check writes and reads its number, and then fails.
-  const connections = [service, other].flatMap(({ app }) => app.services.redis.all().map(({ redis }) => redis));
+  const connections = [service, other].flatMap(({ app }) =>
+    app.services.redis.all().map(({ redis }) => redis),
+  );
   const spies = connections.map((redis) =>
     vi.spyOn(redis, 'info').mockRejectedValueOnce(new Error('Command timed out')),
   );
   await rewriteCopy(own.client, copy);
-  await eventually('a check has failed at each', async () => spies.every((spy) => spy.mock.calls.length > 0));
+  await eventually('a check has failed at each', async () =>
+    spies.every((spy) => spy.mock.calls.length > 0),
+  );
   for (const spy of spies) spy.mockRestore();
   await revokedEverywhere('failing');
 });
@@ -156,7 +168,11 @@ it('a copy made after every check is detected by the commands that restored it',
 });
 
 describe('a copy that is restored while an instance reconciles', () => {
-  /** Opens a gate. @param meanwhile runs once, in the first reconciliation. @returns the reconciliations until it opened. */
+  /**
+   * Opens a gate.
+   * @param meanwhile runs once, in the first reconciliation.
+   * @returns the reconciliations until it opened.
+   */
   async function comparedUntilOpen(meanwhile: () => Promise<void>): Promise<number> {
     const { installation, control } = service;
     const { config } = installation;
@@ -172,7 +188,10 @@ describe('a copy that is restored while an instance reconciles', () => {
     const gate = new RedisGate({
       master: onlyMaster(own.client),
       prefix: config.namePrefix,
-      control: { ...control, revokedSessions: revokedSessions as unknown as typeof control.revokedSessions },
+      control: {
+        ...control,
+        revokedSessions: revokedSessions as unknown as typeof control.revokedSessions,
+      },
       environments: config.environments,
       logger: createLogger('test', 'silent'),
       metrics: service.app.services.metrics,
@@ -206,7 +225,10 @@ it('instances do not disturb one another, and a stopped one leaves only keys tha
   const pattern = heartbeatKey(service.installation.config.namePrefix, '*');
   const trails = await own.client.keys(pattern);
   const more = await Promise.all([1, 2, 3].map(() => startApp(service.installation.config)));
-  await eventually('each has a trail', async () => (await own.client.keys(pattern)).length === trails.length + 3);
+  await eventually(
+    'each has a trail',
+    async () => (await own.client.keys(pattern)).length === trails.length + 3,
+  );
   // Each of them checks at least twice.
   const grown = async () =>
     (await Promise.all((await own.client.keys(pattern)).map((key) => own.client.get(key)))).filter(
@@ -216,5 +238,6 @@ it('instances do not disturb one another, and a stopped one leaves only keys tha
   expect(await allIsRight([service, other, ...more])).toBe(true);
   expect(await reconciled()).toEqual(before);
   await Promise.all(more.map(({ app }) => app.close()));
-  for (const key of await own.client.keys(pattern)) expect(await own.client.pttl(key)).toBeGreaterThan(0);
+  for (const key of await own.client.keys(pattern))
+    expect(await own.client.pttl(key)).toBeGreaterThan(0);
 });

@@ -13,7 +13,11 @@ const proxy = useMade(() => startMongodbProxy(installation.mongodb));
 
 async function connected(readTimeoutMs: number) {
   const { env } = installation;
-  const settings = { ...env, MONGODB_URI: proxy.uri, MONGODB_READ_TIMEOUT_MS: String(readTimeoutMs) };
+  const settings = {
+    ...env,
+    MONGODB_URI: proxy.uri,
+    MONGODB_READ_TIMEOUT_MS: String(readTimeoutMs),
+  };
   const metrics = createMetrics();
   const mongodb = await connectMongodb({
     config: readConfig(settings),
@@ -21,7 +25,8 @@ async function connected(readTimeoutMs: number) {
     logger: createLogger('query', 'silent'),
   });
   const ping = () => mongodb.databases.control.command({ ping: 1 });
-  const isAway = async () => (await metrics.mongodbAway.get()).values.some(({ value }) => value === 1);
+  const isAway = async () =>
+    (await metrics.mongodbAway.get()).values.some(({ value }) => value === 1);
   const close = async () => {
     await proxy.restore();
     await mongodb.close();
@@ -32,7 +37,8 @@ async function connected(readTimeoutMs: number) {
 const never = () => new Promise<never>(() => undefined);
 
 it('a late read opens nothing while MongoDB answers others, and many do not either', async () => {
-  // A ping has half the time of a read: with this delay of each answer it is late, and a read is not.
+  // A ping has half the time of a read: with this delay of each answer it is late, and a read is
+  // not.
   const timeoutMs = 3_000;
   const delayMs = 2_000;
   await using mongodb = await connected(timeoutMs);
@@ -47,7 +53,9 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
     while (performance.now() < end) expect(await withDeadline(ping)).toMatchObject({ ok: 1 });
   });
   await Promise.all(answered);
-  expect((await late).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 'rejected'));
+  expect((await late).map(({ status }) => status)).toEqual(
+    Array.from({ length: 3 }, () => 'rejected'),
+  );
   expect(await isAway()).toBe(false);
 });
 

@@ -10,8 +10,12 @@ const order = (id: string, created_at: string, more: object = {}): TestChange =>
   ...anOrder(id, { created_at, ...more }),
   time: created_at,
 });
-const customer = (id: string, name: string, created_at = '2026-01-01T12:00:00Z', more: object = {}) =>
-  aCustomer(id, { name, created_at, ...more });
+const customer = (
+  id: string,
+  name: string,
+  created_at = '2026-01-01T12:00:00Z',
+  more: object = {},
+) => aCustomer(id, { name, created_at, ...more });
 
 beforeAll(async () => {
   token = await service.tokenOf({ clientId: 'full' });
@@ -19,12 +23,18 @@ beforeAll(async () => {
     order('o1', '2026-03-01T12:00:00.000Z', { customer: { id: 'c1', name: 'Ana' } }),
     order('o2', '2026-03-01T12:00:00.999Z', { status: 'preparing', customer: { id: 'nobody' } }),
     order('o3', '2026-03-01T12:00:01.000Z', { status: 'cancelled', order_type: 'takeout' }),
-    order('o4', '2026-03-02T02:59:59.500Z', { order_type: 'indoor', updated_at: '2026-04-01T00:00:00Z' }),
+    order('o4', '2026-03-02T02:59:59.500Z', {
+      order_type: 'indoor',
+      updated_at: '2026-04-01T00:00:00Z',
+    }),
     order('tie-b', '2026-02-01T00:00:00.123Z'),
     order('tie-a', '2026-02-01T00:00:00.123Z'),
     order('tie-C', '2026-02-01T00:00:00.123Z'),
     order('tie_', '2026-02-01T00:00:00.124Z'),
-    customer('c1', 'Álvaro', undefined, { document: '123.456.789-09', phone: '+55 (11) 98765-4321' }),
+    customer('c1', 'Álvaro', undefined, {
+      document: '123.456.789-09',
+      phone: '+55 (11) 98765-4321',
+    }),
     customer('c2', 'ana maria', '2026-02-01T03:00:00.400Z', { document: '12.ABC.345/01DE-35' }),
     customer('c3', 'ANA MARIA'),
     customer('c4', 'Zoë'),
@@ -35,7 +45,8 @@ beforeAll(async () => {
   ]);
 });
 
-const ids = async (path: string) => (await service.api.list(path, token)).results.map((record) => record['id']);
+const ids = async (path: string) =>
+  (await service.api.list(path, token)).results.map((record) => record['id']);
 
 describe('before the store’s own record has arrived', () => {
   it('lists answer with the offset -03:00, and store info 404', async () => {
@@ -47,7 +58,16 @@ describe('before the store’s own record has arrived', () => {
 
 describe('orders', () => {
   it('are sorted newest first by millisecond, ties by id in code point order', async () => {
-    expect(await ids('/api/order/list')).toEqual(['o4', 'o3', 'o2', 'o1', 'tie_', 'tie-C', 'tie-a', 'tie-b']);
+    expect(await ids('/api/order/list')).toEqual([
+      'o4',
+      'o3',
+      'o2',
+      'o1',
+      'tie_',
+      'tie-C',
+      'tie-a',
+      'tie-b',
+    ]);
   });
 
   it.each([
@@ -75,10 +95,19 @@ describe('orders', () => {
       const { results, ...envelope } = await service.api.list(`/api/order/list?${query}`, token);
       return [envelope, results.map((record) => record['id'])];
     };
-    expect(await page('page=3&page_size=3')).toEqual([{ count: 8, page: 3, page_size: 3 }, ['tie-a', 'tie-b']]);
-    expect(await page('page_size=101')).toMatchObject([{ count: 8, page: 1, page_size: 100 }, { length: 8 }]);
+    expect(await page('page=3&page_size=3')).toEqual([
+      { count: 8, page: 3, page_size: 3 },
+      ['tie-a', 'tie-b'],
+    ]);
+    expect(await page('page_size=101')).toMatchObject([
+      { count: 8, page: 1, page_size: 100 },
+      { length: 8 },
+    ]);
     const far = Number.MAX_SAFE_INTEGER;
-    expect(await page(`page=${far}&page_size=${far}`)).toEqual([{ count: 8, page: far, page_size: 100 }, []]);
+    expect(await page(`page=${far}&page_size=${far}`)).toEqual([
+      { count: 8, page: far, page_size: 100 },
+      [],
+    ]);
   });
 });
 
@@ -91,8 +120,18 @@ describe('customers’ orders', () => {
 
 describe('customers', () => {
   it('are sorted by folded name in code point order, ties by id', async () => {
-    // Folding removes accents but not the stroke of ł; characters beyond the BMP sort after full-width letters.
-    expect(await ids('/api/customer/list')).toEqual(['c8', 'c1', 'c2', 'c3', 'c4', 'c5', 'c7', 'c6']);
+    // Folding removes accents but not the stroke of ł; characters beyond the BMP sort after
+    // full-width letters.
+    expect(await ids('/api/customer/list')).toEqual([
+      'c8',
+      'c1',
+      'c2',
+      'c3',
+      'c4',
+      'c5',
+      'c7',
+      'c6',
+    ]);
   });
 
   it.each([

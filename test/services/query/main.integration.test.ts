@@ -12,7 +12,9 @@ import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 const installation = useInstallation({ oneRedis: true });
 
 /** More answers than the buffers of the system take. */
-const MANY = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n'.repeat(300);
+const MANY = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\n'.repeat(
+  300,
+);
 
 let service: ReturnType<typeof startService>;
 afterEach(async () => {
@@ -44,7 +46,9 @@ describe('the process', () => {
     expect((await api.call('/health')).status).toBe(200);
     expect([await live(), await ready()]).toEqual([200, 200]);
     const metrics = await (await fetch(`${operations}/metrics`)).text();
-    expect(metrics).toContain('store_data_request_seconds_count{route="/health",method="GET",status="200"} 1');
+    expect(metrics).toContain(
+      'store_data_request_seconds_count{route="/health",method="GET",status="200"} 1',
+    );
     expect((await api.call('/metrics')).status).toBe(404);
     service.kill('SIGTERM');
     expect(await service.ended).toMatchObject({ code: 0 });
@@ -70,7 +74,10 @@ describe('the process', () => {
       proxy.freeze();
       // Longer timeouts than a start may take.
       const patience = { MONGODB_READ_TIMEOUT_MS: '3000', REDIS_COMMAND_TIMEOUT_MS: '3000' };
-      const { api, live, ready } = await started({ ...patience, [variable]: 'url' in proxy ? proxy.url : proxy.uri });
+      const { api, live, ready } = await started({
+        ...patience,
+        [variable]: 'url' in proxy ? proxy.url : proxy.uri,
+      });
       expect((await api.call('/health')).status).toBe(503);
       expect([await live(), await ready()]).toEqual([200, 503]);
       await proxy.restore();
@@ -107,7 +114,10 @@ describe('the process', () => {
 
   it.each([
     ['sends nothing', ''],
-    ['does not complete a body', 'POST /api/auth/token/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx'],
+    [
+      'does not complete a body',
+      'POST /api/auth/token/ HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx',
+    ],
     ['does not read its answers', MANY],
   ])('ends in order on SIGTERM while a client %s', async (_what, sent) => {
     const { url } = await started();

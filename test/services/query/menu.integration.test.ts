@@ -36,7 +36,9 @@ it('shows a change of an option group in the menu, the product and the list at t
   await service.apply([product('early', { option_group_ids: ['crust', 'missing'] })]);
   expect((await menu()).categories).toEqual([]);
   await service.apply([category('pizzas', 1)]);
-  expect((await menu()).categories).toMatchObject([{ id: 'pizzas', products: [{ id: 'early', option_groups: [] }] }]);
+  expect((await menu()).categories).toMatchObject([
+    { id: 'pizzas', products: [{ id: 'early', option_groups: [] }] },
+  ]);
 
   const options = [
     { id: 'b', name: 'Cheddar', price: '5.00', position: 2 },
@@ -92,7 +94,11 @@ async function readAll(response: IncomingMessage): Promise<Buffer> {
 /** A paused response. */
 function askLarge(bearer: string, headers: object = {}, method = 'GET'): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const options = { method, headers: { authorization: `Bearer ${bearer}`, ...headers }, agent: false };
+    const options = {
+      method,
+      headers: { authorization: `Bearer ${bearer}`, ...headers },
+      agent: false,
+    };
     request(`${service.url}/api/menu/`, options, (response) => {
       response.pause();
       resolve(response);
@@ -108,7 +114,11 @@ const collectGarbage = (() => {
 })();
 
 it('is cached in its present state only', async () => {
-  const bearer = await service.tokenOf({ clientId: 'changing-reader', storeId: 'changing', scopes: ['menu'] });
+  const bearer = await service.tokenOf({
+    clientId: 'changing-reader',
+    storeId: 'changing',
+    scopes: ['menu'],
+  });
   const inStore = <C extends object>(change: C) => ({ ...change, storeId: 'changing' });
   const products = Array.from({ length: 200 }, (_, index) =>
     inStore(product(`p${index}`, { description: 'x'.repeat(5_000) })),
@@ -142,7 +152,11 @@ describe('a menu of some 70 MB', () => {
   const PRODUCTS = 120;
   let bearer: string;
   beforeAll(async () => {
-    bearer = await service.tokenOf({ clientId: 'large-reader', storeId: 'large', scopes: ['menu'] });
+    bearer = await service.tokenOf({
+      clientId: 'large-reader',
+      storeId: 'large',
+      scopes: ['menu'],
+    });
     await applyLarge('large', PRODUCTS, 10);
   });
 
@@ -167,7 +181,9 @@ describe('a menu of some 70 MB', () => {
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     expect(heapUsed + arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(60e6);
 
-    const texts = await Promise.all(responses.map(async (response) => (await readAll(response)).toString()));
+    const texts = await Promise.all(
+      responses.map(async (response) => (await readAll(response)).toString()),
+    );
     expect(texts[1]).toBe(texts[0]);
     expect(texts[0]?.length).toBeGreaterThan(30e6);
     const menu = JSON.parse(texts[0] ?? '') as Menu;
@@ -177,7 +193,9 @@ describe('a menu of some 70 MB', () => {
     ]);
     for (const { products } of menu.categories) {
       for (const { option_groups: groups } of products) {
-        expect(groups.map(({ options }) => options.length)).toEqual(Array.from({ length: 10 }, () => 12));
+        expect(groups.map(({ options }) => options.length)).toEqual(
+          Array.from({ length: 10 }, () => 12),
+        );
       }
     }
   });
@@ -189,7 +207,10 @@ describe('a menu of some 70 MB', () => {
       { entity: 'category', storeId: 'large', id: 'second' },
     ]);
     const menu = JSON.parse((await readAll(response)).toString()) as Menu;
-    expect(menu.categories.map(({ products }) => products.length)).toEqual([PRODUCTS / 2, PRODUCTS / 2]);
+    expect(menu.categories.map(({ products }) => products.length)).toEqual([
+      PRODUCTS / 2,
+      PRODUCTS / 2,
+    ]);
     expect(menu.categories[1]?.products.at(-1)?.option_groups[9]?.options).toHaveLength(12);
     const after = JSON.parse((await readAll(await askLarge(bearer))).toString()) as Menu;
     expect(after.categories.map(({ products }) => products.length)).toEqual([PRODUCTS / 2]);
@@ -216,7 +237,10 @@ describe('a menu of some 70 MB', () => {
   it('is sent to other clients after some disconnect in the middle', async () => {
     for (let round = 0; round < 6; round += 1) {
       const headers: Record<string, string> = round % 2 === 0 ? {} : { 'accept-encoding': 'gzip' };
-      const [one, other] = await Promise.all([askLarge(bearer, headers), askLarge(bearer, headers)]);
+      const [one, other] = await Promise.all([
+        askLarge(bearer, headers),
+        askLarge(bearer, headers),
+      ]);
       one.destroy();
       other.destroy();
     }
@@ -232,7 +256,9 @@ it('takes the slot of the slowest reader, and of no other, if a menu of another 
   const stores = Array.from({ length: 5 }, (_, index) => `slow${index}`);
   const bearers: string[] = [];
   for (const storeId of stores) {
-    bearers.push(await service.tokenOf({ clientId: `${storeId}-reader`, storeId, scopes: ['menu'] }));
+    bearers.push(
+      await service.tokenOf({ clientId: `${storeId}-reader`, storeId, scopes: ['menu'] }),
+    );
     await applyLarge(storeId, 50, 10);
   }
   const [own = '', ...others] = bearers;
@@ -260,7 +286,11 @@ it('takes the slot of the slowest reader, and of no other, if a menu of another 
 
 describe('a cached menu', () => {
   it('is rebuilt after every change that it shows, with concurrent requests', async () => {
-    const bearer = await service.tokenOf({ clientId: 'kept-reader', storeId: 'kept', scopes: ['menu'] });
+    const bearer = await service.tokenOf({
+      clientId: 'kept-reader',
+      storeId: 'kept',
+      scopes: ['menu'],
+    });
     const of = (change: TestChange): TestChange => ({ ...change, storeId: 'kept' });
     await service.apply([
       of(category('pizzas', 1)),
@@ -277,10 +307,16 @@ describe('a cached menu', () => {
       ];
       const changed = changes[round % 3] ?? category('none', 1);
       await service.apply([changed]);
-      const answers = await Promise.all(Array.from({ length: 8 }, () => service.api.get('/api/menu/', bearer)));
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => service.api.get('/api/menu/', bearer)),
+      );
       for (const { json, headers } of answers) {
         const [shown] = (json as Menu).categories;
-        const said = [shown?.products[0]?.price, shown?.products[0]?.option_groups[0]?.options[0]?.price, shown?.name];
+        const said = [
+          shown?.products[0]?.price,
+          shown?.products[0]?.option_groups[0]?.options[0]?.price,
+          shown?.name,
+        ];
         expect(said[round % 3]).toBe(price);
         etags.add(headers.get('etag'));
       }

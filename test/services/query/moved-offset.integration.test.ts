@@ -24,7 +24,8 @@ beforeAll(async () => {
   await service.apply([store('-03:00'), ...everything()]);
 });
 
-const store = (timezone_offset: string) => aStore('s1', { name: 'Bela', timezone_offset, ...times });
+const store = (timezone_offset: string) =>
+  aStore('s1', { name: 'Bela', timezone_offset, ...times });
 
 /** A record of each kind, and a hundred orders. */
 function everything(): TestChange[] {
@@ -69,7 +70,10 @@ it('shifts all answers at the next request, and equals answers from records afte
   const dated = PATHS.filter((path) => !/category\/list|option-group|store/.test(path));
   for (const path of dated) expect((await ask(path)).text, path).toMatch(before);
   await service.apply([store('+05:30')]);
-  const first = JSON.parse((await ask('/api/order/details/?order_id=o7')).text) as Record<string, unknown>;
+  const first = JSON.parse((await ask('/api/order/details/?order_id=o7')).text) as Record<
+    string,
+    unknown
+  >;
   expect(first).toMatchObject({
     created_at: '2026-03-01T07:30:07',
     scheduled_for: '2026-03-01T07:30:07',
@@ -91,11 +95,21 @@ it('shifts all answers at the next request, and equals answers from records afte
 });
 
 it('shows exact instants again, which local time could not show in another offset', async () => {
-  const instants = ['9999-12-31T22:30:00Z', '9999-12-31T23:59:59-12:00', '0000-01-01T00:30:00+14:00'];
+  const instants = [
+    '9999-12-31T22:30:00Z',
+    '9999-12-31T23:59:59-12:00',
+    '0000-01-01T00:30:00+14:00',
+  ];
   const order = (id: string, at: string) =>
-    anOrder(id, { scheduled_for: at, status_history: [{ status: 'ready', at }], created_at: times.created_at });
+    anOrder(id, {
+      scheduled_for: at,
+      status_history: [{ status: 'ready', at }],
+      created_at: times.created_at,
+    });
   const shown = async () => {
-    const answers = await Promise.all(instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)));
+    const answers = await Promise.all(
+      instants.map((_, index) => ask(`/api/order/details/?order_id=edge${index}`)),
+    );
     return answers.map(({ text }) => {
       const { scheduled_for, status_history } = JSON.parse(text) as Record<string, unknown>;
       expect(status_history).toEqual([{ status: 'ready', at: scheduled_for }]);
@@ -104,7 +118,11 @@ it('shows exact instants again, which local time could not show in another offse
   };
   // They arrive while the store's offset puts them outside of the representable years.
   await service.apply([store('+03:00'), ...instants.map((at, index) => order(`edge${index}`, at))]);
-  expect(await shown()).toEqual(['9999-12-31T23:59:59', '9999-12-31T23:59:59', '0000-01-01T00:00:00']);
+  expect(await shown()).toEqual([
+    '9999-12-31T23:59:59',
+    '9999-12-31T23:59:59',
+    '0000-01-01T00:00:00',
+  ]);
   for (const [offset, told] of [
     ['-03:00', ['9999-12-31T19:30:00', '9999-12-31T23:59:59', '0000-01-01T00:00:00']],
     ['-13:00', ['9999-12-31T09:30:00', '9999-12-31T22:59:59', '0000-01-01T00:00:00']],

@@ -27,7 +27,11 @@ function resolved<T>(object: T): T {
 
 /** Values that the document allows, at least one. */
 function valuesOf({ schema, examples, example = examples?.example.value }: Parameter): string[] {
-  const single = resolved(schema.items ?? schema) as { enum?: string[]; type?: string; minimum?: number };
+  const single = resolved(schema.items ?? schema) as {
+    enum?: string[];
+    type?: string;
+    minimum?: number;
+  };
   if (single.enum !== undefined) return single.enum;
   if (single.type === 'boolean') return ['true', 'false'];
   if (example !== undefined) return [String(example)];
@@ -76,14 +80,19 @@ describe('the document', () => {
     const operations = Object.entries(openApi.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    expect(operations.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+    expect(operations.toSorted()).toEqual(
+      routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    );
   });
 
-  const cursorOf = async (path: string) => ((await service.api.get(path, token)).json as { next: string }).next;
+  const cursorOf = async (path: string) =>
+    ((await service.api.get(path, token)).json as { next: string }).next;
 
   it('documents the parameters of endpoints with values that they accept', async () => {
     for (const { path, parameters } of reads()) {
-      const { detail = '' } = (await service.api.get(`${path}?unheard=of`, token)).json as { detail?: string };
+      const { detail = '' } = (await service.api.get(`${path}?unheard=of`, token)).json as {
+        detail?: string;
+      };
       const taken = /allowed: (.+)$/.exec(detail)?.[1]?.split(', ') ?? [];
       expect([path, parameters.map(({ name }) => name)]).toEqual([path, taken]);
       const needed = parameters.filter(({ required }) => required);
@@ -91,7 +100,10 @@ describe('the document', () => {
         // A cursor is valid only for its own feed, store and environment.
         const values = parameter.name === 'after' ? [await cursorOf(path)] : valuesOf(parameter);
         for (const value of values) {
-          const pairs: [string, string][] = needed.map((other) => [other.name, valuesOf(other)[0] ?? '']);
+          const pairs: [string, string][] = needed.map((other) => [
+            other.name,
+            valuesOf(other)[0] ?? '',
+          ]);
           if (!parameter.required) pairs.push([parameter.name, value]);
           const target = `${path}?${new URLSearchParams(pairs).toString()}`;
           const { status } = await service.api.get(target, token);

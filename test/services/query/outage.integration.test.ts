@@ -1,4 +1,7 @@
-/** Redis and MongoDB hang or are unreachable: 503 within a second, never a false 200, 401 or 429, and automatic recovery. */
+/**
+ * Redis and MongoDB hang or are unreachable: 503 within a second, never a false 200, 401 or 429,
+ * and automatic recovery.
+ */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
@@ -20,7 +23,11 @@ const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongod
 const behindProxies = (): Config => {
   const { config, env } = service.installation;
   const { redis, mongodb } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
-  return { ...config, redis: { ...redis, url: redisProxy.url }, mongodb: { ...mongodb, uri: mongodbProxy.uri } };
+  return {
+    ...config,
+    redis: { ...redis, url: redisProxy.url },
+    mongodb: { ...mongodb, uri: mongodbProxy.uri },
+  };
 };
 const proxied = useMade(() => startApp(behindProxies()));
 let token: string;
@@ -108,7 +115,10 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
       expect(status).toBe(503);
       return headers.get('ratelimit') !== null;
     });
-    await eventually('parameters are read', async () => (await ask('/api/order/list?x=1')).status === 422);
+    await eventually(
+      'parameters are read',
+      async () => (await ask('/api/order/list?x=1')).status === 422,
+    );
     expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
   });
 
@@ -121,7 +131,10 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
 
 it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the first', async () => {
   const config = behindProxies();
-  await using patient = await startApp({ ...config, mongodb: { ...config.mongodb, readTimeoutMs: 1_500 } });
+  await using patient = await startApp({
+    ...config,
+    mongodb: { ...config.mongodb, readTimeoutMs: 1_500 },
+  });
   try {
     mongodbProxy.freeze();
     const began = performance.now();

@@ -1,4 +1,7 @@
-/** Excess requests, and requests while MongoDB is known to be unreachable, are refused immediately, before any work. */
+/**
+ * Excess requests, and requests while MongoDB is known to be unreachable, are refused immediately,
+ * before any work.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
@@ -12,17 +15,25 @@ import { startMongodbProxy } from '#test/server-proxies.ts';
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function valueOf(metric: { get: () => Promise<{ values: { value: number }[] }> }): Promise<number> {
+async function valueOf(metric: {
+  get: () => Promise<{ values: { value: number }[] }>;
+}): Promise<number> {
   return (await metric.get()).values[0]?.value ?? 0;
 }
 
 /** An app that reaches MongoDB through a proxy. */
-function behindProxy({ env }: Installation, { uri }: { uri: string }, settings: Record<string, string>) {
+function behindProxy(
+  { env }: Installation,
+  { uri }: { uri: string },
+  settings: Record<string, string>,
+) {
   return startApp(readConfig({ ...env, ...settings, MONGODB_URI: uri }));
 }
 
 describe('excess requests', () => {
-  const service = useQueryService({ settings: { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' } });
+  const service = useQueryService({
+    settings: { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' },
+  });
   const mongodb = useMade(() => startMongodbProxy(service.installation.mongodb));
   // Requests can wait for MongoDB during the whole test.
   const patient = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
@@ -55,7 +66,10 @@ describe('excess requests', () => {
     expect(await valueOf(metrics.shedRequests)).toBe(1);
     // Another store and an address without a valid token are not blocked.
     const other = ask(tokens[1] ?? '');
-    await eventually('the other store is let in', async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT);
+    await eventually(
+      'the other store is let in',
+      async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT,
+    );
     expect((await ask('nonsense')).status).toBe(401);
     await mongodb.restore();
     await Promise.all([...waiting, other]);
@@ -80,7 +94,10 @@ describe('excess requests', () => {
         waiting.push(answer.then(({ status }) => status).catch(() => 0));
       }
       await eventually('they wait', async () => {
-        const [inFlight, held] = await Promise.all([valueOf(metrics.inFlight), valueOf(metrics.waiting)]);
+        const [inFlight, held] = await Promise.all([
+          valueOf(metrics.inFlight),
+          valueOf(metrics.waiting),
+        ]);
         return inFlight === 0 && held === waiting.length;
       });
     }
@@ -107,7 +124,12 @@ describe('an unreachable MongoDB', () => {
     for (const fail of [() => proxy.cut(), async () => proxy.freeze()]) {
       await fail();
       await eventually('it is known', async () => (await health()) === 503 && (await away()) === 1);
-      await quickOnce('refusals', READ_TIMEOUT_MS / 2, async () => expect(await health()).toBe(503), 5);
+      await quickOnce(
+        'refusals',
+        READ_TIMEOUT_MS / 2,
+        async () => expect(await health()).toBe(503),
+        5,
+      );
       await proxy.restore();
       await eventually('it is back', async () => (await health()) === 200);
       expect(await away()).toBe(0);

@@ -39,7 +39,10 @@ async function flood(tokens: string[], timesEach: number): Promise<Record<number
   const answers = await Promise.all(
     instances.flatMap((api) =>
       tokens.flatMap((token) =>
-        Array.from({ length: timesEach }, async () => (await api.get('/api/store/info/', token)).status),
+        Array.from(
+          { length: timesEach },
+          async () => (await api.get('/api/store/info/', token)).status,
+        ),
       ),
     ),
   );
@@ -64,18 +67,23 @@ describe('three instances under load', () => {
         return Number(/;r=(\d+);/.exec(answer?.headers.get('ratelimit') ?? '')?.[1]);
       }),
     );
-    expect(left.toSorted((a, b) => b - a)).toEqual(Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index));
+    expect(left.toSorted((a, b) => b - a)).toEqual(
+      Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index),
+    );
   });
 
   it('do not count requests with tokens that are no longer valid, even concurrent ones', async () => {
     const [live, revoked] = [await newToken('s2'), await newToken('s2', 'revoked-of-s2')];
-    // Every instance has the token in its cache, so that it counts before it knows of the revocation.
+    // Every instance has the token in its cache, so that it counts before it knows of the
+    // revocation.
     expect(await flood([revoked], 1)).toEqual({ 404: 3 });
     await service.setKey({ clientId: 'revoked-of-s2', storeId: 's2', status: 'revoked' });
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
     const answers = await flood([revoked, live], 60);
     expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
-    expect(await service.installation.redis.get(service.inRedis('s2').quota(3_600))).toBe(String(180 + 3));
+    expect(await service.installation.redis.get(service.inRedis('s2').quota(3_600))).toBe(
+      String(180 + 3),
+    );
   });
 });
 

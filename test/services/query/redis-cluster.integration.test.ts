@@ -23,7 +23,9 @@ import {
 
 const redis = useMade(startRedisCluster);
 const service = useMade(() =>
-  startQueryService({ settings: { REDIS_URL: redis.url, AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '3' } }),
+  startQueryService({
+    settings: { REDIS_URL: redis.url, AUTH_FAILURES_PER_CLIENT_AND_ADDRESS: '3' },
+  }),
 );
 const instances: RunningApp[] = [service, useMade(() => startApp(service.installation.config))];
 
@@ -45,7 +47,8 @@ function storeOn(shard: number, prefix = 'store'): string {
   return nameOn(shard, (name) => service.inRedis(name).storeAccess, prefix);
 }
 
-const statuses = (token?: string) => Promise.all(instances.map((instance) => statusOf(instance, token)));
+const statuses = (token?: string) =>
+  Promise.all(instances.map((instance) => statusOf(instance, token)));
 const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 
 /** The reconciliations of a master by all instances. */
@@ -59,15 +62,26 @@ const SHARDS = [0, 1, 2];
 it('computes the slot of a key like Redis', async () => {
   const client = shardAt(0).master.client;
   // Only shapes that the product uses: the library treats an empty `{}` as a tag, Redis does not.
-  for (const key of ['a', 'foo{{bar}}zap', 'store_data:{42}:trail:x', 'store_data:{loja-é:production}:grant:a']) {
+  for (const key of [
+    'a',
+    'foo{{bar}}zap',
+    'store_data:{42}:trail:x',
+    'store_data:{loja-é:production}:grant:a',
+  ]) {
     expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
   }
 });
 
 /** Connects like a service; `url` puts other nodes first. */
-async function connected(work: (masters: RedisMasters) => Promise<void>, url = redis.url): Promise<void> {
+async function connected(
+  work: (masters: RedisMasters) => Promise<void>,
+  url = redis.url,
+): Promise<void> {
   const { config } = service.installation;
-  const masters = createRedis({ ...config, redis: { ...config.redis, url } }, { away: () => undefined });
+  const masters = createRedis(
+    { ...config, redis: { ...config.redis, url } },
+    { away: () => undefined },
+  );
   try {
     await masters.ready(30_000);
     await work(masters);
@@ -78,12 +92,18 @@ async function connected(work: (masters: RedisMasters) => Promise<void>, url = r
 
 it('a node that loads its data does not block the others', async () => {
   const info = 'loading:1\r\nloading_eta_seconds:600';
-  const answers: Record<string, string> = { info: `$${info.length}\r\n${info}`, client: '+OK', hello: '+OK' };
+  const answers: Record<string, string> = {
+    info: `$${info.length}\r\n${info}`,
+    client: '+OK',
+    hello: '+OK',
+  };
   const loading = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
       for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
-        socket.write(`${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`);
+        socket.write(
+          `${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`,
+        );
       }
     });
   });
@@ -106,13 +126,18 @@ it('every command in a pipeline follows a moved slot', async () => {
     let moved = 0;
     holder.on('moved', () => (moved += 1));
     const answers = await Promise.allSettled([holder.get(others ?? ''), holder.get(own ?? '')]);
-    expect(answers).toMatchObject([{ reason: { message: expect.stringMatching(/^MOVED /) } }, { status: 'fulfilled' }]);
+    expect(answers).toMatchObject([
+      { reason: { message: expect.stringMatching(/^MOVED /) } },
+      { status: 'fulfilled' },
+    ]);
     expect(moved).toBe(1);
   });
 });
 
 it('issues and revokes tokens on any shards of client and store', async () => {
-  for (const [client, store] of SHARDS.flatMap((one) => SHARDS.map((other) => [one, other] as const))) {
+  for (const [client, store] of SHARDS.flatMap((one) =>
+    SHARDS.map((other) => [one, other] as const),
+  )) {
     const clientId = `on-${store}-${client}`;
     const storeId = storeOn(store);
     const token = await service.tokenOf({ clientId, storeId });
@@ -136,23 +161,30 @@ it('counts a store’s requests over all instances, and a client’s failures', 
   expect(answers.filter((status) => status === 200)).toHaveLength(5);
   expect(answers.filter((status) => status === 429)).toHaveLength(5);
   await command('quota', 'reset', '-s', storeId, '-e', environment);
-  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([{ client_id: clientId }]);
+  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([
+    { client_id: clientId },
+  ]);
   expect(await statuses(token)).toEqual([200, 200]);
 
   for (let failure = 0; failure < 3; failure += 1) {
     expect((await service.api.askToken(clientId, 'wrong')).status).toBe(401);
   }
-  for (const { api } of instances) expect((await api.askToken(clientId, 'secret')).status).toBe(429);
+  for (const { api } of instances)
+    expect((await api.askToken(clientId, 'secret')).status).toBe(429);
 });
 
 it('an emptied master is reconciled before its gate opens, and the others are not affected', async () => {
   const storeIds = SHARDS.map((shard) => storeOn(shard));
   for (const storeId of storeIds) await service.setKey({ clientId: `of-${storeId}`, storeId });
-  const tokens = await Promise.all(storeIds.map((storeId) => service.api.token(`of-${storeId}`, 'secret')));
+  const tokens = await Promise.all(
+    storeIds.map((storeId) => service.api.token(`of-${storeId}`, 'secret')),
+  );
   const before = await reconciliations();
   await shardAt(1).master.client.flushall();
   await eventually('it is reconciled', async () => (await reconciliations()) > before);
-  await eventually('its sessions are gone', async () => (await statuses(tokens[1])).every((one) => one === 401));
+  await eventually('its sessions are gone', async () =>
+    (await statuses(tokens[1])).every((one) => one === 401),
+  );
   for (const shard of [0, 2]) expect(await statuses(tokens[shard])).toEqual([200, 200]);
   const retaken = async () => (await service.api.askToken(`of-${storeIds[1]}`, 'secret')).status;
   await eventually('tokens are given', async () => (await retaken()) === 200);
@@ -172,7 +204,9 @@ it('a killed master affects only its own stores, and its replica restores no rev
 
   const stop = requestRepeatedly(instances, { ...tokens, ...others });
   await master.kill();
-  await eventually('requests fail', async () => (await statuses(tokens['untouched'])).includes(503));
+  await eventually('requests fail', async () =>
+    (await statuses(tokens['untouched'])).includes(503),
+  );
   // An instance that starts now serves the other stores.
   const late = await startApp(config);
   for (const token of Object.values(others)) {
@@ -183,7 +217,8 @@ it('a killed master affects only its own stores, and its replica restores no rev
   const seen = await stop();
   expectNoneAdmitted(seen);
   expect(seen['untouched']).toEqual(new Set([200, 503]));
-  for (const name of Object.keys(others)) expect([name, seen[name]]).toEqual([name, new Set([200])]);
+  for (const name of Object.keys(others))
+    expect([name, seen[name]]).toEqual([name, new Set([200])]);
 });
 
 it('a failover interrupts the master’s stores for moments, and no others', async () => {

@@ -1,10 +1,19 @@
-/** Redis with sentinels: after a failover, revocations that the replica lacks take effect before the gate opens. */
+/**
+ * Redis with sentinels: after a failover, revocations that the replica lacks take effect before the
+ * gate opens.
+ */
 import { expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { startApp, startQueryService } from '#test/query-service.ts';
 import { cutReplication, startRedisSentinels } from '#test/redis-sentinels.ts';
-import { expectNoneAdmitted, createKeys, requestRepeatedly, areRevoked, revokeRights } from './revoked-rights.ts';
+import {
+  expectNoneAdmitted,
+  createKeys,
+  requestRepeatedly,
+  areRevoked,
+  revokeRights,
+} from './revoked-rights.ts';
 
 const redis = useMade(startRedisSentinels);
 const service = useMade(() => startQueryService({ settings: redis.settings }));

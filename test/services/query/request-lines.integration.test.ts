@@ -43,7 +43,9 @@ async function routesLogged(percent: string): Promise<unknown[]> {
 }
 
 it('are all except /health, or a sample or none by setting', async () => {
-  expect(await routesLogged('100')).toEqual(Array.from({ length: REQUESTS }, () => '/openapi.json'));
+  expect(await routesLogged('100')).toEqual(
+    Array.from({ length: REQUESTS }, () => '/openapi.json'),
+  );
   const sample = (await routesLogged('50')).length;
   expect(sample).toBeGreaterThan(REQUESTS * 0.25);
   expect(sample).toBeLessThan(REQUESTS * 0.75);
@@ -65,7 +67,9 @@ it('the reason of a 503 is logged once for any number of requests', async () => 
     }
   });
   expect(new Set(statuses)).toEqual(new Set([503]));
-  const reasons = lines.filter(({ msg }) => msg === 'request answered with 503').map(({ error }) => error);
+  const reasons = lines
+    .filter(({ msg }) => msg === 'request answered with 503')
+    .map(({ error }) => error);
   expect(reasons.length).toBeGreaterThan(0);
   expect(reasons).toEqual([...new Set(reasons)]);
 });

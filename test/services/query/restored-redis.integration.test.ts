@@ -22,7 +22,9 @@ import {
 
 const own = useMade(startRedisProcess);
 const proxy = useMade(() => startRedisProxy(own.url));
-const service = useMade(() => startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } }));
+const service = useMade(() =>
+  startQueryService({ settings: { ...DEFAULT_TIMEOUTS, REDIS_URL: own.url } }),
+);
 const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
 /** A second instance, which reaches Redis and MongoDB through proxies. */
 const other = useMade(() => {
@@ -83,7 +85,9 @@ describe('an old snapshot', () => {
     expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(3 * 2);
     expect(repaired - before.repaired).toBeGreaterThanOrEqual(3 * 4);
     expect(open).toBe(2);
-    expect(await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}')).toBeGreaterThanOrEqual(3);
+    expect(
+      await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}'),
+    ).toBeGreaterThanOrEqual(3);
   });
 
   it('restores no right at an instance that starts later', async () => {
@@ -103,8 +107,11 @@ describe('an old snapshot', () => {
       await own.kill();
       await own.start(snapshot);
       await eventually('requests pass elsewhere', () => allIsRight([service]));
-      for (const name of Object.keys(FINAL_STATUS)) expect([name, await statusOf(other, name)]).toEqual([name, 503]);
-      expect((await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status).toBe(503);
+      for (const name of Object.keys(FINAL_STATUS))
+        expect([name, await statusOf(other, name)]).toEqual([name, 503]);
+      expect(
+        (await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status,
+      ).toBe(503);
     } finally {
       await mongodbProxy.restore();
     }
@@ -118,7 +125,9 @@ describe('an old snapshot', () => {
     const { redis } = service.installation;
     await own.client.replicaof('127.0.0.1', String(old.port));
     await eventually('the old snapshot has come over', async () => {
-      const member = await redis.zrange(service.inRedis('s1').grant('revoked'), '0', '-1').catch(() => []);
+      const member = await redis
+        .zrange(service.inRedis('s1').grant('revoked'), '0', '-1')
+        .catch(() => []);
       return member[0]?.startsWith('active') === true;
     });
     await own.client.replicaof('NO', 'ONE');
@@ -162,8 +171,14 @@ it('an emptied Redis has no sessions, and gets grants from MongoDB', async () =>
   await eventually('Redis is reconciled', async () => (await reconciled()) >= before + 2);
   // Tokens from an instance that has not yet noticed are revoked.
   await haveChecked(own.client, installation.config.namePrefix);
-  await eventually('the session is gone', async () => (await statusOf(service, 'untouched')) === 401);
-  await eventually('tokens are given', async () => (await api.askToken('untouched', 'secret')).status === 200);
+  await eventually(
+    'the session is gone',
+    async () => (await statusOf(service, 'untouched')) === 401,
+  );
+  await eventually(
+    'tokens are given',
+    async () => (await api.askToken('untouched', 'secret')).status === 200,
+  );
   tokens['untouched'] = await api.token('untouched', 'secret');
   tokens['narrowed'] = await api.token('narrowed', 'secret');
   expect((await api.askToken('revoked', 'secret')).status).toBe(401);
@@ -193,10 +208,14 @@ it('changes that could not reach Redis take effect before its gate opens again, 
     ['keys', 'deactivate', 'later-2'],
     ['sessions', 'revoke', '--token'],
   ];
-  const results = await Promise.all(commands.map((args) => runCommand(away, args, { input: tokens['session'] ?? '' })));
+  const results = await Promise.all(
+    commands.map((args) => runCommand(away, args, { input: tokens['session'] ?? '' })),
+  );
   for (const { code, stdout, stderr } of results) {
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/in MongoDB and stays, but: Redis cannot be reached at .* no request is let in/);
+    expect(stderr).toMatch(
+      /in MongoDB and stays, but: Redis cannot be reached at .* no request is let in/,
+    );
   }
   const { _id } = sessionOfToken(tokens['session']) ?? { _id: '' };
   expect(await control.revokedSessions.findOne({ _id })).toMatchObject({ publish_pending: true });

@@ -1,4 +1,7 @@
-/** Revokes rights of keys, a store and a session while no projector runs, for tests in which Redis loses data. */
+/**
+ * Revokes rights of keys, a store and a session while no projector runs, for tests in which Redis
+ * loses data.
+ */
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { heartbeatKey } from '#shared/access/grants.ts';
@@ -19,7 +22,10 @@ export const FINAL_STATUS: Record<string, number> = {
 export type Tokens = Record<string, string>;
 
 /** Creates the keys, and gets a token for each that every instance accepts. */
-export async function createKeys(service: QueryService, instances: readonly RunningApp[]): Promise<Tokens> {
+export async function createKeys(
+  service: QueryService,
+  instances: readonly RunningApp[],
+): Promise<Tokens> {
   const tokens: Tokens = {};
   for (const name of Object.keys(FINAL_STATUS)) {
     await service.setKey({ clientId: name, storeId: name === 'blocked' ? 'blocked' : 's1' });
@@ -29,14 +35,20 @@ export async function createKeys(service: QueryService, instances: readonly Runn
       return status === 200;
     });
     for (const instance of instances) {
-      await eventually(`${name} is served`, async () => (await statusOf(instance, tokens[name])) === 200);
+      await eventually(
+        `${name} is served`,
+        async () => (await statusOf(instance, tokens[name])) === 200,
+      );
     }
   }
   return tokens;
 }
 
 /** Stops the projector and revokes the rights. */
-export async function revokeRights({ installation, stopProjector }: QueryService, tokens: Tokens): Promise<void> {
+export async function revokeRights(
+  { installation, stopProjector }: QueryService,
+  tokens: Tokens,
+): Promise<void> {
   const { env, environment } = installation;
   await stopProjector();
   await Promise.all([
@@ -49,7 +61,10 @@ export async function revokeRights({ installation, stopProjector }: QueryService
 }
 
 /** Whether every instance answers the final statuses. */
-export async function areRevoked(instances: readonly RunningApp[], tokens: Tokens): Promise<boolean> {
+export async function areRevoked(
+  instances: readonly RunningApp[],
+  tokens: Tokens,
+): Promise<boolean> {
   for (const instance of instances) {
     for (const [name, status] of Object.entries(FINAL_STATUS)) {
       if ((await statusOf(instance, tokens[name])) !== status) return false;
@@ -65,15 +80,22 @@ export async function statusOf({ api }: RunningApp, token = ''): Promise<number>
 /** All answered statuses by key. */
 type Seen = Record<string, Set<number>>;
 
-/** Sends requests to every instance with every token. @returns a function that stops and returns the statuses. */
-export function requestRepeatedly(instances: readonly RunningApp[], tokens: Tokens): () => Promise<Seen> {
+/**
+ * Sends requests to every instance with every token.
+ * @returns a function that stops and returns the statuses.
+ */
+export function requestRepeatedly(
+  instances: readonly RunningApp[],
+  tokens: Tokens,
+): () => Promise<Seen> {
   const seen: Seen = {};
   const state = { going: true };
   const asking = instances.map(async (instance) => {
     while (state.going) {
       const names = Object.keys(tokens);
       const statuses = await Promise.all(names.map((name) => statusOf(instance, tokens[name])));
-      for (const [index, name] of names.entries()) (seen[name] ??= new Set()).add(statuses[index] ?? 0);
+      for (const [index, name] of names.entries())
+        (seen[name] ??= new Set()).add(statuses[index] ?? 0);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   });
@@ -91,18 +113,25 @@ export function expectNoneAdmitted(seen: Seen): void {
   }
 }
 
-/** Waits until so many instances have made a complete check of Redis, in which each writes a number (decision 0045). */
+/**
+ * Waits until so many instances have made a complete check of Redis, in which each writes a number
+ * (decision 0045).
+ */
 export async function haveChecked(redis: Redis, prefix: string, instances = 2): Promise<void> {
   const numbers = async () => {
     const keys = await redis.keys(heartbeatKey(prefix, '*'));
-    return new Map(await Promise.all(keys.map(async (key) => [key, Number(await redis.get(key))] as const)));
+    return new Map(
+      await Promise.all(keys.map(async (key) => [key, Number(await redis.get(key))] as const)),
+    );
   };
   // Twice, since the first check may have begun earlier.
   for (let check = 0; check < 2; check += 1) {
     const before = await numbers();
     await eventually('the instances have checked Redis', async () => {
       const now = await numbers();
-      return [...now].filter(([key, number]) => number > (before.get(key) ?? 0)).length >= instances;
+      return (
+        [...now].filter(([key, number]) => number > (before.get(key) ?? 0)).length >= instances
+      );
     });
   }
 }

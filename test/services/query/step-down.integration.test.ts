@@ -1,4 +1,7 @@
-/** MongoDB hands over politely, as in a rolling upgrade: its connections stay open, and its errors say that it is no primary. */
+/**
+ * MongoDB hands over politely, as in a rolling upgrade: its connections stay open, and its errors
+ * say that it is no primary.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient, MongoServerError } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -20,8 +23,11 @@ it('an error reply of a raw command reaches the driver decoded, and its monitori
   await using client = createReaderClient(config, 'test');
   await client.connect();
   await using operator = new MongoClient(mongodb.uri);
-  const read = () => client.db('x').command({ aggregate: 'a', pipeline: [], cursor: {} }, { raw: true });
-  const stepsDown = operator.db('admin').command({ replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
+  const read = () =>
+    client.db('x').command({ aggregate: 'a', pipeline: [], cursor: {} }, { raw: true });
+  const stepsDown = operator
+    .db('admin')
+    .command({ replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
   const refused = await (async () => {
     for (;;) {
       try {

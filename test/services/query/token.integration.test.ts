@@ -98,7 +98,8 @@ describe('a token', () => {
   });
 
   it('is issued for each of two secrets', async () => {
-    for (const secret of ['old', 'new']) expect((await service.api.askToken('two', secret)).status).toBe(200);
+    for (const secret of ['old', 'new'])
+      expect((await service.api.askToken('two', secret)).status).toBe(200);
   });
 
   it.each([
@@ -116,7 +117,11 @@ describe('a token', () => {
 
 describe('400 invalid_request', () => {
   it.each([
-    ['another content type', { ...FULL, 'content-type': 'application/json' }, '{"grant_type":"client_credentials"}'],
+    [
+      'another content type',
+      { ...FULL, 'content-type': 'application/json' },
+      '{"grant_type":"client_credentials"}',
+    ],
     ['a malformed content type', { ...FULL, 'content-type': ';;;' }, GRANT],
     ['no parameters', FULL, ''],
     ['no grant_type', FULL, 'scope=order'],
@@ -139,7 +144,11 @@ describe('400 invalid_request', () => {
     ['a name that is repeated in another spelling', FULL, `${GRANT}&scope=menu&sc%6Fpe=menu`],
     ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
     ['several parts', { ...FULL, 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
-    ['two content types', { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' }, GRANT],
+    [
+      'two content types',
+      { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' },
+      GRANT,
+    ],
     ['both credentials in the body, right', FORM, `${GRANT}&client_id=full&client_secret=secret`],
     ['a lone percent sign', FULL, 'grant_type=%'],
     ['a name that is a lone percent sign', FULL, `${GRANT}&%=1`],
@@ -209,7 +218,10 @@ describe('401 invalid_client', () => {
     ['a blank behind', `${basic('full:secret')} x`],
     ['a secret with something behind it', basic('full:secret ')],
     ['a client in another case', basic('FULL:secret')],
-    ['credentials encoded twice', basic(encodeURIComponent(encodeURIComponent('i%2Dd +:s%2Bt +%')))],
+    [
+      'credentials encoded twice',
+      basic(encodeURIComponent(encodeURIComponent('i%2Dd +:s%2Bt +%'))),
+    ],
     ['operators in place of a client', basic('{"$ne":null}:{"$ne":null}')],
     ['no colon', basic('full')],
     ['bytes that are not UTF-8', `Basic ${Buffer.from([0x66, 0x3a, 0xff]).toString('base64')}`],
@@ -229,7 +241,12 @@ describe('400 for an authenticated client', () => {
     ['a store that its record blocks', 'blocked', GRANT, 'unauthorized_client'],
     ['a store that is blocked', 'locked', GRANT, 'unauthorized_client'],
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
-    ['a grant type in another case', 'full', 'grant_type=Client_Credentials', 'unsupported_grant_type'],
+    [
+      'a grant type in another case',
+      'full',
+      'grant_type=Client_Credentials',
+      'unsupported_grant_type',
+    ],
     ['an unknown scope', 'full', `${GRANT}&scope=admin`, 'invalid_scope'],
     ['a scope that is not granted', 'some', `${GRANT}&scope=order+menu`, 'invalid_scope'],
     ['a blank scope', 'full', `${GRANT}&scope=+`, 'invalid_scope'],
@@ -248,7 +265,8 @@ describe('400 for an authenticated client', () => {
 it('the error for comma-separated scopes says that spaces separate them', async () => {
   const { json } = await service.api.askToken('full', 'secret', `${GRANT}&scope=order,menu`);
   expect(json).toMatchObject({
-    detail: "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
+    detail:
+      "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
   });
 });
 
@@ -256,14 +274,53 @@ describe('the order of checks', () => {
   it.each([
     ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],
     ['the client before the blocking of its store', 'locked:wrong', GRANT, 401, 'invalid_client'],
-    ['the revocation before the grant type', 'gone:secret', 'grant_type=password', 401, 'invalid_client'],
-    ['the blocking before the grant type', 'locked:secret', 'grant_type=password', 400, 'unauthorized_client'],
-    ['the key’s status before the scope', 'off:secret', `${GRANT}&scope=x`, 400, 'unauthorized_client'],
-    ['the client before the key’s status', 'off:wrong', 'grant_type=password', 401, 'invalid_client'],
-    ['the key’s status before the grant type', 'off:secret', 'grant_type=password', 400, 'unauthorized_client'],
-    ['the grant type before the scope', 'full:secret', 'grant_type=password&scope=x', 400, 'unsupported_grant_type'],
+    [
+      'the revocation before the grant type',
+      'gone:secret',
+      'grant_type=password',
+      401,
+      'invalid_client',
+    ],
+    [
+      'the blocking before the grant type',
+      'locked:secret',
+      'grant_type=password',
+      400,
+      'unauthorized_client',
+    ],
+    [
+      'the key’s status before the scope',
+      'off:secret',
+      `${GRANT}&scope=x`,
+      400,
+      'unauthorized_client',
+    ],
+    [
+      'the client before the key’s status',
+      'off:wrong',
+      'grant_type=password',
+      401,
+      'invalid_client',
+    ],
+    [
+      'the key’s status before the grant type',
+      'off:secret',
+      'grant_type=password',
+      400,
+      'unauthorized_client',
+    ],
+    [
+      'the grant type before the scope',
+      'full:secret',
+      'grant_type=password&scope=x',
+      400,
+      'unsupported_grant_type',
+    ],
   ])('%s', async (_what, credentials, form, status, error) => {
-    expect(errorOf(await post({ ...FORM, authorization: basic(credentials) }, form))).toEqual([status, error]);
+    expect(errorOf(await post({ ...FORM, authorization: basic(credentials) }, form))).toEqual([
+      status,
+      error,
+    ]);
   });
 });
 

@@ -1,4 +1,7 @@
-/** A Redis that answers but is unfit for decisions: 503 within a second, no request passes, and automatic recovery. */
+/**
+ * A Redis that answers but is unfit for decisions: 503 within a second, no request passes, and
+ * automatic recovery.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -26,7 +29,11 @@ const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url
 const proxied = useMade(() => {
   const { config, env } = service.installation;
   const { mongodb, redis } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
-  return startApp({ ...config, mongodb, redis: { ...redis, url: `redis://127.0.0.1:${proxy.port}` } });
+  return startApp({
+    ...config,
+    mongodb,
+    redis: { ...redis, url: `redis://127.0.0.1:${proxy.port}` },
+  });
 });
 let token: string;
 beforeAll(async () => {
@@ -56,12 +63,21 @@ async function moveTo(port: number): Promise<void> {
 }
 
 const answersWith = (bytes: () => Buffer | string) => async () => moveTo(await startGarbage(bytes));
-const set = (name: string, value: string) => async () => void (await own.client.config('SET', name, value));
+const set = (name: string, value: string) => async () =>
+  void (await own.client.config('SET', name, value));
 
 const FAULTS: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   ['slow', async () => proxy.slowDown(600), () => proxy.restore()],
-  ['a replica', () => own.client.replicaof('127.0.0.1', '1'), () => own.client.replicaof('NO', 'ONE')],
-  ['without its required replicas', set('min-replicas-to-write', '1'), set('min-replicas-to-write', '0')],
+  [
+    'a replica',
+    () => own.client.replicaof('127.0.0.1', '1'),
+    () => own.client.replicaof('NO', 'ONE'),
+  ],
+  [
+    'without its required replicas',
+    set('min-replicas-to-write', '1'),
+    set('min-replicas-to-write', '0'),
+  ],
   ['full', set('maxmemory', '1'), set('maxmemory', '0')],
   ['an HTTP server', answersWith(() => 'HTTP/1.1 400 Bad Request\r\n\r\n'), () => moveTo(own.port)],
   ['a server that says OK to everything', answersWith(() => '+OK\r\n'), () => moveTo(own.port)],
@@ -98,13 +114,20 @@ describe('Redis that evicts', () => {
 
   it('is refused at a start with instructions', async () => {
     const { config, env } = service.installation;
-    const unsuitable = { code: 'server_unsuitable', message: expect.stringMatching(/noeviction/) as string };
+    const unsuitable = {
+      code: 'server_unsuitable',
+      message: expect.stringMatching(/noeviction/) as string,
+    };
     await expect(startApp(config)).rejects.toMatchObject(unsuitable);
-    await expect(startProjector(config, createLogger('projector', 'silent'))).rejects.toMatchObject(unsuitable);
+    await expect(startProjector(config, createLogger('projector', 'silent'))).rejects.toMatchObject(
+      unsuitable,
+    );
     const started = startService('query', env);
     expect(await started.ended).toMatchObject({ code: 1 });
     await eventually('the reason is there', () =>
-      started.lines.some(({ msg }) => /Redis evicts by "allkeys-lru".*maxmemory-policy/.test(msg ?? '')),
+      started.lines.some(({ msg }) =>
+        /Redis evicts by "allkeys-lru".*maxmemory-policy/.test(msg ?? ''),
+      ),
     );
   });
 

@@ -33,8 +33,10 @@ const changesIn = ({ status, text, json }: Answer): Changes => {
   return json as Changes;
 };
 const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
-const end = async (token: string) => changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
-const waitingNow = async () => (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
+const end = async (token: string) =>
+  changesIn(await service.api.get('/api/order/changes?page_size=100', token)).next;
+const waitingNow = async () =>
+  (await service.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
 
 /** Sends a request with `wait`; resolves once the service holds it. */
 async function begin(
@@ -132,7 +134,9 @@ describe('a request that waits', () => {
   it('is not held with HEAD', async () => {
     const { token } = await newStore();
     const headers = { authorization: `Bearer ${token}` };
-    const { result, ms } = await timed(service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }));
+    const { result, ms } = await timed(
+      service.api.call('/api/order/changes?wait=30', { method: 'HEAD', headers }),
+    );
     expect(result.status).toBe(200);
     expect(ms).toBeLessThan(EARLY_MS);
   });
@@ -195,7 +199,11 @@ describe('a request that waits', () => {
         });
       }
       await service.setKey({ clientId: lost.storeId, storeId: lost.storeId, scopes: ['crm'] });
-      await service.setKey({ clientId: revoked.storeId, storeId: revoked.storeId, status: 'revoked' });
+      await service.setKey({
+        clientId: revoked.storeId,
+        storeId: revoked.storeId,
+        status: 'revoked',
+      });
     } finally {
       await moveVersion(-1);
     }
@@ -203,7 +211,10 @@ describe('a request that waits', () => {
     expect([forbidden?.status, ended?.status, answered?.status]).toEqual([403, 401, 200]);
     expect(`${forbidden?.text}${ended?.text}`).not.toContain('o1');
     // They were counted when they began (rule R10.7).
-    expect([forbidden, ended].map((answer) => answer?.headers.has('ratelimit'))).toEqual([true, true]);
+    expect([forbidden, ended].map((answer) => answer?.headers.has('ratelimit'))).toEqual([
+      true,
+      true,
+    ]);
   });
 
   it('is held longer than the socket timeout', async () => {
@@ -224,10 +235,13 @@ describe('a request that waits', () => {
       name: 'x'.repeat(200),
       price: '1.00',
     }));
-    await service.apply(Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)));
+    await service.apply(
+      Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)),
+    );
     await using impatient = await startApp(service.installation.config);
     impatient.app.server.setTimeout(500);
-    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const ask = (path: string) =>
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     const { hostname, port } = new URL(impatient.url);
     // It reads nothing: the answers are larger than the buffers of the system.
     const socket = connect({ host: hostname, port: Number(port) }).pause();
@@ -245,7 +259,9 @@ describe('a request that waits', () => {
     const { hostname, port } = new URL(service.url);
     const sockets = Array.from({ length: 20 }, (): Socket => {
       const socket = connect({ host: hostname, port: Number(port) });
-      socket.write(`GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      socket.write(
+        `GET /api/order/changes?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      );
       return socket;
     });
     await eventually('all of them wait', async () => (await waitingNow()) === before + 20);
@@ -260,7 +276,9 @@ describe('a request that waits', () => {
     const db = service.installation.databases.generation(service.installation.environment, 1);
     const stamp = { position: 2, 'positions.order': 2 };
     await db.collection<{ _id: string }>('stamps').updateOne({ _id: storeId }, { $set: stamp });
-    await db.collection<{ _id: string }>('orders').updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });
+    await db
+      .collection<{ _id: string }>('orders')
+      .updateOne({ _id: `${storeId}/o1` }, { $set: { feed_position: 2 } });
     expect(idsIn(await answer)).toEqual(['o1']);
   });
 });
@@ -273,7 +291,8 @@ describe('hundreds of waiting requests for one store', () => {
     const statuses: string[] = [];
     const request = (after: string) =>
       `GET /api/order/changes?wait=30${after} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-    const waiting = async () => (await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
+    const waiting = async () =>
+      (await other.app.services.metrics.waiting.get()).values[0]?.value ?? 0;
     const sockets = Array.from({ length: 400 }, (): Socket => {
       const socket = connect({ host: hostname, port: Number(port) });
       socket.on('data', (chunk: Buffer) => {
@@ -311,7 +330,9 @@ it('590 different waits of one store, woken by one change, refuse no request of 
   try {
     const { url, operations } = await running.logged(({ msg }) => msg === 'query service started');
     const ask = async (path: string, bearer: string) => {
-      const response = await fetch(`${String(url)}${path}`, { headers: { authorization: `Bearer ${bearer}` } });
+      const response = await fetch(`${String(url)}${path}`, {
+        headers: { authorization: `Bearer ${bearer}` },
+      });
       await response.text();
       return response.status;
     };
@@ -345,7 +366,10 @@ it('590 different waits of one store, woken by one change, refuse no request of 
 
 describe('a service', () => {
   const answers = ({ api }: RunningApp, token: string) =>
-    eventually('it answers', async () => (await api.get('/api/order/changes', token)).status === 200);
+    eventually(
+      'it answers',
+      async () => (await api.get('/api/order/changes', token)).status === 200,
+    );
   it('answers 503 at the end of a wait while Redis is unreachable', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;

@@ -1,4 +1,7 @@
-/** The effects of events on keys and stores: revocations, and the highest sequence, which only allows removals. */
+/**
+ * The effects of events on keys and stores: revocations, and the highest sequence, which only
+ * allows removals.
+ */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import {
@@ -16,14 +19,23 @@ import { controlDatabase } from '#shared/read-models/generation.ts';
 const installation = useInstallation();
 let control: ControlCollections;
 beforeAll(async () => {
-  control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
+  control = controlCollections(
+    controlDatabase(installation.mongodb, installation.config.namePrefix),
+  );
 });
 beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({})]));
 
 const ENVIRONMENT = 'e';
 
-/** Applies an event of the key `k` written as `active order,menu a,b`, by default at the highest sequence. */
-function event(words: string, sequence = LAST_SEQUENCE, expiry: Record<string, string> = {}): AccessKeyChange {
+/**
+ * Applies an event of the key `k` written as `active order,menu a,b`, by default at the highest
+ * sequence.
+ */
+function event(
+  words: string,
+  sequence = LAST_SEQUENCE,
+  expiry: Record<string, string> = {},
+): AccessKeyChange {
   const [status, scopes = '', secrets = ''] = words.split(' ');
   const revoked = status === 'revoked';
   return {
@@ -109,7 +121,9 @@ describe('at the highest sequence', () => {
   });
 
   it('an inactive key cannot become active again', async () => {
-    expect(await afterAllOf([event('inactive order a'), event('active order a')])).toBe('inactive order a');
+    expect(await afterAllOf([event('inactive order a'), event('active order a')])).toBe(
+      'inactive order a',
+    );
   });
 
   it('an inactive key stays inactive and gains nothing, whatever the event says', async () => {
@@ -151,7 +165,8 @@ describe('at the highest sequence', () => {
           .toSorted((a, b) => a.rank - b.rank)
           .map(({ change }) => change);
       const results = new Set<string>();
-      for (let order = 0; order < 3; order += 1) results.add(await afterAllOf([first, ...shuffled()]));
+      for (let order = 0; order < 3; order += 1)
+        results.add(await afterAllOf([first, ...shuffled()]));
       expect([round, results.size]).toEqual([round, 1]);
       const stored = await control.keys.findOne({ _id: 'k' });
       const isLess = (scope: Scope) => first.scopes?.includes(scope);
@@ -162,7 +177,12 @@ describe('at the highest sequence', () => {
 
   it('a store can be blocked, but not unblocked', async () => {
     const say = (status: 'active' | 'blocked', source: 'access' | 'record' = 'access') =>
-      applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence: LAST_SEQUENCE, status }, source);
+      applyStoreStatus(
+        control.stores,
+        ENVIRONMENT,
+        { storeId: 's1', sequence: LAST_SEQUENCE, status },
+        source,
+      );
     expect(await say('active')).toMatchObject({ access_status: 'active' });
     expect(await say('blocked')).toMatchObject({ access_status: 'blocked' });
     expect(await say('blocked')).toBeNull();
@@ -178,7 +198,9 @@ it('an erasure that the log restores unblocks no store, and lets its next record
     applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence, status }, 'record');
   await say('blocked', 7);
   const erasure = { storeId: 's1', sequence: 1, at: new Date(), ends: [] };
-  await installation.mongodb.withSession((session) => applyErasure(control, ENVIRONMENT, erasure, session));
+  await installation.mongodb.withSession((session) =>
+    applyErasure(control, ENVIRONMENT, erasure, session),
+  );
   expect(await control.stores.findOne({ store_id: 's1' })).toMatchObject({
     record_status: 'blocked',
     erased: { sequence: 1 },
@@ -187,5 +209,7 @@ it('an erasure that the log restores unblocks no store, and lets its next record
 });
 
 it('below the highest sequence the first of two with the same sequence wins', async () => {
-  expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe('active crm,order a');
+  expect(await afterAllOf([event('active crm,order a', 5), event('inactive crm a', 5)])).toBe(
+    'active crm,order a',
+  );
 });

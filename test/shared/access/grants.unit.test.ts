@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { decodeGrant, decodeStoreState, encodeGrant, encodeStoreState } from '#shared/access/grants.ts';
+import {
+  decodeGrant,
+  decodeStoreState,
+  encodeGrant,
+  encodeStoreState,
+} from '#shared/access/grants.ts';
 
 it.each([
   ['active', { blocked: false, quota: null }],

@@ -1,14 +1,20 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { onlyMaster } from '#shared/redis-masters.ts';
-import { type AccessKey, type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import {
+  type AccessKey,
+  type ControlCollections,
+  controlCollections,
+} from '#shared/access/access-keys.ts';
 import { publishAll, publishedKey, redisKeys, reconcileAccess } from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation({ oneRedis: true });
 let control: ControlCollections;
 beforeAll(async () => {
-  control = controlCollections(controlDatabase(installation.mongodb, installation.config.namePrefix));
+  control = controlCollections(
+    controlDatabase(installation.mongodb, installation.config.namePrefix),
+  );
 });
 beforeEach(() => control.keys.deleteMany({}));
 

@@ -12,10 +12,12 @@ describe('a generated id or secret', () => {
   });
 
   it('matches the pattern and checksum of docs/security.md for secret scanners', () => {
-    const [, pattern = ''] = /`\\b(storedata.*)\\b`/.exec(readFileSync('docs/security.md', 'utf8')) ?? [];
+    const [, pattern = ''] =
+      /`\\b(storedata.*)\\b`/.exec(readFileSync('docs/security.md', 'utf8')) ?? [];
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
     for (let round = 0; round < 100; round += 1) {
-      const [, random = '', checksum = ''] = new RegExp(`^${pattern}$`).exec(newClientSecret()) ?? [];
+      const [, random = '', checksum = ''] =
+        new RegExp(`^${pattern}$`).exec(newClientSecret()) ?? [];
       expect(random).toHaveLength(43);
       const value = checksum.split('').reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
       expect(value).toBe(crc32(random));

@@ -1,10 +1,19 @@
-/** Older writes never win: tests every order in which the commands of delayed writers can reach Redis. */
+/**
+ * Older writes never win: tests every order in which the commands of delayed writers can reach
+ * Redis.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, redisKeys, replaceVersioned, setVersioned } from '#shared/access/grants.ts';
+import {
+  publishAll,
+  publishedKey,
+  redisKeys,
+  replaceVersioned,
+  setVersioned,
+} from '#shared/access/grants.ts';
 import { execute, onlyMaster } from '#shared/redis-masters.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -46,7 +55,9 @@ function* interleavings(lengths: readonly number[]): Generator<number[]> {
   }
 }
 
-/** Every assignment of two members to versions, like a key that repeatedly gains and loses a scope. */
+/**
+ * Every assignment of two members to versions, like a key that repeatedly gains and loses a scope.
+ */
 function* members(count: number): Generator<string[]> {
   for (let bits = 0; bits < 2 ** count; bits += 1) {
     yield Array.from({ length: count }, (_, index) =>
@@ -81,7 +92,9 @@ async function observe(trials: readonly Trial[], round: string): Promise<(Write 
   }
   const answers = await execute(pipeline);
   return trials.map(({ before, order }) => {
-    const ofTrial = answers.splice(0, before.length + 1 + 2 * order.length + 1).slice(before.length, -1);
+    const ofTrial = answers
+      .splice(0, before.length + 1 + 2 * order.length + 1)
+      .slice(before.length, -1);
     return ofTrial.filter((_, index) => index % 2 === 0).map(readAnswer);
   });
 }
@@ -99,7 +112,8 @@ function expectedOf({ before, writes, order }: Trial): (Write | null)[] {
     highest,
     ...order.map((index) => {
       const write = writes[index];
-      if (write !== undefined && !begun.has(index) && write.version > (highest?.version ?? -1)) highest = write;
+      if (write !== undefined && !begun.has(index) && write.version > (highest?.version ?? -1))
+        highest = write;
       begun.add(index);
       return highest;
     }),
@@ -146,7 +160,11 @@ it('if a repair races with a newer write', async () => {
   const held = async () => readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'));
   const right = { version: 5, member: 'active order' };
   const repair = () => execute(replaceVersioned(redis.multi(), { redisKey: key, ...right }));
-  for (const newer of [null, { version: 6, member: 'active crm order' }, { version: 6, member: 'revoked' }]) {
+  for (const newer of [
+    null,
+    { version: 6, member: 'active crm order' },
+    { version: 6, member: 'revoked' },
+  ]) {
     await redis.del(key);
     // The right version with a wrong member.
     await redis.zadd(key, 5, 'active crm order');

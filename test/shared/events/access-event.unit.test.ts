@@ -26,7 +26,8 @@ function read(data: unknown, attributes: object = {}) {
   return readAccessChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 }
 
-const reasonOf = (data: unknown, attributes: object = {}) => rejectionOf(() => read(data, attributes))?.reason;
+const reasonOf = (data: unknown, attributes: object = {}) =>
+  rejectionOf(() => read(data, attributes))?.reason;
 
 const REVOCATION: AccessKeyChange = {
   kind: 'access_key',
@@ -78,9 +79,12 @@ describe('a revocation', () => {
     },
   );
 
-  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])('needs an object, not %j', (data) => {
-    expect(reasonOf(data)).toBe('invalid_data');
-  });
+  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])(
+    'needs an object, not %j',
+    (data) => {
+      expect(reasonOf(data)).toBe('invalid_data');
+    },
+  );
 });
 
 describe('a key that is not revoked', () => {
@@ -106,7 +110,9 @@ describe('a key that is not revoked', () => {
     expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null } })).toEqual(absent);
     const unknown = { x: ['', '', '', '', '-'], [ONE.slice(1)]: '2026-02-01T00:00:00Z' };
     expect(read({ ...ACTIVE, secret_expires_at: unknown })).toEqual(absent);
-    expect(read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } })).toMatchObject({
+    expect(
+      read({ ...ACTIVE, secret_expires_at: { [ONE]: null, [TWO]: '2026-02-01T00:00:00Z' } }),
+    ).toMatchObject({
       secretExpiry: { [TWO]: '2026-02-01T00:00:00.000Z' },
     });
   });
@@ -137,7 +143,11 @@ describe('a quota', () => {
       { requests: 5, window_seconds: 60 },
     ],
   ])('%j is read', (data, expected) => {
-    expect(read(...quota(data))).toMatchObject({ kind: 'store_quota', storeId: 's1', quota: expected });
+    expect(read(...quota(data))).toMatchObject({
+      kind: 'store_quota',
+      storeId: 's1',
+      quota: expected,
+    });
   });
 
   it('is removed by a deletion without data', () => {
@@ -175,10 +185,15 @@ describe('an erasure', () => {
     expect(read(...erasure([]))).toMatchObject({ ends: [] });
   });
 
-  it.each([-(2 ** 63), -2, 2 ** 63])('may name a message that claims to be of the time %d', (time) => {
-    const ends = [{ partition: 0, end: 2, last: { ...last, timestamp: Number(timestampText(time)) } }];
-    expect(read(...erasure(ends))).toMatchObject({ ends });
-  });
+  it.each([-(2 ** 63), -2, 2 ** 63])(
+    'may name a message that claims to be of the time %d',
+    (time) => {
+      const ends = [
+        { partition: 0, end: 2, last: { ...last, timestamp: Number(timestampText(time)) } },
+      ];
+      expect(read(...erasure(ends))).toMatchObject({ ends });
+    },
+  );
 
   it.each([
     ['without the message', [{ partition: 0, end: 2 }]],
@@ -189,6 +204,8 @@ describe('an erasure', () => {
   });
 
   it('cannot be deleted', () => {
-    expect(reasonOf(...erasure([], { type: 'store-data.store_erasure.deleted' }))).toBe('unknown_type');
+    expect(reasonOf(...erasure([], { type: 'store-data.store_erasure.deleted' }))).toBe(
+      'unknown_type',
+    );
   });
 });

@@ -20,7 +20,9 @@ const ALL_LISTS = EVERYTHING.filter(({ value }) => Array.isArray(value));
 
 function within(entity: EntityName, value: unknown, path: Path): Found[] {
   if (typeof value !== 'object' || value === null) return [{ entity, path, value }];
-  const entries: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  const entries: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : Object.entries(value);
   const inner = entries.flatMap(([step, next]) => within(entity, next, [...path, step]));
   return path.length === 0 ? inner : [{ entity, path, value }, ...inner];
 }
@@ -28,7 +30,8 @@ function within(entity: EntityName, value: unknown, path: Path): Found[] {
 /** The state with another value at a path. */
 function changed(value: unknown, [step, ...rest]: Path, to: unknown): unknown {
   if (step === undefined) return to;
-  if (Array.isArray(value)) return value.map((entry, at) => (at === step ? changed(entry, rest, to) : entry));
+  if (Array.isArray(value))
+    return value.map((entry, at) => (at === step ? changed(entry, rest, to) : entry));
   const object = value as Record<string, unknown>;
   return { ...object, [step]: changed(object[String(step)], rest, to) };
 }
@@ -70,11 +73,15 @@ describe('a text', () => {
     '%s may have its maximum number of code points, and not one more',
     (_name, { entity, path }) => {
       const bound = textBound(String(path.at(-1)));
-      // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and escapes.
+      // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and
+      // escapes.
       for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
-        const at = (length: number) => read(entity, changed(COMPLETE_STATES[entity], path, character.repeat(length)));
+        const at = (length: number) =>
+          read(entity, changed(COMPLETE_STATES[entity], path, character.repeat(length)));
         expect(at(bound)).toBe('accepted');
-        expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} characters`);
+        expect(at(bound + 1)).toBe(
+          `invalid_data: ${nameOf(path)} must not have more than ${bound} characters`,
+        );
       }
     },
   );
@@ -91,10 +98,13 @@ describe('a list', () => {
             .replaceAll(/\[\d+\]/g, '[]')
         ] ?? 0;
       const entries = (length: number) => Array.from({ length }, () => (value as unknown[])[0]);
-      const at = (length: number) => read(entity, changed(COMPLETE_STATES[entity], path, entries(length)));
+      const at = (length: number) =>
+        read(entity, changed(COMPLETE_STATES[entity], path, entries(length)));
       expect(bound).toBeGreaterThan(0);
       expect(at(bound)).toBe('accepted');
-      expect(at(bound + 1)).toBe(`invalid_data: ${nameOf(path)} must not have more than ${bound} entries`);
+      expect(at(bound + 1)).toBe(
+        `invalid_data: ${nameOf(path)} must not have more than ${bound} entries`,
+      );
     },
   );
 
@@ -141,18 +151,23 @@ describe('an option group', () => {
   it('is not measured by unknown fields, at any depth', () => {
     const atBound = ofBytes(GROUP_BYTES, 'a');
     const unknown = 'x'.repeat(70_000);
-    const options = atBound.options.map((one) => ({ ...one, unknown: { name: unknown.slice(0, 9_000) } }));
+    const options = atBound.options.map((one) => ({
+      ...one,
+      unknown: { name: unknown.slice(0, 9_000) },
+    }));
     // A known field of options, not of groups.
-    expect(read('option_group', { ...atBound, options, unknown, id: unknown, description: [unknown] })).toBe(
-      'accepted',
-    );
+    expect(
+      read('option_group', { ...atBound, options, unknown, id: unknown, description: [unknown] }),
+    ).toBe('accepted');
   });
 
   it('is measured with the fields that are null', () => {
     const { price_method: _method, ...without } = ofBytes(GROUP_BYTES - 5, 'a');
     const spare = GROUP_BYTES - Buffer.byteLength(JSON.stringify(without));
     expect(spare).toBe('"price_method":"sum",'.length + 5);
-    expect(read('option_group', { ...without, external_code: 'a'.repeat(TEXT.length + spare) })).toBe('accepted');
+    expect(
+      read('option_group', { ...without, external_code: 'a'.repeat(TEXT.length + spare) }),
+    ).toBe('accepted');
     expect(
       read('option_group', {
         ...without,
@@ -183,21 +198,30 @@ describe('the reason', () => {
 describe('the schemas', () => {
   /** Paths of a schema that allow a text or a list of any length. */
   function unbounded(schema: TSchema, place: string): string[] {
-    if (Type.IsUnion(schema)) return schema.anyOf.flatMap((alternative) => unbounded(alternative, place));
+    if (Type.IsUnion(schema))
+      return schema.anyOf.flatMap((alternative) => unbounded(alternative, place));
     if (Type.IsArray(schema)) {
       const own = 'maxItems' in schema ? [] : [place];
       return [...own, ...unbounded(schema.items, `${place}[]`)];
     }
     if (Type.IsObject(schema)) {
-      return Object.entries(schema.properties).flatMap(([field, inner]) => unbounded(inner, `${place}.${field}`));
+      return Object.entries(schema.properties).flatMap(([field, inner]) =>
+        unbounded(inner, `${place}.${field}`),
+      );
     }
     if (Type.IsString(schema)) {
       const { format, pattern = '*' } = schema as { format?: string; pattern?: string };
       const isBounded =
-        'maxLength' in schema || format === 'calendar-date' || /^\^(?!.*(?:[*+](?![-\]])|,\})).*\$$/.test(pattern);
+        'maxLength' in schema ||
+        format === 'calendar-date' ||
+        /^\^(?!.*(?:[*+](?![-\]])|,\})).*\$$/.test(pattern);
       return isBounded ? [] : [place];
     }
-    const isShort = Type.IsInteger(schema) || Type.IsNumber(schema) || Type.IsBoolean(schema) || Type.IsNull(schema);
+    const isShort =
+      Type.IsInteger(schema) ||
+      Type.IsNumber(schema) ||
+      Type.IsBoolean(schema) ||
+      Type.IsNull(schema);
     return isShort || Type.IsLiteral(schema) || Type.IsEnum(schema) ? [] : [place];
   }
 

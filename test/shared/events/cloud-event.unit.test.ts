@@ -25,14 +25,24 @@ const attributes = {
   sequence: '17',
 };
 
-function structured(change: Record<string, unknown> = {}, headers: EventMessage['headers'] = {}): EventMessage {
+function structured(
+  change: Record<string, unknown> = {},
+  headers: EventMessage['headers'] = {},
+): EventMessage {
   const event = { ...attributes, data, ...change };
   return { key: Buffer.from(event.storeid), value: Buffer.from(JSON.stringify(event)), headers };
 }
 
-function binary(change: Record<string, string | undefined> = {}, value: unknown = data): EventMessage {
+function binary(
+  change: Record<string, string | undefined> = {},
+  value: unknown = data,
+): EventMessage {
   const headers: Record<string, Buffer> = { 'content-type': Buffer.from('application/json') };
-  for (const [name, text] of Object.entries({ ...attributes, datacontenttype: undefined, ...change })) {
+  for (const [name, text] of Object.entries({
+    ...attributes,
+    datacontenttype: undefined,
+    ...change,
+  })) {
     if (text !== undefined) headers[`ce_${name}`] = Buffer.from(text);
   }
   return {
@@ -59,12 +69,12 @@ describe('readChange', () => {
       state: data,
     };
     expect(readChange(structured())).toEqual(expected);
-    expect(readChange(structured({}, { 'content-type': 'application/cloudevents+json; charset=UTF-8' }))).toEqual(
-      expected,
-    );
-    expect(readChange(structured({}, { 'Content-Type': Buffer.from('application/cloudevents+json') }))).toEqual(
-      expected,
-    );
+    expect(
+      readChange(structured({}, { 'content-type': 'application/cloudevents+json; charset=UTF-8' })),
+    ).toEqual(expected);
+    expect(
+      readChange(structured({}, { 'Content-Type': Buffer.from('application/cloudevents+json') })),
+    ).toEqual(expected);
   });
 
   it('reads binary mode to the same change', () => {
@@ -73,7 +83,9 @@ describe('readChange', () => {
   });
 
   it('reads a deletion, with or without data', () => {
-    expect(readChange(structured({ type: 'store-data.order.deleted', data: undefined })).state).toBeNull();
+    expect(
+      readChange(structured({ type: 'store-data.order.deleted', data: undefined })).state,
+    ).toBeNull();
     expect(readChange(structured({ type: 'store-data.order.deleted' })).state).toBeNull();
   });
 
@@ -83,24 +95,54 @@ describe('readChange', () => {
   });
 
   it('accepts every sequence up to 2^53-1, and none above', () => {
-    expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(Number.MAX_SAFE_INTEGER);
+    expect(readChange(structured({ sequence: '9007199254740991' })).sequence).toBe(
+      Number.MAX_SAFE_INTEGER,
+    );
     expect(readChange(structured({ sequence: '0' })).sequence).toBe(0);
     expect(readChange(structured({ sequence: '17'.padStart(64, '0') })).sequence).toBe(17);
-    for (const sequence of ['9007199254740992', '-1', '1.0', '1e3', '', ' 1', '0x1', ['17'], true, null, undefined]) {
-      expect(reasonOf(structured({ sequence }))).toEqual(['invalid_attribute', expect.stringContaining('sequence')]);
+    for (const sequence of [
+      '9007199254740992',
+      '-1',
+      '1.0',
+      '1e3',
+      '',
+      ' 1',
+      '0x1',
+      ['17'],
+      true,
+      null,
+      undefined,
+    ]) {
+      expect(reasonOf(structured({ sequence }))).toEqual([
+        'invalid_attribute',
+        expect.stringContaining('sequence'),
+      ]);
     }
   });
 
   it('accepts a JSON integer as a sequence', () => {
     expect(readChange(structured({ sequence: 17 })).sequence).toBe(17);
-    expect(readChange(structured({ sequence: 2 ** 53 - 1 })).sequence).toBe(Number.MAX_SAFE_INTEGER);
+    expect(readChange(structured({ sequence: 2 ** 53 - 1 })).sequence).toBe(
+      Number.MAX_SAFE_INTEGER,
+    );
     const spelled = (sequence: string) => ({
       ...structured(),
       value: Buffer.from(JSON.stringify({ ...attributes, data }).replace('"17"', sequence)),
     });
     expect(Object.is(readChange(spelled('-0')).sequence, 0)).toBe(true);
-    for (const sequence of ['-1', '1.5', '9007199254740992', '9007199254740993', '1e400', '-1e400', '1e21']) {
-      expect(reasonOf(spelled(sequence))).toEqual(['invalid_attribute', expect.stringContaining('sequence')]);
+    for (const sequence of [
+      '-1',
+      '1.5',
+      '9007199254740992',
+      '9007199254740993',
+      '1e400',
+      '-1e400',
+      '1e21',
+    ]) {
+      expect(reasonOf(spelled(sequence))).toEqual([
+        'invalid_attribute',
+        expect.stringContaining('sequence'),
+      ]);
     }
   });
 
@@ -114,7 +156,9 @@ describe('readChange', () => {
 
     it('uses only content-type and ce_ headers', () => {
       expect(reasonOf(structured({}, anything))).toBe('accepted');
-      expect(reasonOf({ ...binary(), headers: { ...binary().headers, ...anything } })).toBe('accepted');
+      expect(reasonOf({ ...binary(), headers: { ...binary().headers, ...anything } })).toBe(
+        'accepted',
+      );
       for (const name of ['content-type', 'Content-Type', 'ce_id', 'CE_anything']) {
         expect(reasonOf(structured({}, { [name]: Buffer.from([0xff]) }))).toEqual([
           'not_a_cloud_event',
@@ -127,7 +171,11 @@ describe('readChange', () => {
       const nulls = { 'content-type': null, ce_id: [null, null], ce_type: null };
       expect(readChange(structured({}, nulls))).toEqual(readChange(structured()));
       const { headers } = binary();
-      const repeated = { ...headers, ce_id: [null, Buffer.from('e1'), Buffer.from('e2')], ce_time2: null };
+      const repeated = {
+        ...headers,
+        ce_id: [null, Buffer.from('e1'), Buffer.from('e2')],
+        ce_time2: null,
+      };
       expect(readChange({ ...binary(), headers: repeated })).toEqual(readChange(binary()));
       expect(reasonOf({ ...binary(), headers: { ...headers, ce_id: null } })).toEqual([
         'invalid_attribute',
@@ -152,38 +200,58 @@ describe('readChange', () => {
       'application/cloudevents+json',
       'application/cloudevents-batch+json',
     ])('reads structured mode with %s', (type) => {
-      expect(readChange(structured({}, { 'content-type': type }))).toEqual(readChange(structured()));
+      expect(readChange(structured({}, { 'content-type': type }))).toEqual(
+        readChange(structured()),
+      );
     });
 
-    it.each(['text/plain', 'application/xml', 'application/jsonlines', 'json', '', 'application/cloudevents'])(
-      'refuses "%s"',
-      (type) => {
-        expect(reasonOf(structured({}, { 'content-type': type }))).toEqual(['not_a_cloud_event', expect.any(String)]);
-      },
-    );
+    it.each([
+      'text/plain',
+      'application/xml',
+      'application/jsonlines',
+      'json',
+      '',
+      'application/cloudevents',
+    ])('refuses "%s"', (type) => {
+      expect(reasonOf(structured({}, { 'content-type': type }))).toEqual([
+        'not_a_cloud_event',
+        expect.any(String),
+      ]);
+    });
 
     it('reads binary mode if there is a ce_ header, unless the content type contradicts', () => {
       const { headers, key, value } = binary({ subject: 'o2' });
-      for (const type of [undefined, 'application/json', 'text/json', 'application/vnd.example+json']) {
-        expect(readChange({ ...binary({ subject: 'o2' }), headers: { ...headers, 'content-type': type } }).id).toBe(
-          'o2',
-        );
+      for (const type of [
+        undefined,
+        'application/json',
+        'text/json',
+        'application/vnd.example+json',
+      ]) {
+        expect(
+          readChange({
+            ...binary({ subject: 'o2' }),
+            headers: { ...headers, 'content-type': type },
+          }).id,
+        ).toBe('o2');
       }
       const both = { ...headers, 'content-type': 'application/cloudevents+json' };
       expect(readChange({ ...structured(), headers: both }).id).toBe('o1001');
-      expect(reasonOf({ key, value, headers: { ...headers, 'content-type': 'text/plain' } })).toEqual([
-        'not_a_cloud_event',
-        'the content type of the data is not JSON',
-      ]);
+      expect(
+        reasonOf({ key, value, headers: { ...headers, 'content-type': 'text/plain' } }),
+      ).toEqual(['not_a_cloud_event', 'the content type of the data is not JSON']);
       // One such header is enough, so that the mode is never guessed.
-      expect(reasonOf(structured({}, { ce_id: 'e1' }))).toEqual(['invalid_attribute', 'specversion is not "1.0"']);
+      expect(reasonOf(structured({}, { ce_id: 'e1' }))).toEqual([
+        'invalid_attribute',
+        'specversion is not "1.0"',
+      ]);
     });
   });
 
   describe('of data_base64', () => {
     const base64 = (text: string | Buffer) => Buffer.from(text).toString('base64');
     const ofUrls = base64(JSON.stringify({ ...data, notes: '???>>>' })).replaceAll('/', '_');
-    const asBytes = (data_base64: unknown, change = {}) => structured({ data: undefined, data_base64, ...change });
+    const asBytes = (data_base64: unknown, change = {}) =>
+      structured({ data: undefined, data_base64, ...change });
 
     it('decodes it', () => {
       expect(readChange(asBytes(base64(JSON.stringify(data))))).toEqual(readChange(structured()));
@@ -201,9 +269,17 @@ describe('readChange', () => {
       ['with line breaks', asBytes(`${base64(JSON.stringify(data))}\n`), 'invalid_attribute'],
       ['of what is not JSON', asBytes(base64('Maria')), 'malformed'],
       ['of what is not UTF-8', asBytes(base64(Buffer.from([0x22, 0xff, 0x22]))), 'malformed'],
-      ['of another type', asBytes(base64('{}'), { datacontenttype: 'image/png' }), 'invalid_attribute'],
+      [
+        'of another type',
+        asBytes(base64('{}'), { datacontenttype: 'image/png' }),
+        'invalid_attribute',
+      ],
       ['of nothing', asBytes(''), 'invalid_data'],
-      ['of binary mode', binary({ data_base64: base64(JSON.stringify(data)) }, null), 'invalid_data'],
+      [
+        'of binary mode',
+        binary({ data_base64: base64(JSON.stringify(data)) }, null),
+        'invalid_data',
+      ],
     ])('refuses one %s', (_what, message, reason) => {
       expect(reasonOf(message)).toEqual([reason, expect.not.stringContaining('Maria')]);
     });
@@ -212,10 +288,22 @@ describe('readChange', () => {
   it.each<[string, EventMessage, RejectionReason]>([
     ['no value', { key: Buffer.from('s1'), value: null }, 'malformed'],
     ['an empty value', { key: Buffer.from('s1'), value: Buffer.alloc(0) }, 'malformed'],
-    ['a truncated message', { ...structured(), value: structured().value?.subarray(0, 100) ?? null }, 'malformed'],
-    ['what is not UTF-8', { key: Buffer.from('s1'), value: Buffer.from([0x7b, 0xff, 0x7d]) }, 'malformed'],
+    [
+      'a truncated message',
+      { ...structured(), value: structured().value?.subarray(0, 100) ?? null },
+      'malformed',
+    ],
+    [
+      'what is not UTF-8',
+      { key: Buffer.from('s1'), value: Buffer.from([0x7b, 0xff, 0x7d]) },
+      'malformed',
+    ],
     ['an array', { key: Buffer.from('s1'), value: Buffer.from('[]') }, 'malformed'],
-    ['more than 1 MiB', { key: Buffer.from('s1'), value: Buffer.alloc(MAX_MESSAGE_BYTES + 1, 0x20) }, 'too_large'],
+    [
+      'more than 1 MiB',
+      { key: Buffer.from('s1'), value: Buffer.alloc(MAX_MESSAGE_BYTES + 1, 0x20) },
+      'too_large',
+    ],
     ['a batch', { ...structured(), value: Buffer.from('[{}]') }, 'malformed'],
     ['JSON without a specversion', structured({ specversion: undefined }), 'invalid_attribute'],
     ['no key', { ...structured(), key: null }, 'key_mismatch'],
@@ -230,11 +318,23 @@ describe('readChange', () => {
     ['a store id that is no id', structured({ storeid: 's/1' }), 'invalid_attribute'],
     ['data that is not JSON', structured({ datacontenttype: 'text/xml' }), 'invalid_attribute'],
     ['an unknown entity', structured({ type: 'store-data.invoice.changed' }), 'unknown_type'],
-    ['an inherited name as entity', structured({ type: 'store-data.constructor.changed' }), 'unknown_type'],
+    [
+      'an inherited name as entity',
+      structured({ type: 'store-data.constructor.changed' }),
+      'unknown_type',
+    ],
     ['an unknown action', structured({ type: 'store-data.order.created' }), 'unknown_type'],
     ['a foreign type', structured({ type: 'com.example.order.changed' }), 'unknown_type'],
-    ['a store that is another', structured({ type: 'store-data.store.changed' }), 'invalid_attribute'],
-    ['a dataschema without a version', structured({ dataschema: 'a/order' }), 'unknown_schema_version'],
+    [
+      'a store that is another',
+      structured({ type: 'store-data.store.changed' }),
+      'invalid_attribute',
+    ],
+    [
+      'a dataschema without a version',
+      structured({ dataschema: 'a/order' }),
+      'unknown_schema_version',
+    ],
     ['no data', structured({ data: undefined }), 'invalid_data'],
     ['binary mode without data', binary({}, null), 'invalid_data'],
     ['binary mode without a sequence', binary({ sequence: undefined }), 'invalid_attribute'],
@@ -260,7 +360,11 @@ describe('readChange', () => {
     ['a hole in a list', { items: [null] }, 'data.items[0]'],
     ['a customer without id', { customer: { name: 'Maria' } }, 'data.customer'],
     ['text for a list', { items: 'none' }, 'data.items'],
-    ['a latitude that is no number', { delivery: { address: { latitude: '1' } } }, 'data.delivery.address.latitude'],
+    [
+      'a latitude that is no number',
+      { delivery: { address: { latitude: '1' } } },
+      'data.delivery.address.latitude',
+    ],
   ])('refuses %s and says where', (_what, change, where) => {
     expect(reasonOf(structured({ data: { ...data, ...change } }))).toEqual([
       'invalid_data',

@@ -21,7 +21,15 @@ interface Fetched {
 /** What a broker's answer says of some partitions, all asked for from offset 0. */
 async function fetchAnswer(fetched: readonly Fetched[], throttleMs = 0) {
   const partitions = fetched.flatMap(
-    ({ set = Buffer.alloc(0), errorCode = 0, highWatermark = 10, lastStableOffset = highWatermark }, index) => [
+    (
+      {
+        set = Buffer.alloc(0),
+        errorCode = 0,
+        highWatermark = 10,
+        lastStableOffset = highWatermark,
+      },
+      index,
+    ) => [
       int32(index),
       int16(errorCode),
       int64(highWatermark),
@@ -35,7 +43,9 @@ async function fetchAnswer(fetched: readonly Fetched[], throttleMs = 0) {
   );
   const topic = [int16(TOPIC.length), Buffer.from(TOPIC), int32(fetched.length), ...partitions];
   const raw = Buffer.concat([int32(throttleMs), int16(0), int32(0), int32(1), ...topic]);
-  const connection = { send: async <T>({ response }: Request<T>) => response.parse(await response.decode(raw)) };
+  const connection = {
+    send: async <T>({ response }: Request<T>) => response.parse(await response.decode(raw)),
+  };
   const pool = {
     host: 'kafka',
     port: 9092,
@@ -72,12 +82,20 @@ describe('a fetch answer', () => {
 
   it('ends with the last stable offset: what an open transaction hides is no lag', async () => {
     const set = encodeBatch({ values });
-    expect(await readAll([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject([{ end: 3 }]);
+    expect(await readAll([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject([
+      { end: 3 },
+    ]);
   });
 
   it('says of each partition alone that it has moved, ends elsewhere, is corrupt or refused', async () => {
     const { partitions, throttleMs } = await fetchAnswer(
-      [{ errorCode: 6 }, { errorCode: 1 }, { errorCode: 2 }, { errorCode: 29 }, { set: encodeBatch({ values }) }],
+      [
+        { errorCode: 6 },
+        { errorCode: 1 },
+        { errorCode: 2 },
+        { errorCode: 29 },
+        { set: encodeBatch({ values }) },
+      ],
       50,
     );
     const read = await Promise.allSettled(partitions.map((one) => one.read()));
@@ -93,7 +111,9 @@ describe('a fetch answer', () => {
 
   it('serves one partition after the other until one uses up the budget', async () => {
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(Buffer.alloc(65 * 1_048_576)) };
-    const bombs = [0, 1, 2].map((baseOffset) => encodeBatch({ baseOffset, values: values.slice(0, 1), codec }));
+    const bombs = [0, 1, 2].map((baseOffset) =>
+      encodeBatch({ baseOffset, values: values.slice(0, 1), codec }),
+    );
     const calm = encodeBatch({ values: values.slice(0, 1) });
     const read = await readAll([{ set: calm }, { set: Buffer.concat(bombs) }, { set: calm }]);
     // The third bomb comes with a later fetch, and so does the last partition.

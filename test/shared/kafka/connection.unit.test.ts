@@ -39,7 +39,11 @@ async function connectTo(onAsked: (end: Socket) => void, limits = LIMITS): Promi
 }
 
 /** Successive connections of one client to such a server. */
-async function connectAll(length: number, onAsked: (end: Socket) => void, limits = LIMITS): Promise<Socket[]> {
+async function connectAll(
+  length: number,
+  onAsked: (end: Socket) => void,
+  limits = LIMITS,
+): Promise<Socket[]> {
   const port = await serve((end) => end.on('data', () => onAsked(end)));
   // kafkajs passes this without TLS, contrary to its types.
   const ssl = null as unknown as ConnectionOptions;
@@ -75,8 +79,16 @@ async function ended(socket: Socket): Promise<{ after: number; message: string }
 describe.concurrent('a connection to Kafka', () => {
   it.each([
     ['ends when a broker does not answer a request that it can answer alone', [FETCH], 500],
-    ['waits longer for requests that depend on others, and for requests after them', [JOIN_GROUP, FETCH], 2_500],
-    ['does not wait longer because of a request after the unanswered one', [FETCH, JOIN_GROUP], 500],
+    [
+      'waits longer for requests that depend on others, and for requests after them',
+      [JOIN_GROUP, FETCH],
+      2_500,
+    ],
+    [
+      'does not wait longer because of a request after the unanswered one',
+      [FETCH, JOIN_GROUP],
+      500,
+    ],
   ])('%s', async (_what, requests, limit) => {
     const socket = await connectTo(() => undefined);
     for (const request of requests) socket.write(frame(request));
@@ -104,7 +116,9 @@ describe.concurrent('a connection to Kafka', () => {
     answering.add(answered?.localPort);
     joining?.write(frame(JOIN_GROUP));
     asked?.write(frame(FETCH));
-    const over = Promise.all([asked, idle].flatMap((socket) => (socket === undefined ? [] : [ended(socket)])));
+    const over = Promise.all(
+      [asked, idle].flatMap((socket) => (socket === undefined ? [] : [ended(socket)])),
+    );
     const talking = setInterval(() => answered?.write(frame(FETCH)), 50);
     const messages = (await over).map(({ message }) => message);
     clearInterval(talking);
@@ -147,16 +161,19 @@ it('a connection stays open if the answer arrived while this process was stalled
   expect(socket.destroyed).toBe(false);
 });
 
-it.each([-1, 0, 1, 2, 3])('a frame of %i bytes ends the connection, and nothing else', async (bytes) => {
-  const answer = Buffer.alloc(4 + Math.max(0, bytes));
-  answer.writeInt32BE(bytes);
-  const port = await serve((end) => end.on('data', () => end.write(answer)));
-  const admin = createQuietKafka('test', [`127.0.0.1:${port}`], {
-    socketFactory: kafkaSockets(PATIENT.atOnceMs, PATIENT.othersMs),
-    retry: { retries: 0 },
-  }).admin();
-  await expect(admin.connect()).rejects.toThrow('is not a Kafka frame');
-});
+it.each([-1, 0, 1, 2, 3])(
+  'a frame of %i bytes ends the connection, and nothing else',
+  async (bytes) => {
+    const answer = Buffer.alloc(4 + Math.max(0, bytes));
+    answer.writeInt32BE(bytes);
+    const port = await serve((end) => end.on('data', () => end.write(answer)));
+    const admin = createQuietKafka('test', [`127.0.0.1:${port}`], {
+      socketFactory: kafkaSockets(PATIENT.atOnceMs, PATIENT.othersMs),
+      retry: { retries: 0 },
+    }).admin();
+    await expect(admin.connect()).rejects.toThrow('is not a Kafka frame');
+  },
+);
 
 it('an answer that cannot be decoded ends the connection', async () => {
   const answer = Buffer.alloc(4 + 4);
@@ -178,7 +195,9 @@ describe('the initial brokers of a client', () => {
     const ports = await Promise.all([
       // Accepts connections and never answers, like a frozen broker.
       serve(() => undefined),
-      serve((end) => end.on('data', (request: Buffer) => asked.push(request) && end.write('answer'))),
+      serve((end) =>
+        end.on('data', (request: Buffer) => asked.push(request) && end.write('answer')),
+      ),
       serve((end) => void end.end()),
     ]);
     [frozen = '', answers = '', closes = ''] = ports.map((port) => `127.0.0.1:${port}`);
@@ -186,7 +205,9 @@ describe('the initial brokers of a client', () => {
 
   it('are the one that answers first, in any order of names', async () => {
     const started = performance.now();
-    expect(await seedBrokers([frozen, closes, '127.0.0.1:1', answers], undefined)).toEqual([answers]);
+    expect(await seedBrokers([frozen, closes, '127.0.0.1:1', answers], undefined)).toEqual([
+      answers,
+    ]);
     expect(performance.now() - started).toBeLessThan(2_900);
     // A request of kind 18 and version 0, without a client name.
     expect(asked[0]?.toString('hex')).toBe('0000000a0012000000000000ffff');
@@ -196,7 +217,9 @@ describe('the initial brokers of a client', () => {
     expect(await seedBrokers([closes, '127.0.0.1:1'], undefined)).toEqual([closes, '127.0.0.1:1']);
     await expect(firstToAnswer(['127.0.0.1:1'], undefined)).rejects.toThrow('ECONNREFUSED');
     await expect(firstToAnswer([closes], undefined)).rejects.toThrow('closed the connection');
-    await expect(firstToAnswer([frozen], undefined)).rejects.toThrow(`no answer from ${frozen} within 3 s`);
+    await expect(firstToAnswer([frozen], undefined)).rejects.toThrow(
+      `no answer from ${frozen} within 3 s`,
+    );
   });
 });
 
@@ -235,7 +258,8 @@ describe('the requests of a connection', () => {
     const answered = new Promise<void>((resolve) => {
       void ask(queue, 2, () => resolve() as undefined);
     });
-    for (const correlationId of [1, 2]) queue.fulfillRequest({ correlationId, payload: null, size: 0 });
+    for (const correlationId of [1, 2])
+      queue.fulfillRequest({ correlationId, payload: null, size: 0 });
     await answered;
     expect(queue.throttleCheckTimeoutId).toBeNull();
   });

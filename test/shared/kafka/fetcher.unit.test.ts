@@ -1,16 +1,26 @@
 /** What a partition's read waits for: its own broker, and nothing of others. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { unavailable } from '#shared/errors.ts';
-import { type Answer, type Brokers, type Fetched, Fetcher, type FetchRequest } from '#shared/kafka/fetcher.ts';
+import {
+  type Answer,
+  type Brokers,
+  type Fetched,
+  Fetcher,
+  type FetchRequest,
+} from '#shared/kafka/fetcher.ts';
 import { systemClock } from '#shared/waiting.ts';
 
 const answer = (next: number): Answer => ({ messages: [], next, end: 9, isOutside: false });
 
 /** A fetcher of brokers that answer each request by a function. */
-function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetched>, leaders: (number | null)[]) {
+function fetching(
+  fetch: (broker: number, request: FetchRequest) => Promise<Fetched>,
+  leaders: (number | null)[],
+) {
   const closing = new AbortController();
   onTestFinished(() => closing.abort());
-  const requests: { broker: number; lane: number; from: [partition: number, from: number][] }[] = [];
+  const requests: { broker: number; lane: number; from: [partition: number, from: number][] }[] =
+    [];
   const waits: string[] = [];
   let refreshed = () => undefined as void;
   const brokers: Brokers = {
@@ -18,7 +28,11 @@ function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetc
     refresh: async () => refreshed(),
     fetch: (broker, request) => {
       const { lane, partitions } = request;
-      requests.push({ broker, lane, from: partitions.map(({ partition, from }) => [partition, from]) });
+      requests.push({
+        broker,
+        lane,
+        from: partitions.map(({ partition, from }) => [partition, from]),
+      });
       return fetch(broker, request);
     },
   };
@@ -35,7 +49,10 @@ function fetching(fetch: (broker: number, request: FetchRequest) => Promise<Fetc
 /** Answers each partition with the offset behind the requested one. */
 const onward = async ({ partitions }: FetchRequest): Promise<Fetched> => ({
   throttleMs: 0,
-  partitions: partitions.map(({ partition, from }) => ({ partition, read: async () => answer(from + 1) })),
+  partitions: partitions.map(({ partition, from }) => ({
+    partition,
+    read: async () => answer(from + 1),
+  })),
 });
 
 describe('a read', () => {
@@ -70,7 +87,10 @@ describe('a read', () => {
 
   it('does not wait while its broker brings the backlog of another partition', async () => {
     const never = new Promise<Fetched>(() => undefined);
-    const { read } = fetching(async (_, request) => (request.lane === 0 ? never : onward(request)), [1, 1]);
+    const { read } = fetching(
+      async (_, request) => (request.lane === 0 ? never : onward(request)),
+      [1, 1],
+    );
     void read(0);
     await systemClock.sleep(20);
     expect((await read(1, 5))?.next).toBe(6);
@@ -78,7 +98,10 @@ describe('a read', () => {
 
   it('of a partition that reaches its end does not wait for others that wait there', async () => {
     const never = new Promise<Fetched>(() => undefined);
-    const { read, requests } = fetching(async (_, request) => (request.lane === 2 ? never : onward(request)), [1, 1]);
+    const { read, requests } = fetching(
+      async (_, request) => (request.lane === 2 ? never : onward(request)),
+      [1, 1],
+    );
     void read(0, 0, true);
     await systemClock.sleep(20);
     expect((await read(1, 5, true))?.next).toBe(6);
@@ -99,7 +122,10 @@ describe('a read', () => {
     const leaders = [1, 2];
     const { read, requests, onRefresh } = fetching(async (broker, request) => {
       if (broker === 2) throw unavailable('down');
-      const moved = { throttleMs: 0, partitions: [{ partition: 0, read: async () => 'moved' as const }] };
+      const moved = {
+        throttleMs: 0,
+        partitions: [{ partition: 0, read: async () => 'moved' as const }],
+      };
       return broker === 1 ? moved : onward(request);
     }, leaders);
     onRefresh(() => leaders.splice(0, 2, 3, 3));
@@ -145,11 +171,17 @@ describe('a read', () => {
     const { read } = fetching(
       async (_, request) => {
         const { partitions, ...others } = await onward(request);
-        return { ...others, partitions: partitions.map((one) => (one.partition === 0 ? refused : one)) };
+        return {
+          ...others,
+          partitions: partitions.map((one) => (one.partition === 0 ? refused : one)),
+        };
       },
       [1, 1],
     );
     const [first, second] = await Promise.allSettled([read(0), read(1)]);
-    expect([first, second]).toMatchObject([{ reason: { message: 'refused' } }, { value: { next: 1 } }]);
+    expect([first, second]).toMatchObject([
+      { reason: { message: 'refused' } },
+      { value: { next: 1 } },
+    ]);
   });
 });

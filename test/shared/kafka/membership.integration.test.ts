@@ -44,7 +44,9 @@ it('is told to members at once that join and leave, and each keeps what it can',
   const second = await join(groupId);
   await eventually('both have half', () => second.assignments.at(-1)?.length === 2);
   const half = first.assignments.at(-1) ?? [];
-  expect([...half, ...(second.assignments.at(-1) ?? [])].toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3]);
+  expect([...half, ...(second.assignments.at(-1) ?? [])].toSorted((a, b) => a - b)).toEqual([
+    0, 1, 2, 3,
+  ]);
   await second.member.stop();
   await eventually('the first has all again', () => first.assignments.at(-1)?.length === 4);
 });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { countApplied, hasReached, lagOf, missingBetween, reachable } from '#shared/kafka/positions.ts';
+import {
+  countApplied,
+  hasReached,
+  lagOf,
+  missingBetween,
+  reachable,
+} from '#shared/kafka/positions.ts';
 
 const bounds = new Map([
   [0, { start: 10, end: 50 }],

@@ -16,10 +16,9 @@ import {
 } from '#test/record-batches.ts';
 
 /** Batches of the Java client of Kafka 4.3 from a fetch, three messages for each codec. */
-const javaBatches = JSON.parse(readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8')) as Record<
-  string,
-  string
->;
+const javaBatches = JSON.parse(
+  readFileSync(new URL('./java-batches.json', import.meta.url), 'utf8'),
+) as Record<string, string>;
 
 const CODECS = { gzip: 1, snappy: 2, lz4: 3, zstd: 4 };
 const MIB = 1_048_576;
@@ -44,7 +43,8 @@ const read = (set: Buffer, options: Partial<Fetched> = {}) => {
   const decoding = { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) };
   return decodeRecordSet(set, fetched(options), decoding);
 };
-const decode = async (set: Buffer, options: Partial<Fetched> = {}) => (await read(set, options)).messages;
+const decode = async (set: Buffer, options: Partial<Fetched> = {}) =>
+  (await read(set, options)).messages;
 /** The values of messages; for placeholders the offsets of the batch and the reason. */
 const seen = async (set: Buffer, options: Partial<Fetched> = {}) =>
   (await decode(set, options)).map((message) => {
@@ -61,7 +61,8 @@ const withByte = (batch: Buffer, at: number, byte: number) => {
   changed[at] = byte;
   return changed;
 };
-const bad = (set: Buffer, options?: Partial<Fetched>) => seen(Buffer.concat([first, set, last]), options);
+const bad = (set: Buffer, options?: Partial<Fetched>) =>
+  seen(Buffer.concat([first, set, last]), options);
 const whole = encodeBatch({ baseOffset: 2, values: texts('c', 'd', 'e') });
 
 const unchanged = (bytes: Buffer) => bytes;
@@ -85,7 +86,11 @@ const UNREADABLE: [what: string, batch: BatchToEncode, reason: string][] = [
   ]),
   ['with lengths that never end', { packed: Buffer.alloc(20, 255) }, 'malformed'],
   // A record of 14 bytes.
-  ['with 2^30 headers', { packed: Buffer.from([24, 0, 0, 0, 1, 1, 0x80, 0x80, 0x80, 0x80, 0x08, 0, 0]) }, 'malformed'],
+  [
+    'with 2^30 headers',
+    { packed: Buffer.from([24, 0, 0, 0, 1, 1, 0x80, 0x80, 0x80, 0x80, 0x08, 0, 0]) },
+    'malformed',
+  ],
 ];
 
 describe('a record set', () => {
@@ -95,7 +100,9 @@ describe('a record set', () => {
     expect(messages.map(({ value }) => JSON.parse(String(value)) as unknown)).toEqual(
       [1, 1, 3_000].map((times, n) => ({ codec, n, text: 'pão de queijo '.repeat(times) })),
     );
-    expect(messages.map(({ key, headers, timestamp }) => [String(key), headers, timestamp])).toEqual(
+    expect(
+      messages.map(({ key, headers, timestamp }) => [String(key), headers, timestamp]),
+    ).toEqual(
       [0, 1, 2].map((n) => [
         's1',
         { 'content-type': Buffer.from('application/cloudevents+json') },
@@ -106,7 +113,10 @@ describe('a record set', () => {
 
   it('accepts raw snappy, which some producers send', async () => {
     const codec = { number: 2, pack: (bytes: Buffer) => compressSync(bytes) };
-    expect(await seen(encodeBatch({ baseOffset: 0, values: texts('a', 'b'), codec }))).toEqual(['0 a', '1 b']);
+    expect(await seen(encodeBatch({ baseOffset: 0, values: texts('a', 'b'), codec }))).toEqual([
+      '0 a',
+      '1 b',
+    ]);
   });
 
   it('omits a last batch that the fetch limit has cut', async () => {
@@ -126,7 +136,9 @@ describe('a record set', () => {
   it('ignores impossible offsets', async () => {
     const values = texts('c', 'd', 'e');
     for (const baseOffset of [-5, 1, 10_000]) {
-      expect((await bad(encodeBatch({ baseOffset, values }))).slice(2)).toEqual([[2, 4, 'corrupt']]);
+      expect((await bad(encodeBatch({ baseOffset, values }))).slice(2)).toEqual([
+        [2, 4, 'corrupt'],
+      ]);
     }
   });
 
@@ -176,26 +188,37 @@ describe('a record set', () => {
       codec: { number: 4, pack: (bytes) => zlib.zstdCompressSync(bytes) },
     });
     await fc.assert(
-      fc.asyncProperty(fc.nat(batch.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
-        const changed = await bad(withByte(batch, at, (batch[at] ?? 0) ^ flip));
-        expect(changed.slice(0, 2)).toEqual(['0 a', '1 b']);
-        // Only the length can hide later batches, and the leader epoch is not in the checksum.
-        const isLength = at >= 8 && at < 12;
-        if (!isLength && !(at >= 12 && at < 16)) {
-          expect(changed.slice(2)).toEqual([[2, 4, at === 16 ? 'unknown_format' : 'corrupt']]);
-        }
-      }),
+      fc.asyncProperty(
+        fc.nat(batch.length - 1),
+        fc.integer({ min: 1, max: 255 }),
+        async (at, flip) => {
+          const changed = await bad(withByte(batch, at, (batch[at] ?? 0) ^ flip));
+          expect(changed.slice(0, 2)).toEqual(['0 a', '1 b']);
+          // Only the length can hide later batches, and the leader epoch is not in the checksum.
+          const isLength = at >= 8 && at < 12;
+          if (!isLength && !(at >= 12 && at < 16)) {
+            expect(changed.slice(2)).toEqual([[2, 4, at === 16 ? 'unknown_format' : 'corrupt']]);
+          }
+        },
+      ),
       { numRuns: 500 },
     );
   });
 });
 
 describe('transactions', () => {
-  /** A log of batches: a message named by offset and producer, or the end of a producer's transaction. */
+  /**
+   * A log of batches: a message named by offset and producer, or the end of a producer's
+   * transaction.
+   */
   const log = (...entries: (number | `${'abort' | 'commit'} ${number}`)[]) =>
     entries.map((entry, offset) => {
       if (typeof entry === 'number') {
-        return encodeBatch({ baseOffset: offset, values: texts(`p${entry}`), ...inTransaction(entry) });
+        return encodeBatch({
+          baseOffset: offset,
+          values: texts(`p${entry}`),
+          ...inTransaction(entry),
+        });
       }
       const [kind, producerId] = entry.split(' ');
       return encodeMarker(offset, Number(producerId), kind === 'abort' ? 'abort' : 'commit');
@@ -211,7 +234,10 @@ describe('transactions', () => {
     const batches = log(1, 2, 1, 2, 'abort 1', 1, 'abort 2', 'commit 1', 1, 'commit 1');
     /** The broker names transactions that end after the requested offset. */
     const named = (from: number) =>
-      begun(...(from > 6 ? [] : [[2, 1] as [number, number]]), ...(from > 4 ? [] : [[1, 0] as [number, number]]));
+      begun(
+        ...(from > 6 ? [] : [[2, 1] as [number, number]]),
+        ...(from > 4 ? [] : [[1, 0] as [number, number]]),
+      );
     const expected = [5, 8];
     for (let from = 0; from < batches.length; from += 1) {
       for (let to = from + 1; to <= batches.length; to += 1) {
@@ -280,20 +306,30 @@ describe('the decompressed size of a batch', () => {
   const value = Buffer.alloc(20 * MIB);
   const codecOf = (number: number) => ({ number, pack: (bytes: Buffer) => pack(number, bytes) });
 
-  it.each(Object.entries(CODECS))('is bounded with %s, before it takes memory', async (_name, number) => {
-    const values = [zeros, zeros, zeros];
-    const bomb = encodeBatch({ baseOffset: 2, values, codec: codecOf(number) });
-    const before = process.memoryUsage().rss;
-    expect(await bad(bomb)).toEqual(['0 a', '1 b', [2, 4, 'unpacks_too_large'], '5 f']);
-    expect(process.memoryUsage().rss - before).toBeLessThan(160 * MIB);
-  });
+  it.each(Object.entries(CODECS))(
+    'is bounded with %s, before it takes memory',
+    async (_name, number) => {
+      const values = [zeros, zeros, zeros];
+      const bomb = encodeBatch({ baseOffset: 2, values, codec: codecOf(number) });
+      const before = process.memoryUsage().rss;
+      expect(await bad(bomb)).toEqual(['0 a', '1 b', [2, 4, 'unpacks_too_large'], '5 f']);
+      expect(process.memoryUsage().rss - before).toBeLessThan(160 * MIB);
+    },
+  );
 
   it.each(Object.entries(CODECS))(
     'may far exceed a message, of which only enough to detect that is kept, with %s',
     async (_name, number) => {
-      const batch = encodeBatch({ baseOffset: 2, values: [value, ...texts('d')], codec: codecOf(number) });
+      const batch = encodeBatch({
+        baseOffset: 2,
+        values: [value, ...texts('d')],
+        codec: codecOf(number),
+      });
       const messages = await decode(batch);
-      expect(messages.map((message) => message.value?.buffer.byteLength)).toEqual([MIB + 1, expect.any(Number)]);
+      expect(messages.map((message) => message.value?.buffer.byteLength)).toEqual([
+        MIB + 1,
+        expect.any(Number),
+      ]);
       expect(messages.map((message) => valueBytesOf(message))).toEqual([20 * MIB, 1]);
       expect(String(messages[1]?.value)).toBe('d');
     },
@@ -344,7 +380,8 @@ describe('the decompressed size of a batch', () => {
     expect(await read(7)).toBe(true);
     clearInterval(counting);
     expect(turns).toBeGreaterThan(2);
-    for (const fetchOffset of [306, 605, 5_000, 900_000]) expect(await read(fetchOffset)).toBe(false);
+    for (const fetchOffset of [306, 605, 5_000, 900_000])
+      expect(await read(fetchOffset)).toBe(false);
   });
 
   it.each<[part: string, RecordToEncode]>([
@@ -352,14 +389,22 @@ describe('the decompressed size of a batch', () => {
     ['values', { value: Buffer.alloc(1_000) }],
     ['header names', { headers: [[Buffer.alloc(1_000, 'x'), null]] }],
     ['headers', { headers: [['x', Buffer.alloc(1_000)]] }],
-  ])('ends a fetch after the %s that reach the limit, in one batch or several', async (_, record) => {
-    const codec = codecOf(4);
-    const batches = [0, 1, 2, 3, 4].map((baseOffset) => encodeBatch({ baseOffset, records: [record], codec }));
-    for (const set of [Buffer.concat(batches), encodeBatch({ records: Array(5).fill(record), codec })]) {
-      const messages = await decode(set, { mostBytes: 1_500 });
-      expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
-    }
-  });
+  ])(
+    'ends a fetch after the %s that reach the limit, in one batch or several',
+    async (_, record) => {
+      const codec = codecOf(4);
+      const batches = [0, 1, 2, 3, 4].map((baseOffset) =>
+        encodeBatch({ baseOffset, records: [record], codec }),
+      );
+      for (const set of [
+        Buffer.concat(batches),
+        encodeBatch({ records: Array(5).fill(record), codec }),
+      ]) {
+        const messages = await decode(set, { mostBytes: 1_500 });
+        expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
+      }
+    },
+  );
 
   it('is read in parts, for any batch: each message comes once, in order', async () => {
     const codec = codecOf(4);

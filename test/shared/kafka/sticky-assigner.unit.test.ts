@@ -16,7 +16,11 @@ const members = fc
   .map((all) => new Map(all.map(({ id, owned }): [string, Owned] => [id, new Map(owned)])));
 
 function having(dealt: ReadonlyMap<string, readonly number[]>): Map<string, Owned> {
-  return new Map(dealt.entries().map(([member, own]) => [member, new Map(own.map((partition) => [partition, 7]))]));
+  return new Map(
+    dealt
+      .entries()
+      .map(([member, own]) => [member, new Map(own.map((partition) => [partition, 7]))]),
+  );
 }
 
 describe('the assignment of partitions', () => {

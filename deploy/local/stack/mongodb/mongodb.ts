@@ -1,9 +1,16 @@
-// MongoDB as a part of the stack: a replica set, since transactions need one. It has one member, or three as a cluster.
+// MongoDB as a part of the stack: a replica set, since transactions need one. It has one member, or
+// three as a cluster.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient } from 'mongodb';
 import { hasCode } from '#shared/errors.ts';
-import { CHECK_LIMIT_MS, retryUntil, type LocatedProgram, type PartDefinition, type StartContext } from '../part.ts';
+import {
+  CHECK_LIMIT_MS,
+  retryUntil,
+  type LocatedProgram,
+  type PartDefinition,
+  type StartContext,
+} from '../part.ts';
 import { locateServer } from '../fetch.ts';
 
 export const mongodbPart: PartDefinition = {
@@ -21,7 +28,8 @@ export const mongodbPart: PartDefinition = {
       socketTimeoutMS: CHECK_LIMIT_MS,
     });
     const { setName, msg } = await client.db('admin').command({ hello: 1 });
-    if (setName === undefined && msg !== 'isdbgrid') throw new Error('it is no replica set, and transactions need one');
+    if (setName === undefined && msg !== 'isdbgrid')
+      throw new Error('it is no replica set, and transactions need one');
   },
 
   planContainer: ([port = 0]) => ({
@@ -32,7 +40,8 @@ export const mongodbPart: PartDefinition = {
 
   async awaitReady(host, ports, signal) {
     await formReplicaSet(host, ports, signal);
-    // Members have loopback addresses in the configuration: a client that connects by another address must not use them.
+    // Members have loopback addresses in the configuration: a client that connects by another
+    // address must not use them.
     const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
     return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
   },
@@ -45,12 +54,15 @@ export function mongodArguments(port: number, cacheGb = 1): string[] {
     `--replSet=${REPLICA_SET}`,
     `--wiredTigerCacheSizeGB=${cacheGb}`,
     '--setParameter=diagnosticDataCollectionEnabled=false',
-    // A primary that ends waits so long for another member to take over; a single one waits in vain.
+    // A primary that ends waits so long for another member to take over; a single one waits in
+    // vain.
     '--setParameter=shutdownTimeoutMillisForSignaledShutdown=100',
   ];
 }
 
-/** Little memory, but enough for a transaction of 20 MiB: with the minimum of 0.25 it does not fit. */
+/**
+ * Little memory, but enough for a transaction of 20 MiB: with the minimum of 0.25 it does not fit.
+ */
 const MEMBERS_CACHE_GB = 0.5;
 
 const MONGOD = {
@@ -80,8 +92,15 @@ export const REPLICA_SET = 'rs0';
 
 const ALREADY_INITIALIZED = 23;
 
-/** Resolves when one of the members is primary and the others are secondaries. A single member may have kept data. */
-export async function formReplicaSet(host: string, ports: readonly number[], signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when one of the members is primary and the others are secondaries. A single member may
+ * have kept data.
+ */
+export async function formReplicaSet(
+  host: string,
+  ports: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
   const [first = 0] = ports;
   // Loopback addresses, which also work inside a container.
   const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
@@ -100,11 +119,19 @@ export async function formReplicaSet(host: string, ports: readonly number[], sig
   });
 }
 
-/** Each attempt has a client of its own: after a failed first connection a client may never connect again. */
-async function withAdmin<T>(host: string, port: number, use: (admin: Db) => Promise<T>): Promise<T> {
+/**
+ * Each attempt has a client of its own: after a failed first connection a client may never connect
+ * again.
+ */
+async function withAdmin<T>(
+  host: string,
+  port: number,
+  use: (admin: Db) => Promise<T>,
+): Promise<T> {
   await using client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
-    // A container's port accepts connections before its server does; such a connection may never answer.
+    // A container's port accepts connections before its server does; such a connection may never
+    // answer.
     connectTimeoutMS: 1_000,
     socketTimeoutMS: 10_000,
   });

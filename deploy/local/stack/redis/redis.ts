@@ -2,7 +2,13 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { readRedisAddress } from '#shared/address.ts';
 import { locateServer } from '../fetch.ts';
-import { type LocatedProgram, type PartDefinition, type StartContext, CHECK_LIMIT_MS, retryUntil } from '../part.ts';
+import {
+  type LocatedProgram,
+  type PartDefinition,
+  type StartContext,
+  CHECK_LIMIT_MS,
+  retryUntil,
+} from '../part.ts';
 
 const CONTAINER_DATA = '/data';
 
@@ -79,16 +85,25 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
   const file = await locateServer(import.meta.dirname, REDIS_SERVER, context);
   return {
     prepare(folder, [port = 0], _logFile, member) {
-      const args = ['--bind', '127.0.0.1', '--dir', folder, ...redisArguments(port, context.keepData)];
+      const args = [
+        '--bind',
+        '127.0.0.1',
+        '--dir',
+        folder,
+        ...redisArguments(port, context.keepData),
+      ];
       if (member !== undefined) args.push(...CLUSTER_SETTINGS);
       return Promise.resolve({ file, args, env: context.env });
     },
   };
 }
 
-// A replica takes over however old its data is. While a master is away, the others serve their slots.
+// A replica takes over however old its data is. While a master is away, the others serve their
+// slots.
 export const CLUSTER_SETTINGS =
-  '--cluster-enabled yes --cluster-replica-validity-factor 0 --cluster-require-full-coverage no'.split(' ');
+  '--cluster-enabled yes --cluster-replica-validity-factor 0 --cluster-require-full-coverage no'.split(
+    ' ',
+  );
 
 export const CLUSTER_SLOTS = [
   [0, 5_460],
@@ -96,7 +111,10 @@ export const CLUSTER_SLOTS = [
   [10_923, 16_383],
 ] as const;
 
-/** The servers of the first three ports become masters. @returns the value for `REDIS_URL`, once the cluster serves. */
+/**
+ * The servers of the first three ports become masters.
+ * @returns the value for `REDIS_URL`, once the cluster serves.
+ */
 export async function formCluster(
   ports: readonly number[],
   signal: AbortSignal,
@@ -104,7 +122,11 @@ export async function formCluster(
 ): Promise<string> {
   const nodes = ports.map((port) => new Redis(port, '127.0.0.1', options));
   const [masters, replicas] = [nodes.slice(0, 3), nodes.slice(3)];
-  const until = async (some: readonly Redis[], what: string, check: (node: Redis) => Promise<boolean>) => {
+  const until = async (
+    some: readonly Redis[],
+    what: string,
+    check: (node: Redis) => Promise<boolean>,
+  ) => {
     for (const node of some) {
       await retryUntil(signal, async () => {
         if (!(await check(node))) throw new Error(what);
@@ -113,12 +135,15 @@ export async function formCluster(
   };
   try {
     // Each node gets an epoch at once, so that the nodes need not agree on epochs.
-    await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)));
+    await Promise.all(
+      nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)),
+    );
     for (const [index, [first, last]] of CLUSTER_SLOTS.entries()) {
       const slots = Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
       await masters[index]?.cluster('ADDSLOTS', ...slots);
     }
-    for (const node of nodes) for (const port of ports) await node.cluster('MEET', '127.0.0.1', port);
+    for (const node of nodes)
+      for (const port of ports) await node.cluster('MEET', '127.0.0.1', port);
     await until(nodes, 'not all nodes know one another', async (node) => {
       const lines = (await nodesKnownTo(node)).trim().split('\n');
       return lines.length === nodes.length && lines.every((line) => !line.includes('handshake'));

@@ -20,7 +20,12 @@ const advance = database.prepare('REPLACE INTO cursor VALUES (1, ?)');
 const stored = database.prepare('SELECT next FROM cursor').get() as { next: string } | undefined;
 
 const onRetry = ({ error }: { error: Error }) => console.error(error.message);
-const store = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, onRetry });
+const store = createClient({
+  baseUrl: BASE_URL,
+  clientId: CLIENT_ID,
+  clientSecret: CLIENT_SECRET,
+  onRetry,
+});
 for await (const { results, timezone_offset, next } of store.changes({ after: stored?.next })) {
   // One transaction: the records and `next` are stored together, or not at all.
   database.exec('BEGIN IMMEDIATE');

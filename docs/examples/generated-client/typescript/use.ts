@@ -1,4 +1,6 @@
-/** What a user of the generated client writes: every answer is typed, and each error has its codes. */
+/**
+ * What a user of the generated client writes: every answer is typed, and each error has its codes.
+ */
 import { client } from './client/client.gen.ts';
 import { issueToken, listOrders } from './client/index.ts';
 

@@ -6,7 +6,10 @@ import { Kafka, Partitioners } from 'kafkajs';
 interface Change {
   entity: string;
   id: string;
-  /** The entity's version, from the database that it lives in: it grows with every change, and never goes back. */
+  /**
+   * The entity's version, from the database that it lives in: it grows with every change, and never
+   * goes back.
+   */
   version: number;
   time: Date;
   data: object | null;
@@ -23,8 +26,20 @@ const changes: Change[] = [
     time: created_at,
     data: { name: 'Pizzaria Bela', timezone_offset: '-03:00', created_at },
   },
-  { entity: 'order', id: 'o1', version: 1, time: created_at, data: { ...order, status: 'pending' } },
-  { entity: 'order', id: 'o2', version: 1, time: created_at, data: { ...order, status: 'pending' } },
+  {
+    entity: 'order',
+    id: 'o1',
+    version: 1,
+    time: created_at,
+    data: { ...order, status: 'pending' },
+  },
+  {
+    entity: 'order',
+    id: 'o2',
+    version: 1,
+    time: created_at,
+    data: { ...order, status: 'pending' },
+  },
   { entity: 'order', id: 'o1', version: 2, time: new Date(), data: { ...order, status: 'ready' } },
   { entity: 'order', id: 'o2', version: 2, time: new Date(), data: null },
 ];

@@ -1,4 +1,7 @@
-/** `keys list` and `show`; `keys scopes`, `revoke`, `deactivate` and `activate`, which also change tokens already issued. */
+/**
+ * `keys list` and `show`; `keys scopes`, `revoke`, `deactivate` and `activate`, which also change
+ * tokens already issued.
+ */
 import { Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { type AccessKey, validSecrets } from '#shared/access/access-keys.ts';
@@ -45,8 +48,15 @@ export const listCommand = () =>
       const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
       const last = await readLastTokens(servers, found);
       const rows = found.map((key) => toJson(key, last));
-      const lastToken = ({ last_token_at: at }: (typeof rows)[number]) => at && `${formatAge(at)} ago`;
-      const columns = ['client_id', 'store_id', 'environment', 'status', ['SCOPES', 'scopes', 'fills']] as const;
+      const lastToken = ({ last_token_at: at }: (typeof rows)[number]) =>
+        at && `${formatAge(at)} ago`;
+      const columns = [
+        'client_id',
+        'store_id',
+        'environment',
+        'status',
+        ['SCOPES', 'scopes', 'fills'],
+      ] as const;
       printRows(rows, 'no keys', [...columns, ['LAST TOKEN', lastToken]], flags.limit);
     });
 
@@ -55,7 +65,9 @@ type LastTokens = ReadonlyMap<string, number>;
 
 async function readLastTokens(servers: Servers, keys: readonly AccessKey[]): Promise<LastTokens> {
   const { namePrefix } = servers.config;
-  const sets = new Set(keys.map((key) => redisKeys(namePrefix, key.environment, key.store_id).lastTokens));
+  const sets = new Set(
+    keys.map((key) => redisKeys(namePrefix, key.environment, key.store_id).lastTokens),
+  );
   try {
     const found = await pipelined(
       await servers.redis(),
@@ -109,7 +121,9 @@ export const showCommand = () =>
 
 export const scopesCommand = () =>
   keyCommand('scopes', 'Replace the scopes of a key')
-    .addOption(scopesOption('--set <list>', 'all its scopes, separated by commas').makeOptionMandatory())
+    .addOption(
+      scopesOption('--set <list>', 'all its scopes, separated by commas').makeOptionMandatory(),
+    )
     .addOption(waitOption())
     .action(async (clientId, flags) => {
       await using servers = await openServers();
@@ -141,7 +155,10 @@ export const statusCommands = () =>
       }),
   );
 
-/** @param fresh new credentials: a generated secret is shown, and stored nowhere. @throws as `changeAccess`. */
+/**
+ * @param fresh new credentials: a generated secret is shown, and stored nowhere.
+ * @throws as `changeAccess`.
+ */
 export async function changeKey(
   servers: Servers,
   clientId: string,
@@ -152,7 +169,14 @@ export async function changeKey(
 ): Promise<Changed<KeyState>> {
   const subject = keySubject(await servers.access(), clientId);
   const show = (state: KeyState, changed: boolean, live: boolean) => {
-    const { environment, store_id, scopes, status, secret_hashes: hashes, secret_expires_at: ends } = state;
+    const {
+      environment,
+      store_id,
+      scopes,
+      status,
+      secret_hashes: hashes,
+      secret_expires_at: ends,
+    } = state;
     const [, old] = hashes;
     const secret = fresh?.secret ?? null;
     printFacts({

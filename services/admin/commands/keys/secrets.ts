@@ -1,4 +1,7 @@
-/** `keys create` and `keys rotate-secret`: new credentials, or those that a client has already. Old and new secret are both valid. */
+/**
+ * `keys create` and `keys rotate-secret`: new credentials, or those that a client has already. Old
+ * and new secret are both valid.
+ */
 import { readFile } from 'node:fs/promises';
 import { text as readText } from 'node:stream/consumers';
 import { validSecrets } from '#shared/access/access-keys.ts';
@@ -27,7 +30,12 @@ export const createCommand = () =>
   command('create', 'Make a key; it is live when the command ends')
     .addOption(storeOption('store whose data it may read').makeOptionMandatory())
     .addOption(oneEnvironmentOption())
-    .addOption(scopesOption('--scopes <list>', 'what it may read, separated by commas').makeOptionMandatory())
+    .addOption(
+      scopesOption(
+        '--scopes <list>',
+        'what it may read, separated by commas',
+      ).makeOptionMandatory(),
+    )
     .option('--client-id <id>', 'the id of credentials that exist already', readClientId)
     .option('--secret-file <file>', 'file with the secret of --client-id')
     .option('--secret-stdin', 'read the secret of --client-id from standard input')
@@ -45,7 +53,8 @@ export const createCommand = () =>
       const details = { scopes, secret: imported === null ? 'made' : 'brought' };
       const about = { action: 'keys.create', environment, store_id, details } as const;
       const compose = (before: KeyState | null): KeyState => {
-        if (before === null) return { environment, store_id, secret_hashes, scopes, status: 'active' };
+        if (before === null)
+          return { environment, store_id, secret_hashes, scopes, status: 'active' };
         throw commandInvalid(
           `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
         );
@@ -61,7 +70,11 @@ interface SecretFlags {
 }
 
 /** The operator's own secret; `null` where one is generated. */
-async function importedSecret({ clientId, secretFile, secretStdin }: SecretFlags): Promise<string | null> {
+async function importedSecret({
+  clientId,
+  secretFile,
+  secretStdin,
+}: SecretFlags): Promise<string | null> {
   if (secretFile !== undefined && secretStdin === true) {
     throw new WrongUsage('--secret-file and --secret-stdin exclude each other');
   }
@@ -74,7 +87,9 @@ async function importedSecret({ clientId, secretFile, secretStdin }: SecretFlags
     );
   }
   if (secret.length < MIN_SAFE_SECRET_LENGTH) {
-    remark(`note: a secret of less than ${MIN_SAFE_SECRET_LENGTH} characters can be guessed from its hash`);
+    remark(
+      `note: a secret of less than ${MIN_SAFE_SECRET_LENGTH} characters can be guessed from its hash`,
+    );
   }
   return secret;
 }
@@ -84,7 +99,9 @@ async function readSecret(file: string | undefined): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, { cause: error });
+    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, {
+      cause: error,
+    });
   }
 }
 
@@ -102,13 +119,16 @@ export const rotateSecretCommand = () =>
       await using servers = await openServers();
       if (retireOld) {
         const about = { action: 'keys.retire-secret' } as const;
-        await changeKey(servers, clientId, flags, about, (before) => withoutOldSecret(clientId, before));
+        await changeKey(servers, clientId, flags, about, (before) =>
+          withoutOldSecret(clientId, before),
+        );
         if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');
         return;
       }
       const secret = newClientSecret();
       const hash = hashSecret(secret);
-      const end = retireOldAfter === undefined ? null : new Date(Date.now() + retireOldAfter).toISOString();
+      const end =
+        retireOldAfter === undefined ? null : new Date(Date.now() + retireOldAfter).toISOString();
       const about = { action: 'keys.rotate-secret', details: { old_secret_ends_at: end } } as const;
       const compose = (before: KeyState | null) => withNewSecret(clientId, before, hash, end);
       await changeKey(servers, clientId, flags, about, compose, { secret });
@@ -132,7 +152,12 @@ function withoutOldSecret(clientId: string, before: KeyState | null): KeyState {
 }
 
 /** @param end when the old secret ends; `null` leaves that to `--retire-old`. */
-function withNewSecret(clientId: string, before: KeyState | null, hash: string, end: string | null): KeyState {
+function withNewSecret(
+  clientId: string,
+  before: KeyState | null,
+  hash: string,
+  end: string | null,
+): KeyState {
   const { key, ends, secrets } = secretsOf(clientId, before);
   const [old, ...more] = secrets;
   if (more.length > 0) {

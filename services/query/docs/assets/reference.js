@@ -19,7 +19,10 @@ const COMMON = {
 
 const script = document.createElement('script');
 script.src = `/docs/scalar.js?v=${version}`;
-/** The document as people read it: a parameter whose greater values count as its maximum shows that one. */
+/**
+ * The document as people read it: a parameter whose greater values count as its maximum shows that
+ * one.
+ */
 async function readDocument() {
   const text = await (await fetch('/openapi.json')).text();
   return JSON.parse(text, (_name, value) => {
@@ -41,7 +44,9 @@ const show = async () => {
         preferredSecurityScheme: 'accessToken',
         // The token endpoint takes credentials in the header alone.
         securitySchemes: {
-          accessToken: { flows: { clientCredentials: { 'x-scalar-credentials-location': 'header' } } },
+          accessToken: {
+            flows: { clientCredentials: { 'x-scalar-credentials-location': 'header' } },
+          },
         },
       },
     },

@@ -1,10 +1,17 @@
-/** What all pages have: the mark of the current part, a search of the guides, and buttons that copy code. */
+/**
+ * What all pages have: the mark of the current part, a search of the guides, and buttons that copy
+ * code.
+ */
 const header = document.querySelector('header.site');
 
-/** The reference shows the API or the events without loading another page: its address says which. */
+/**
+ * The reference shows the API or the events without loading another page: its address says which.
+ */
 function markCurrent() {
   if (!document.body.classList.contains('reference')) return;
-  const isEvents = new URLSearchParams(location.search).get('api') === 'events' || location.hash.startsWith('#events');
+  const isEvents =
+    new URLSearchParams(location.search).get('api') === 'events' ||
+    location.hash.startsWith('#events');
   // Without it Scalar shows a login for them.
   document.body.classList.toggle('events', isEvents);
   const current = isEvents ? '/docs?api=events' : '/docs';
@@ -34,7 +41,10 @@ async function search() {
   found.sort((a, b) => inTitle(b) - inTitle(a));
   results.replaceChildren(
     ...found.slice(0, MAX_FOUND).map(({ title, address }) => {
-      const link = Object.assign(document.createElement('a'), { href: address, textContent: title });
+      const link = Object.assign(document.createElement('a'), {
+        href: address,
+        textContent: title,
+      });
       const item = document.createElement('li');
       item.append(link);
       return item;
@@ -53,7 +63,10 @@ results.addEventListener('click', () => {
 
 const COPIED_MS = 1_500;
 for (const block of document.querySelectorAll('.guide pre')) {
-  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Copy' });
+  const button = Object.assign(document.createElement('button'), {
+    type: 'button',
+    textContent: 'Copy',
+  });
   const copy = async () => {
     await navigator.clipboard.writeText(block.querySelector('code').textContent);
     button.textContent = 'Copied';

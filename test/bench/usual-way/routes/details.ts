@@ -43,17 +43,29 @@ const DETAILS: readonly Details[] = [
         .find({ _id: { $in: ids.map((id) => `${product['store_id']}/${id}`) } })
         .toArray();
       const byId = new Map(groups.map((group) => [group._id, group]));
-      product['option_groups'] = ids.flatMap((id) => byId.get(`${product['store_id']}/${id}`) ?? []);
+      product['option_groups'] = ids.flatMap(
+        (id) => byId.get(`${product['store_id']}/${id}`) ?? [],
+      );
     },
   },
 ];
 
-export function addDetails(app: FastifyInstance, db: Db, shiftOf: (storeId: string) => Promise<Shift>): void {
-  app.get('/api/store/info/', { schema: { response: { 200: schemas.store } } }, async ({ storeId }) => {
-    const shift = await shiftOf(storeId);
-    const found = await db.collection<{ _id: string }>(COLLECTIONS.store).findOne({ _id: `${storeId}/${storeId}` });
-    return localize(present(found), CREATED_AND_UPDATED, shift);
-  });
+export function addDetails(
+  app: FastifyInstance,
+  db: Db,
+  shiftOf: (storeId: string) => Promise<Shift>,
+): void {
+  app.get(
+    '/api/store/info/',
+    { schema: { response: { 200: schemas.store } } },
+    async ({ storeId }) => {
+      const shift = await shiftOf(storeId);
+      const found = await db
+        .collection<{ _id: string }>(COLLECTIONS.store)
+        .findOne({ _id: `${storeId}/${storeId}` });
+      return localize(present(found), CREATED_AND_UPDATED, shift);
+    },
+  );
   for (const { path, collection, parameter, schema, dates, complete } of DETAILS) {
     const querystring = {
       type: 'object',
@@ -66,7 +78,9 @@ export function addDetails(app: FastifyInstance, db: Db, shiftOf: (storeId: stri
       async ({ query, storeId }) => {
         const shift = await shiftOf(storeId);
         const _id = `${storeId}/${query[parameter]}`;
-        const found = await db.collection<{ _id: string }>(collection).findOne({ _id, store_id: storeId });
+        const found = await db
+          .collection<{ _id: string }>(collection)
+          .findOne({ _id, store_id: storeId });
         const document = localize(present(found), dates, shift);
         await complete?.(document, db, shift);
         return document;
@@ -76,6 +90,7 @@ export function addDetails(app: FastifyInstance, db: Db, shiftOf: (storeId: stri
 }
 
 function present(document: Document | null): Document {
-  if (document === null) throw Object.assign(new Error('there is no such record'), { statusCode: 404 });
+  if (document === null)
+    throw Object.assign(new Error('there is no such record'), { statusCode: 404 });
   return document;
 }

@@ -117,33 +117,41 @@ const querystring = {
   },
 };
 
-export function addLists(app: FastifyInstance, db: Db, shiftOf: (storeId: string) => Promise<Shift>): void {
+export function addLists(
+  app: FastifyInstance,
+  db: Db,
+  shiftOf: (storeId: string) => Promise<Shift>,
+): void {
   for (const { path, collection, record, dates, sort, filter } of LISTS) {
     const projection = {
       _id: 0,
       ...Object.fromEntries(Object.keys(record.properties).map((name) => [name, 1])),
     };
     const response = { 200: schemas.pageOf({ type: 'object', ...record }) };
-    app.get<{ Querystring: Query }>(path, { schema: { querystring, response } }, async ({ query, storeId }) => {
-      const { page, page_size: pageSize } = query;
-      const shift = await shiftOf(storeId);
-      const which = { store_id: storeId, ...filter?.(query, shift) };
-      const [results, count] = await Promise.all([
-        db
-          .collection(collection)
-          .find(which, { projection })
-          .sort(sort)
-          .skip((page - 1) * pageSize)
-          .limit(pageSize)
-          .toArray(),
-        db.collection(collection).countDocuments(which),
-      ]);
-      return {
-        count,
-        page,
-        page_size: pageSize,
-        results: results.map((document) => localize(document, dates, shift)),
-      };
-    });
+    app.get<{ Querystring: Query }>(
+      path,
+      { schema: { querystring, response } },
+      async ({ query, storeId }) => {
+        const { page, page_size: pageSize } = query;
+        const shift = await shiftOf(storeId);
+        const which = { store_id: storeId, ...filter?.(query, shift) };
+        const [results, count] = await Promise.all([
+          db
+            .collection(collection)
+            .find(which, { projection })
+            .sort(sort)
+            .skip((page - 1) * pageSize)
+            .limit(pageSize)
+            .toArray(),
+          db.collection(collection).countDocuments(which),
+        ]);
+        return {
+          count,
+          page,
+          page_size: pageSize,
+          results: results.map((document) => localize(document, dates, shift)),
+        };
+      },
+    );
   }
 }

@@ -1,4 +1,5 @@
-// Takes steps from the first argument, makes them with the installed client, and prints what each gave.
+// Takes steps from the first argument, makes them with the installed client, and prints what each
+// gave.
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { createClient, toInstant } from 'store-data-client';
@@ -22,7 +23,8 @@ const store = createClient(options);
 
 const STEPS = {
   get: async ({ id }) => (await store.orders.get(id)).id,
-  many: async ({ n }) => (await Promise.all(Array.from({ length: n }, () => store.orders.get('o1')))).length,
+  many: async ({ n }) =>
+    (await Promise.all(Array.from({ length: n }, () => store.orders.get('o1')))).length,
   list: async ({ filters }) => {
     const ids = [];
     for await (const { id } of store.orders.list(filters)) ids.push(id);
@@ -30,7 +32,8 @@ const STEPS = {
   },
   pages: async ({ filters }) => {
     const pages = [];
-    for await (const { count, results } of store.orders.pages(filters)) pages.push([count, results.length]);
+    for await (const { count, results } of store.orders.pages(filters))
+      pages.push([count, results.length]);
     return pages;
   },
   everything: async () => {
@@ -38,7 +41,11 @@ const STEPS = {
     for (const [name, resource] of Object.entries(store)) {
       if (typeof resource === 'object') found[name] = (await resource.page({ page_size: 1 })).count;
     }
-    return { ...found, info: (await store.info()).id, menu: (await store.menu()).categories.length };
+    return {
+      ...found,
+      info: (await store.info()).id,
+      menu: (await store.menu()).categories.length,
+    };
   },
   conditional: async () => {
     const first = await store.orders.get('o1', { ifNoneMatch: '' });
@@ -50,7 +57,11 @@ const STEPS = {
   changes: async ({ parameters, batches }) => {
     const taken = [];
     for await (const { results, next, more } of store.changes(parameters)) {
-      taken.push({ ids: results.map(({ kind, id, record }) => `${kind}/${id}/${record?.total ?? ''}`), next, more });
+      taken.push({
+        ids: results.map(({ kind, id, record }) => `${kind}/${id}/${record?.total ?? ''}`),
+        next,
+        more,
+      });
       if (taken.length === batches) break;
     }
     return taken;
@@ -73,7 +84,8 @@ const STEPS = {
   },
   sleep: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
   instant: ({ local, offset }) => toInstant(local, offset).toISOString(),
-  printed: () => inspect(store, { depth: Infinity, showHidden: true }) + JSON.stringify(store) + String(store),
+  printed: () =>
+    inspect(store, { depth: Infinity, showHidden: true }) + JSON.stringify(store) + String(store),
 };
 
 const results = [];

@@ -1,7 +1,12 @@
 // Compiles only if the types of the client are as strict as they should be.
 import { ApiError, createClient, type Order, toInstant } from 'store-data-client';
 
-const store = createClient({ baseUrl: 'https://api.example.com', clientId: 'a', clientSecret: 'b', scopes: ['order'] });
+const store = createClient({
+  baseUrl: 'https://api.example.com',
+  clientId: 'a',
+  clientSecret: 'b',
+  scopes: ['order'],
+});
 /** Absent, as it comes from a database. */
 declare const stored: { next: string } | undefined;
 
@@ -10,7 +15,10 @@ export async function use(): Promise<Date> {
   const amount: string = order.items[0]?.unit_price ?? order.total;
   // @ts-expect-error money stays a string
   amount.toFixed(2);
-  for await (const { item_count } of store.orders.list({ status: ['pending'], created_from: '2026-11-20T00:00:00' })) {
+  for await (const { item_count } of store.orders.list({
+    status: ['pending'],
+    created_from: '2026-11-20T00:00:00',
+  })) {
     item_count.toFixed();
   }
   for await (const { count, results } of store.customers.pages({ search: 'silva' })) {
@@ -36,7 +44,10 @@ export async function use(): Promise<Date> {
   // @ts-expect-error it may be unchanged
   menu.value.categories.slice();
 
-  for await (const { results } of store.changes({ kinds: ['order', 'product'], after: stored?.next })) {
+  for await (const { results } of store.changes({
+    kinds: ['order', 'product'],
+    after: stored?.next,
+  })) {
     for (const change of results) {
       if (change.deleted) continue;
       if (change.kind === 'order') change.record.payments.map(({ method }) => method);
@@ -51,7 +62,8 @@ export async function use(): Promise<Date> {
     }
   }
   const { timezone_offset } = await store.info().catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 'not_found') return { timezone_offset: '-03:00' };
+    if (error instanceof ApiError && error.code === 'not_found')
+      return { timezone_offset: '-03:00' };
     throw error;
   });
   return toInstant(order.created_at, timezone_offset);

@@ -57,9 +57,12 @@ programTest(
     mkdirSync(cache);
     // Kafka is by far the slowest, and is downloaded in the same way as the others.
     const kept = cacheFolder(process.env);
-    const seeded = existsSync(kept) ? readdirSync(kept).filter((name) => name.startsWith('kafka-')) : [];
+    const seeded = existsSync(kept)
+      ? readdirSync(kept).filter((name) => name.startsWith('kafka-'))
+      : [];
     for (const name of seeded) symlinkSync(join(kept, name), join(cache, name));
-    const start = (name: string) => run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache });
+    const start = (name: string) =>
+      run(['--data', join(folder, name)], { STORE_DATA_CACHE: cache });
     const [signalled, killed, interrupted] = [start('a'), start('b'), start('c')];
     await vi.waitUntil(() => readdirSync(cache).length >= seeded.length + 3, {
       timeout: 60_000,

@@ -1,4 +1,5 @@
-// The server sources that this machine has, so that the stack's tests require neither a Docker engine nor Maven.
+// The server sources that this machine has, so that the stack's tests require neither a Docker
+// engine nor Maven.
 import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
 import { requirePlatform } from '#local/stack/fetch.ts';
 import { kafkaPart } from '#local/stack/kafka/kafka.ts';
@@ -13,7 +14,8 @@ export async function testableSources(): Promise<Source[]> {
   const absent = { program: missingProgram(), container: await missingContainer() };
   const sources: Source[] = ['program', 'container'];
   for (const source of sources) {
-    if (absent[source] !== undefined) process.stderr.write(`skipped, source ${source}: ${absent[source]}\n`);
+    if (absent[source] !== undefined)
+      process.stderr.write(`skipped, source ${source}: ${absent[source]}\n`);
   }
   return sources.filter((source) => absent[source] === undefined);
 }

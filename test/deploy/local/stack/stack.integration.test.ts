@@ -1,5 +1,5 @@
-// The stack from every source that this machine has: it serves, reports a part that dies, keeps data on request, and
-// leaves nothing behind.
+// The stack from every source that this machine has: it serves, reports a part that dies, keeps
+// data on request, and leaves nothing behind.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
@@ -28,7 +28,11 @@ describe.each(await testableSources())('from source %s', (source) => {
   test('serves the services, reports the part that died, and stops the others', async () => {
     const stack = await start();
     expect(stack.sources).toEqual([source, source, source]);
-    const other = startStack({ dataFolder, env: environmentWithoutAddresses(), log: () => undefined });
+    const other = startStack({
+      dataFolder,
+      env: environmentWithoutAddresses(),
+      log: () => undefined,
+    });
     await expect(other).rejects.toThrow(`process ${process.pid} runs a stack in ${dataFolder}`);
     await Promise.all([
       checkKafka(stack),
@@ -56,7 +60,10 @@ describe.each(await testableSources())('from source %s', (source) => {
     await Promise.all([sendOne(first), transact(first), setAndGet(first)]);
     await first.stop();
     const second = await start(true);
-    expect([second.mongodbUri, second.kafkaBrokers]).toEqual([first.mongodbUri, first.kafkaBrokers]);
+    expect([second.mongodbUri, second.kafkaBrokers]).toEqual([
+      first.mongodbUri,
+      first.kafkaBrokers,
+    ]);
     await expect(countMessages(second)).resolves.toBe('1');
     await expect(transact(second)).resolves.toBe(2);
     await expect(getOnly(second)).resolves.toBe('value');
@@ -77,7 +84,9 @@ describe.each(await testableSources())('from source %s', (source) => {
     const answer = await findEngine();
     if ('absent' in answer) return;
     const filters = { label: [`store-data.stack=${dataFolder}`] };
-    expect(await answer.engine.container.dockerode.listContainers({ all: true, filters })).toEqual([]);
+    expect(await answer.engine.container.dockerode.listContainers({ all: true, filters })).toEqual(
+      [],
+    );
   }
 });
 
@@ -86,7 +95,9 @@ test('names an address that does not answer before it starts any server', async 
   const lines: string[] = [];
   const env = { ...rest, STACK_SOURCE: '', MONGODB_URI: 'mongodb://127.0.0.1:1' };
   const starting = startStack({ dataFolder, env, log: (line) => lines.push(line) });
-  await expect(starting).rejects.toThrow(/MONGODB_URI is mongodb:\/\/127\.0\.0\.1:1, and that does not work/);
+  await expect(starting).rejects.toThrow(
+    /MONGODB_URI is mongodb:\/\/127\.0\.0\.1:1, and that does not work/,
+  );
   expect(lines.filter((line) => line.startsWith('kafka:'))).toEqual([]);
 });
 
@@ -106,8 +117,14 @@ test('uses given addresses that answer', async () => {
 });
 
 test('says what to install, part by part, on a machine without any source', async () => {
-  const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE: join(dataFolder, 'cache') };
-  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch((caught: unknown) => caught);
+  const env = {
+    PATH: '/nowhere',
+    STACK_SOURCE: 'program',
+    STORE_DATA_CACHE: join(dataFolder, 'cache'),
+  };
+  const error: unknown = await startStack({ dataFolder, env, log: () => undefined }).catch(
+    (caught: unknown) => caught,
+  );
   expect(error).toMatchObject({ name: 'StackError' });
   for (const part of [
     'kafka: could not fetch Java',
@@ -145,14 +162,17 @@ async function checkKafka(stack: Stack): Promise<void> {
   await consumer.connect();
   await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
   const received = await new Promise<number | undefined>((resolve, reject) => {
-    const eachMessage = ({ message }: kafkajs.EachMessagePayload) => Promise.resolve(resolve(message.value?.length));
+    const eachMessage = ({ message }: kafkajs.EachMessagePayload) =>
+      Promise.resolve(resolve(message.value?.length));
     consumer.run({ eachMessage }).catch(reject);
   });
   await consumer.disconnect();
   expect(received).toBe(large.length);
   const producer = connectKafka(stack).producer({ retry: { retries: 0 } });
   await producer.connect();
-  await expect(producer.send({ topic: 'not-created', messages: [{ value: 'x' }] })).rejects.toThrow();
+  await expect(
+    producer.send({ topic: 'not-created', messages: [{ value: 'x' }] }),
+  ).rejects.toThrow();
   await producer.disconnect();
 }
 
@@ -177,7 +197,9 @@ async function countMessages(stack: Stack): Promise<string | undefined> {
 async function transact({ mongodbUri }: Stack): Promise<number> {
   await using client = new MongoClient(mongodbUri);
   const documents = client.db('stack-test').collection('documents');
-  await client.withSession((session) => session.withTransaction(() => documents.insertOne({}, { session })));
+  await client.withSession((session) =>
+    session.withTransaction(() => documents.insertOne({}, { session })),
+  );
   // Awaited here, because the client closes when the function returns.
   const count = await documents.countDocuments();
   return count;

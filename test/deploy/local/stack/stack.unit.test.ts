@@ -20,7 +20,9 @@ function endedPid(): number {
 test('names a folder that cannot be made, and the option that selects another one', async () => {
   const below = dataFolderAt(join(path, 'file', 'folder'));
   writeFileSync(join(path, 'file'), '');
-  await expect(claimFolder(below, process.pid)).rejects.toThrow(/ENOTDIR.*: npm start -- --folder <path>/);
+  await expect(claimFolder(below, process.pid)).rejects.toThrow(
+    /ENOTDIR.*: npm start -- --folder <path>/,
+  );
 });
 
 test('ignores an owner that died, or a later process with its id', async () => {
@@ -51,7 +53,9 @@ test('gives the folder of a dead owner to one of several processes that claim it
     const args = ['--input-type=module', '--eval', program, path, String(Date.now() + 1_500)];
     const processes = Array.from({ length: 4 }, () => spawn(process.execPath, args));
     const exited = processes.map((child) => once(child, 'exit'));
-    const said = await Promise.all(processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])));
+    const said = await Promise.all(
+      processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])),
+    );
     for (const child of processes) child.kill('SIGKILL');
     await Promise.all(exited);
     expect(said.filter((text) => text === 'claimed')).toHaveLength(1);
@@ -73,12 +77,16 @@ test.each([
   [{ STACK_SOURCE: 'docker' }, 'STACK_SOURCE is docker, and may be address, container, program'],
   [{ STACK_TOPOLOGY: 'many' }, 'the topology (STACK_TOPOLOGY) is many, and may be single, cluster'],
 ])('of %j it says what is allowed', async (env, message) => {
-  await expect(startStack({ dataFolder: '/x', env, log: () => undefined })).rejects.toThrow(message);
+  await expect(startStack({ dataFolder: '/x', env, log: () => undefined })).rejects.toThrow(
+    message,
+  );
 });
 
 test('says what to do on an unsupported platform', () => {
   expect(() => requirePlatform('linux', 'x64')).not.toThrow();
-  expect(() => requirePlatform('darwin', 'arm64')).toThrow(/darwin on arm64.*Docker.*KAFKA_BROKERS/);
+  expect(() => requirePlatform('darwin', 'arm64')).toThrow(
+    /darwin on arm64.*Docker.*KAFKA_BROKERS/,
+  );
   expect(() => requirePlatform('linux', 'arm64')).toThrow(/linux on arm64/);
 });
 

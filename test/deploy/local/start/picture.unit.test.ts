@@ -31,7 +31,10 @@ describe('the picture of the README', () => {
       scopes: [],
     };
     const { token, groups } = firstRequests('http://127.0.0.1:8080', key);
-    const unescaped = shown.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&gt;', '>');
+    const unescaped = shown
+      .replaceAll('&amp;', '&')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&gt;', '>');
     for (const line of [...token, ...groups]) expect(unescaped).toContain(line.trim());
   });
 });

@@ -1,4 +1,7 @@
-/** `npm start` from the first line to the last: its promises to a newcomer, and that it leaves nothing behind. */
+/**
+ * `npm start` from the first line to the last: its promises to a newcomer, and that it leaves
+ * nothing behind.
+ */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -36,7 +39,17 @@ describe('while it runs', () => {
   let running: RunningStart;
   let file: StackFile;
   beforeAll(async () => {
-    running = startIn(folder, '--stores', '2', '--history', '60', '--orders-per-minute', '600', '--quota', '200');
+    running = startIn(
+      folder,
+      '--stores',
+      '2',
+      '--history',
+      '60',
+      '--orders-per-minute',
+      '600',
+      '--quota',
+      '200',
+    );
     file = await running.ready();
   });
   afterAll(async () => {
@@ -51,7 +64,10 @@ describe('while it runs', () => {
 
   const README = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
 
-  /** Runs requests in a shell, as if pasted after those that get the token. @returns one line for each. */
+  /**
+   * Runs requests in a shell, as if pasted after those that get the token.
+   * @returns one line for each.
+   */
   const answersTo = (requests: string) => {
     const script = `${copied(running.output(), 'API=')}\n${requests}`;
     const lines = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
@@ -81,7 +97,9 @@ describe('while it runs', () => {
 
   test('the README has the same requests, and its other requests return records', async () => {
     const asInReadme = (text: string) =>
-      text.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT').replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
+      text
+        .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+        .replace(/-u \S+/, '-u CLIENT_ID:CLIENT_SECRET');
     for (const beginning of ['API=', 'curl']) {
       expect(README).toContain(`${asInReadme(copied(running.output(), beginning))}\n`);
     }
@@ -106,33 +124,48 @@ describe('while it runs', () => {
     const first = lines.findIndex((line) => line.startsWith('# Ready'));
     const shown = lines.slice(first, lines.indexOf('# Ctrl-C ends everything.') + 1);
     expect(shown.length).toBeGreaterThan(15);
-    // The line with the secret takes two rows. Below the text are an empty line, the status line and the cursor.
+    // The line with the secret takes two rows. Below the text are an empty line, the status line
+    // and the cursor.
     expect(shown.length + 1 + 1 + new LiveView(1, 0).panel(0).length + 1).toBeLessThanOrEqual(24);
-    expect(shown.filter((line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder')))).toEqual(
+    expect(
+      shown.filter(
+        (line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder')),
+      ),
+    ).toEqual([]);
+    expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual(
       [],
     );
-    expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual([]);
   });
 
   test('the event of the README can be published and read', async () => {
-    const [, publish = '', read = ''] = /```sh\n(echo [\s\S]*?)\n\n(curl .*)\n```/.exec(README) ?? [];
-    const command = publish.replace('npm run store-data --', `'${process.execPath}' '${STORE_DATA}'`);
+    const [, publish = '', read = ''] =
+      /```sh\n(echo [\s\S]*?)\n\n(curl .*)\n```/.exec(README) ?? [];
+    const command = publish.replace(
+      'npm run store-data --',
+      `'${process.execPath}' '${STORE_DATA}'`,
+    );
     expect(command).toContain(STORE_DATA);
     // The shared servers of the tests are not those of this run.
     const env = environmentWithoutAddresses();
-    expect(execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' })).toMatch(
-      /\b1\b/,
+    expect(
+      execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' }),
+    ).toMatch(/\b1\b/);
+    await vi.waitFor(
+      () => expect(answersTo(read)).toMatchObject([{ id: 'my-order-1', total: '39.90' }]),
+      {
+        timeout: 60_000,
+        interval: 500,
+      },
     );
-    await vi.waitFor(() => expect(answersTo(read)).toMatchObject([{ id: 'my-order-1', total: '39.90' }]), {
-      timeout: 60_000,
-      interval: 500,
-    });
   });
 
   test('a periodic line shows orders, backlog, events and freshness', async () => {
     const line =
       /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
-    await vi.waitFor(() => expect(running.output()).toMatch(line), { timeout: 60_000, interval: 500 });
+    await vi.waitFor(() => expect(running.output()).toMatch(line), {
+      timeout: 60_000,
+      interval: 500,
+    });
     const orders = Number(line.exec(running.output())?.groups?.['orders']?.replaceAll(',', ''));
     // The history of two stores in both environments, and later events.
     expect(orders).toBeGreaterThanOrEqual(2 * (60 + 6));
@@ -160,11 +193,15 @@ describe('while it runs', () => {
   });
 
   test.each(['query', 'projector'])('restarts a killed %s at the same address', async (name) => {
-    const killed = childrenOf(running.process.pid).find(({ command }) => command.includes(`${name}/main.ts`));
+    const killed = childrenOf(running.process.pid).find(({ command }) =>
+      command.includes(`${name}/main.ts`),
+    );
     if (killed === undefined) throw new Error(`there is no ${name}`);
     process.kill(killed.pid, 'SIGKILL');
     await vi.waitFor(() => expect(running.output()).toContain(`${name} is back`), 60_000);
-    expect(running.output()).toContain(`${name} is gone: it was killed by SIGKILL. Starting it again`);
+    expect(running.output()).toContain(
+      `${name} is gone: it was killed by SIGKILL. Starting it again`,
+    );
     expect((await fetch(`${file.query_url}/health`)).status).toBe(200);
     for (const url of file.operations_urls) expect((await fetch(`${url}/live`)).status).toBe(200);
   });
@@ -187,7 +224,10 @@ describe('every exit', () => {
     running.process.kill('SIGKILL');
     await running.ended;
     await awaitGone(pids);
-    await vi.waitFor(() => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]), 60_000);
+    await vi.waitFor(
+      () => expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]),
+      60_000,
+    );
   });
 
   test('a server that dies ends it with the server’s last log lines and exit code 1', async () => {
@@ -217,7 +257,9 @@ describe('a failed start', () => {
     const { port } = taken.address() as AddressInfo;
     const running = startIn(folder, '--port', String(port));
     expect(await running.ended).toBe(1);
-    expect(running.output()).toMatch(new RegExp(`the API cannot listen on port ${port}: .*EADDRINUSE`));
+    expect(running.output()).toMatch(
+      new RegExp(`the API cannot listen on port ${port}: .*EADDRINUSE`),
+    );
     expect(readdirSync(folder)).toEqual([]);
   });
 

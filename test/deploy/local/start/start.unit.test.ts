@@ -50,9 +50,25 @@ const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
 afterEach(() => vi.clearAllMocks());
 
 test('options have defaults', () => {
-  const defaults = { stores: 5, history: 200, ordersPerMinute: 60, traffic: true, quota: null, port: null };
-  expect(readOptions([])).toMatchObject({ options: { ...defaults, keepData: false, plain: false } });
-  const given = { stores: 7, traffic: false, quota: 50, port: 9000, keepData: true, folder: '/tmp/x' };
+  const defaults = {
+    stores: 5,
+    history: 200,
+    ordersPerMinute: 60,
+    traffic: true,
+    quota: null,
+    port: null,
+  };
+  expect(readOptions([])).toMatchObject({
+    options: { ...defaults, keepData: false, plain: false },
+  });
+  const given = {
+    stores: 7,
+    traffic: false,
+    quota: 50,
+    port: 9000,
+    keepData: true,
+    folder: '/tmp/x',
+  };
   const words = '--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
   expect(readOptions(words.split(' '))).toMatchObject({ options: given });
 });
@@ -112,7 +128,9 @@ test.each([
   for (; now <= 10_000; now += 1_000) screen.live([`after ${now}`, 'and more']);
   screen.live([]);
   screen.line('for good');
-  expect(written.join('')).toBe('after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n');
+  expect(written.join('')).toBe(
+    'after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n',
+  );
 });
 
 /** A histogram in which nine of ten values are at most 0.1, the others at most 1. */
@@ -131,7 +149,11 @@ const state = (applied: number, rest: Partial<ProjectorFigures> = {}): Projector
   ...rest,
 });
 
-const moment = (applied: number, requests: number, rest: Partial<ProjectorFigures> = {}): Moment => ({
+const moment = (
+  applied: number,
+  requests: number,
+  rest: Partial<ProjectorFigures> = {},
+): Moment => ({
   projector: state(applied, rest),
   answers: values(requests),
   orders: new Map([
@@ -144,7 +166,8 @@ const nothing: Moment = { projector: null, answers: null, orders: null };
 
 test('then every figure, in fixed lines of at most 80 columns', () => {
   const view = new LiveView(5, 0);
-  for (let second = 0; second <= 30; second += 1) view.take(moment(second * 100, second * 4), second * 1_000);
+  for (let second = 0; second <= 30; second += 1)
+    view.take(moment(second * 100, second * 4), second * 1_000);
   const lines = view.panel(30_000);
   expect(lines).toEqual([
     ' 5 stores · 12,348 orders · backlog 0 · 0 dead letters · 0:30',
@@ -155,7 +178,10 @@ test('then every figure, in fixed lines of at most 80 columns', () => {
   ]);
   view.take(moment(3_050, 120), 31_000);
   expect(view.panel(31_000)[3]).toContain(' 90/s ███████████████████▅  ');
-  for (const busy of [moment(9_999_999, 9_999_999, { deadLetters: 12_345, lag: 9_999_999 }), nothing]) {
+  for (const busy of [
+    moment(9_999_999, 9_999_999, { deadLetters: 12_345, lag: 9_999_999 }),
+    nothing,
+  ]) {
     view.take(busy, 3_600_000);
     const widths = view.panel(3_600_000).map(({ length }) => length);
     expect(widths).toHaveLength(lines.length);

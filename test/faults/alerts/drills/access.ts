@@ -44,7 +44,8 @@ export const ACCESS: readonly Drill[] = [
       const { installation, projector } = watched;
       const key = await createKey(watched);
       const { keys } = controlCollections(installation.databases.control);
-      const isThere = async () => (await keys.findOne({ _id: key, publish_pending: { $exists: false } })) !== null;
+      const isThere = async () =>
+        (await keys.findOne({ _id: key, publish_pending: { $exists: false } })) !== null;
       await eventually('the key is published', isThere);
       const backup = await keys.findOne({ _id: key });
       if (backup === null) throw new Error('there is no key');

@@ -1,4 +1,6 @@
-/** Publishers: late, ahead of this release, or wrong; and dead letters that nobody decides about. */
+/**
+ * Publishers: late, ahead of this release, or wrong; and dead letters that nobody decides about.
+ */
 import { expect } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { lettersIn } from '#shared/read-models/collections.ts';
@@ -12,7 +14,9 @@ const DAY_MS = 86_400_000;
 const LATE_MS = 60_000;
 
 const poison = ({ installation }: Watched, bytes: number) =>
-  installation.send(changesTopic(installation.environment), [{ key: STORE, value: 'x'.repeat(bytes) }]);
+  installation.send(changesTopic(installation.environment), [
+    { key: STORE, value: 'x'.repeat(bytes) },
+  ]);
 
 /** A dead letter that has been waiting for so many days. */
 async function oldLetter(watched: Watched, days: number): Promise<void> {
@@ -56,7 +60,9 @@ export const EVENTS: readonly Drill[] = [
       return async () => {
         over.abort();
         await flood;
-        expect(await watched.run('dead-letters', 'list')).toContain(changesTopic(watched.installation.environment));
+        expect(await watched.run('dead-letters', 'list')).toContain(
+          changesTopic(watched.installation.environment),
+        );
         await drop(watched);
       };
     },
@@ -74,7 +80,8 @@ export const EVENTS: readonly Drill[] = [
     alerts: ['StoreDataDeadLettersExpired'],
     async cause(watched) {
       await oldLetter(watched, 100);
-      return () => watched.projector.logged(({ msg }) => msg === 'dead letters expired without a decision');
+      return () =>
+        watched.projector.logged(({ msg }) => msg === 'dead letters expired without a decision');
     },
   },
 ];

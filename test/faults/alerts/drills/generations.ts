@@ -1,4 +1,7 @@
-/** Read models that have to be built anew, and a rebuild that an index of another keeps from beginning. */
+/**
+ * Read models that have to be built anew, and a rebuild that an index of another keeps from
+ * beginning.
+ */
 import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, INDEXES } from '#shared/read-models/collections.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
@@ -14,9 +17,14 @@ async function rebuild(watched: Watched): Promise<void> {
   const { installation, run } = watched;
   await run('rebuild', '--accept', 'all', ...inEnvironment(watched));
   type Listed = { generations: { number: number; state: string }[] };
-  const { generations } = await runJson<Listed>(installation.env, ['generations', 'list', ...inEnvironment(watched)]);
+  const { generations } = await runJson<Listed>(installation.env, [
+    'generations',
+    'list',
+    ...inEnvironment(watched),
+  ]);
   for (const { number, state } of generations) {
-    if (state === 'kept') await run('generations', 'drop', String(number), '--yes', ...inEnvironment(watched));
+    if (state === 'kept')
+      await run('generations', 'drop', String(number), '--yes', ...inEnvironment(watched));
   }
 }
 

@@ -48,10 +48,14 @@ export const KAFKA: readonly Drill[] = [
       await damageLast(kafka.logFile(topic, 0), DAMAGES['corrupt'] ?? (() => undefined));
       await kafka.proxy.restore();
       return async () => {
-        const { offset } = await projector.logged(({ level, offset: at }) => level === 60 && at !== undefined);
+        const { offset } = await projector.logged(
+          ({ level, offset: at }) => level === 60 && at !== undefined,
+        );
         const place = ['--topic', topic, '--partition', '0', '--offset', String(offset)];
         await run('dead-letters', 'skip', ...place, '--yes');
-        await eventually('it is a dead letter', async () => (await run('dead-letters', 'list')).includes('unreadable'));
+        await eventually('it is a dead letter', async () =>
+          (await run('dead-letters', 'list')).includes('unreadable'),
+        );
         await dropLetters(watched);
       };
     },

@@ -15,8 +15,15 @@ import { repeat, STORE } from '../watched.ts';
 const NAMING = 5_000;
 
 /** Delays commands. @returns what ends it. */
-async function delayed(mongod: Server, failCommands: string[], blockTimeMS: number): Promise<() => Promise<unknown>> {
-  await commandAt(mongod, failPoint('failCommand', 'alwaysOn', { blockConnection: true, blockTimeMS, failCommands }));
+async function delayed(
+  mongod: Server,
+  failCommands: string[],
+  blockTimeMS: number,
+): Promise<() => Promise<unknown>> {
+  await commandAt(
+    mongod,
+    failPoint('failCommand', 'alwaysOn', { blockConnection: true, blockTimeMS, failCommands }),
+  );
   return () => commandAt(mongod, failPoint('failCommand', 'off'));
 }
 
@@ -101,7 +108,10 @@ export const MONGODB: readonly Drill[] = [
       const customer = { entity: 'customer', storeId: 'large', subject: 'c1' };
       const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
       const orders = Array.from({ length: NAMING }, (_, index) =>
-        orderEvent(`o${index}`, { storeId: 'large', data: { customer: { id: 'c1', name: 'Maria' } } }),
+        orderEvent(`o${index}`, {
+          storeId: 'large',
+          data: { customer: { id: 'c1', name: 'Maria' } },
+        }),
       );
       await installation.publish([{ ...customer, sequence: 1, data }, ...orders]);
       await caughtUp(installation);

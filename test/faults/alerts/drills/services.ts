@@ -36,7 +36,9 @@ export const SERVICES: readonly Drill[] = [
       const intact = await readFile(signingKeys);
       await writeFile(signingKeys, intact.subarray(1));
       return async () => {
-        await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
+        await query.logged(
+          ({ msg }) => msg?.startsWith('signing keys cannot be read again') === true,
+        );
         const { code, stderr } = await runCommand(installation.env, ['signing-keys', 'list']);
         expect([code, stderr]).toEqual([1, expect.stringContaining(signingKeys)]);
         await writeFile(signingKeys, intact);

@@ -124,7 +124,9 @@ describe('dead letters whose messages are in Kafka alone', () => {
     const listed = await run('list');
     expect(listed.stdout).toMatch(/unreadable, 20 together/);
     expect(listed.stdout).toMatch(/\n21 dead letters \(1 unknown_type, 20 unreadable\)\n$/);
-    expect((await run('show', batch._id)).stdout).toMatch(/stands for +20 messages at offsets 19 to 38/);
+    expect((await run('show', batch._id)).stdout).toMatch(
+      /stands for +20 messages at offsets 19 to 38/,
+    );
 
     const before = await customers();
     const malformed = { reason: 'malformed', detail: 'the message is not JSON' };
@@ -137,7 +139,9 @@ describe('dead letters whose messages are in Kafka alone', () => {
         { id: `${topic}/0/29`, ...malformed },
       ],
     });
-    const good = Array.from({ length: 20 }, (_, index) => index + 19).filter((index) => index % 10 !== 9);
+    const good = Array.from({ length: 20 }, (_, index) => index + 19).filter(
+      (index) => index % 10 !== 9,
+    );
     expect(await customers()).toEqual([...before, ...good]);
     // The first message's letter has the id of the batch's letter.
     const left = await letters.find({}, { sort: { offset: 1 } }).toArray();

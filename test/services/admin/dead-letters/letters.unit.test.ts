@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { structureOf } from '#admin/dead-letters/messages.ts';
 
 it('shows the structure of a dead letter with a bounded length and depth', () => {
-  const wide = structureOf(Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`f${index}`, 1])));
+  const wide = structureOf(
+    Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`f${index}`, 1])),
+  );
   expect(wide).toHaveLength(61);
   expect(wide.at(-1)).toBe('…');
   let deep: unknown = 1;

@@ -28,7 +28,9 @@ describe('the plan for a sharded cluster', () => {
 
   it('makes an index for a key that needs one, before it shards the collection', () => {
     const commands = plan();
-    const orders = commands.findIndex(({ command }) => command['shardCollection'] === 'sd_production_g1.orders');
+    const orders = commands.findIndex(
+      ({ command }) => command['shardCollection'] === 'sd_production_g1.orders',
+    );
     const key = { store_id: 1, _id: 1 };
     expect(commands.slice(orders - 1, orders + 1)).toEqual([
       {

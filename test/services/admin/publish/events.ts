@@ -11,7 +11,12 @@ export function orderEvent(storeId: string, id: string, over: object = {}): obje
     time: '2026-11-20T21:15:04.120Z',
     storeid: storeId,
     sequence: '1',
-    data: { status: 'pending', order_type: 'delivery', total: '39.90', created_at: '2026-11-20T21:15:04Z' },
+    data: {
+      status: 'pending',
+      order_type: 'delivery',
+      total: '39.90',
+      created_at: '2026-11-20T21:15:04Z',
+    },
     ...over,
   };
 }

@@ -19,7 +19,8 @@ it('reports its progress when Kafka fails', async () => {
   const counts = noCounts();
   const publishing = publishStream({
     input: (async function* () {
-      for (let line = 0; line < 500; line += 1) yield Buffer.from(`${orderLine('s1', `o${line}`)}\n`);
+      for (let line = 0; line < 500; line += 1)
+        yield Buffer.from(`${orderLine('s1', `o${line}`)}\n`);
     })(),
     send: async (_topic, messages) => {
       if (sent > 0) throw new Error('broker is gone');
@@ -53,7 +54,10 @@ describe('splitting lines', () => {
   });
 
   it('does not buffer a line that is too long', async () => {
-    const parts = [...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)), Buffer.from('\nnext\n')];
+    const parts = [
+      ...Array.from({ length: 1_000 }, () => Buffer.alloc(1_000, 0x78)),
+      Buffer.from('\nnext\n'),
+    ];
     const [line, next] = await split(parts, 10);
     expect(line).toEqual({ number: 1, bytes: null, length: 1_000_000 });
     expect(next?.bytes).toEqual(Buffer.from('next'));
@@ -62,17 +66,21 @@ describe('splitting lines', () => {
   it('does not depend on chunk boundaries', async () => {
     const piece = fc.constantFrom('a', 'é', '{"x":1}', '\r', '\n', '\r\n', '');
     await fc.assert(
-      fc.asyncProperty(fc.array(piece, { maxLength: 60 }), fc.array(fc.nat(7)), async (pieces, cuts) => {
-        const whole = Buffer.from(pieces.join(''));
-        const chunks: Buffer[] = [];
-        let start = 0;
-        for (const cut of cuts) {
-          chunks.push(whole.subarray(start, start + cut));
-          start += cut;
-        }
-        chunks.push(whole.subarray(start));
-        expect(await split(chunks, 6)).toEqual(await split([whole], 6));
-      }),
+      fc.asyncProperty(
+        fc.array(piece, { maxLength: 60 }),
+        fc.array(fc.nat(7)),
+        async (pieces, cuts) => {
+          const whole = Buffer.from(pieces.join(''));
+          const chunks: Buffer[] = [];
+          let start = 0;
+          for (const cut of cuts) {
+            chunks.push(whole.subarray(start, start + cut));
+            start += cut;
+          }
+          chunks.push(whole.subarray(start));
+          expect(await split(chunks, 6)).toEqual(await split([whole], 6));
+        },
+      ),
     );
   });
 });
@@ -112,7 +120,10 @@ describe('a line of NDJSON', () => {
     ['invalid_attribute', orderLine('s1', 'o1', { storeid: undefined })],
     ['unknown_type', orderLine('s1', 'o1', { type: 'store-data.access_key.deleted' })],
     ['invalid_data', orderLine('s1', 'o1', { data: { status: 'pending' } })],
-    ['invalid_data', orderLine('s1', 'o1', { type: 'store-data.store_access.changed', subject: 's1' })],
+    [
+      'invalid_data',
+      orderLine('s1', 'o1', { type: 'store-data.store_access.changed', subject: 's1' }),
+    ],
   ])('is %s: %s', (reason, text) => {
     expect(rejectionOf(() => read(text))?.reason).toBe(reason);
   });
@@ -136,7 +147,10 @@ describe('publish --check, without any server', () => {
       JSON.stringify({ ...order, sequence: '-1', time: 'now', data }),
       JSON.stringify({ ...order, data: { ...order.data, item: [] } }),
     ]);
-    expect([code, stdout]).toEqual([1, '1 are events, 1 are not; 3 fields are unknown and ignored\n']);
+    expect([code, stdout]).toEqual([
+      1,
+      '1 are events, 1 are not; 3 fields are unknown and ignored\n',
+    ]);
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^line 1: invalid_attribute: time is not/),
       expect.stringMatching(/^line 1: invalid_attribute: sequence is not/),

@@ -52,9 +52,14 @@ it('revocations take effect within a second, while 100,000 orders wait', async (
   for (const [index, clientId] of clients.entries()) {
     const token = tokens.get(clientId) ?? '';
     const start = performance.now();
-    await service.installation.publishAccess([keyEvent(clientId, 1_000 + index, { status: 'inactive' })]);
-    const isRefused = async (api: ApiClient) => (await api.get('/api/order/list', token)).status === 401;
-    const waits = [service, other].map(({ api }) => eventually('the key is refused', () => isRefused(api)));
+    await service.installation.publishAccess([
+      keyEvent(clientId, 1_000 + index, { status: 'inactive' }),
+    ]);
+    const isRefused = async (api: ApiClient) =>
+      (await api.get('/api/order/list', token)).status === 401;
+    const waits = [service, other].map(({ api }) =>
+      eventually('the key is refused', () => isRefused(api)),
+    );
     await Promise.all(waits);
     took.push(performance.now() - start);
     if (took.length >= AT_LEAST && Math.min(...took) < ALLOWED_MS) break;

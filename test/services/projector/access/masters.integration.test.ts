@@ -5,7 +5,11 @@ import { expect, it } from 'vitest';
 import { startPublisher } from '#projector/access/publisher.ts';
 import { startReconciler } from '#projector/access/reconciler.ts';
 import { createMetrics } from '#projector/metrics.ts';
-import { type AccessKey, controlCollections, type StoreAccess } from '#shared/access/access-keys.ts';
+import {
+  type AccessKey,
+  controlCollections,
+  type StoreAccess,
+} from '#shared/access/access-keys.ts';
 import { publishAccess, redisKeys } from '#shared/access/grants.ts';
 import { onlyMaster, type RedisMasters } from '#shared/redis-masters.ts';
 import { useInstallation } from '#test/hooks.ts';
@@ -46,10 +50,18 @@ it('publishes to the reachable masters, and to the other one once it is back', a
     const times = { revoked_at: new Date(), expires_at: new Date(Date.now() + 60_000) };
     await keys.insertOne({ ...aKey(`key-${storeId}`, storeId), ...pending });
     await stores.insertOne({ ...aStoreAccess(storeId), ...pending });
-    await revokedSessions.insertOne({ _id, environment, store_id: storeId, client_id: 'c', ...times, ...pending });
+    await revokedSessions.insertOne({
+      _id,
+      environment,
+      store_id: storeId,
+      client_id: 'c',
+      ...times,
+      ...pending,
+    });
   }
   const names = [keys, stores, revokedSessions].map(({ collectionName }) => collectionName);
-  const left = async () => (await Promise.all(names.map((name) => idsIn(databases.control, name, pending)))).flat();
+  const left = async () =>
+    (await Promise.all(names.map((name) => idsIn(databases.control, name, pending)))).flat();
   let isBack = false;
   const metrics = createMetrics();
   const failures: string[] = [];
@@ -57,7 +69,10 @@ it('publishes to the reachable masters, and to the other one once it is back', a
     redis: { find: (name) => (!isBack && name.includes('away') ? undefined : onlyMaster(redis)) },
     config,
     control: databases.control,
-    logger: pino({}, { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) }),
+    logger: pino(
+      {},
+      { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) },
+    ),
     metrics,
   });
   const shown = async () => (await metrics.accessPending.get()).values[0]?.value;
@@ -67,7 +82,10 @@ it('publishes to the reachable masters, and to the other one once it is back', a
     expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
     expect(await shown()).toBe(3);
     isBack = true;
-    await eventually('nothing is left', async () => (await left()).length === 0 && (await shown()) === 0);
+    await eventually(
+      'nothing is left',
+      async () => (await left()).length === 0 && (await shown()) === 0,
+    );
   } finally {
     await publisher.stop();
   }
@@ -81,7 +99,9 @@ it('reconciles none of them, and all once that one is back', async () => {
   away.on('error', () => undefined);
   let masters = [onlyMaster(redis), onlyMaster(away)];
   const failed = Promise.withResolvers<void>();
-  const log = { write: (line: string) => line.includes('cannot be compared yet') && failed.resolve() };
+  const log = {
+    write: (line: string) => line.includes('cannot be compared yet') && failed.resolve(),
+  };
   const reconciler = startReconciler({
     redis: { all: () => masters, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
     config,
@@ -101,7 +121,10 @@ it('notices within seconds that Redis is no longer ahead of MongoDB', async () =
   const collections = controlCollections(databases.control);
   const { keys } = collections;
   const restored = aKey('restored', 's1');
-  await publishAccess({ find: () => onlyMaster(redis) }, config.namePrefix, collections, { ...restored, version: 7 });
+  await publishAccess({ find: () => onlyMaster(redis) }, config.namePrefix, collections, {
+    ...restored,
+    version: 7,
+  });
   await keys.insertOne(restored);
   const masters = [onlyMaster(redis)];
   const metrics = createMetrics();

@@ -1,4 +1,6 @@
-/** MongoDB is restored from an old backup: Redis and the log still have the lost changes of access. */
+/**
+ * MongoDB is restored from an old backup: Redis and the log still have the lost changes of access.
+ */
 import { expect, it } from 'vitest';
 import type { Document } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
@@ -13,7 +15,8 @@ const database = () => service.installation.databases.control;
 
 async function backUp(): Promise<Map<string, Document[]>> {
   const backup = new Map<string, Document[]>();
-  for (const name of COLLECTIONS) backup.set(name, await database().collection(name).find().toArray());
+  for (const name of COLLECTIONS)
+    backup.set(name, await database().collection(name).find().toArray());
   return backup;
 }
 
@@ -32,12 +35,14 @@ it('no revoked right returns, and new revocations take effect', async () => {
     await setKey({ clientId });
     tokens.set(clientId, await api.token(clientId, 'secret'));
   }
-  const statusOf = async (clientId: string) => (await api.get('/api/order/list', tokens.get(clientId) ?? '')).status;
+  const statusOf = async (clientId: string) =>
+    (await api.get('/api/order/list', tokens.get(clientId) ?? '')).status;
   const backup = await backUp();
 
   await setKey({ clientId: 'logged', status: 'revoked' });
   // Many changes, so that the version is far above the backup's.
-  for (const scopes of [['crm'], ['order'], ['crm'], ['order', 'crm']]) await setKey({ clientId: 'changed', scopes });
+  for (const scopes of [['crm'], ['order'], ['crm'], ['order', 'crm']])
+    await setKey({ clientId: 'changed', scopes });
   await setKey({ clientId: 'narrowed', scopes: ['crm'] });
   await setKey({ clientId: 'young' });
   tokens.set('young', await api.token('young', 'secret'));

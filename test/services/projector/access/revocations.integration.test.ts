@@ -13,7 +13,10 @@ const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
 const HASH = hashSecret('secret');
 const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };
 
-/** Data of revocations that would be invalid in other events; `access-event.unit.test.ts` has all of them. */
+/**
+ * Data of revocations that would be invalid in other events; `access-event.unit.test.ts` has all of
+ * them.
+ */
 const REVOCATIONS: Record<string, object> = {
   alone: {},
   'wrong-end': { ...ACTIVE, secret_expires_at: { [HASH]: 7 } },
@@ -70,7 +73,10 @@ it('of a key of another store or environment is poison and ends nothing', async 
   await service.setKey({ clientId: 'bound' });
   const { environments } = service.installation.config;
   await service.installation.publishAccess([key('bound', 99, { status: 'revoked' }, 's2')]);
-  await service.installation.publishAccess([key('bound', 99, { status: 'revoked' })], environments[1]);
+  await service.installation.publishAccess(
+    [key('bound', 99, { status: 'revoked' })],
+    environments[1],
+  );
   await eventually('both are dead letters', async () => (await letters().countDocuments()) === 2);
   expect(await letters().distinct('reason')).toEqual(['bound_elsewhere']);
   expect((await service.api.askToken('bound', 'secret')).status).toBe(200);

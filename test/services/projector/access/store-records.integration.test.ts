@@ -20,7 +20,8 @@ beforeAll(async () => {
 
 const stores = () => controlCollections(installation.databases.control).stores;
 const adopt = () => adoptStoreRecords(installation.environment, db, stores());
-const statusOf = async (storeId: string) => (await stores().findOne({ store_id: storeId }))?.record_status;
+const statusOf = async (storeId: string) =>
+  (await stores().findOne({ store_id: storeId }))?.record_status;
 const pending = () =>
   db
     .collection(STORE_RECORDS_PENDING)
@@ -39,7 +40,11 @@ async function change(storeId: string, sequence: number, status: StoreDocument['
       } else {
         await db
           .collection(COLLECTIONS.store)
-          .replaceOne({ _id: _id as never }, { store_id: storeId, sequence, status }, { session, upsert: true });
+          .replaceOne(
+            { _id: _id as never },
+            { store_id: storeId, sequence, status },
+            { session, upsert: true },
+          );
       }
       await markStoreRecords(db, session, new Map([[storeId, sequence]]));
     }),
@@ -71,11 +76,18 @@ it('misses no change that arrives while it applies marks', async () => {
 
 it('adopts many together, those that were marked last first', async () => {
   const ids = Array.from({ length: 1_200 }, (_, index) => `m${index}`);
-  const records = ids.map((id) => ({ _id: `${id}/${id}`, store_id: id, sequence: 1, status: 'blocked' }));
+  const records = ids.map((id) => ({
+    _id: `${id}/${id}`,
+    store_id: id,
+    sequence: 1,
+    status: 'blocked',
+  }));
   await db.collection(COLLECTIONS.store).insertMany(records as never[]);
   for (let start = 0; start < ids.length; start += 100) {
     const marked = ids.slice(start, start + 100).map((id) => [id, 1] as const);
-    await installation.mongodb.withSession((session) => markStoreRecords(db, session, new Map(marked)));
+    await installation.mongodb.withSession((session) =>
+      markStoreRecords(db, session, new Map(marked)),
+    );
   }
   const adopted: Promise<string[]>[] = [];
   await adoptStoreRecords(installation.environment, db, stores(), () => {
@@ -84,13 +96,17 @@ it('adopts many together, those that were marked last first', async () => {
   const [first = [], ...others] = await Promise.all(adopted);
   expect(others).toHaveLength(2);
   expect(first).toContain('m1199');
-  expect(await stores().countDocuments({ store_id: /^m/, record_status: 'blocked', record_sequence: 1 })).toBe(1_200);
+  expect(
+    await stores().countDocuments({ store_id: /^m/, record_status: 'blocked', record_sequence: 1 }),
+  ).toBe(1_200);
   expect(await pending()).toEqual([]);
 });
 
 it('blocks a store once, even if the projector ends before it removes the mark', async () => {
   await change('s9', 1, 'blocked');
-  const killed = vi.spyOn(Collection.prototype, 'deleteMany').mockRejectedValueOnce(new Error('the process ended'));
+  const killed = vi
+    .spyOn(Collection.prototype, 'deleteMany')
+    .mockRejectedValueOnce(new Error('the process ended'));
   await expect(adopt()).rejects.toThrow('the process ended');
   killed.mockRestore();
   const adopted = await stores().findOne({ store_id: 's9' });
@@ -107,7 +123,11 @@ it('keeps what another process wrote meanwhile', async () => {
   await change('p2', 3, null);
   await change('p3', 1, 'active');
   await Promise.all(Array.from({ length: 8 }, adopt));
-  expect(await Promise.all(['p1', 'p2', 'p3'].map(statusOf))).toEqual(['blocked', 'active', 'blocked']);
+  expect(await Promise.all(['p1', 'p2', 'p3'].map(statusOf))).toEqual([
+    'blocked',
+    'active',
+    'blocked',
+  ]);
   expect(await pending()).toEqual([]);
 });
 
@@ -115,7 +135,10 @@ it('does not conflict with a slice in progress', async () => {
   await change('s4', 1, 'blocked');
   const session = installation.mongodb.startSession();
   try {
-    session.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    session.startTransaction({
+      readConcern: { level: 'snapshot' },
+      writeConcern: { w: 'majority' },
+    });
     const stamps = stampsIn(db);
     // It begins to read before the mark is removed, and writes afterwards.
     await stamps.findOne({ _id: 's4' }, { session });

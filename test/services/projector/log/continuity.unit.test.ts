@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '#shared/kafka/fetcher.ts';
-import { digestOf, type LogMessage, type UnreadableBatch, type UnreadableReason } from '#shared/kafka/message.ts';
+import {
+  digestOf,
+  type LogMessage,
+  type UnreadableBatch,
+  type UnreadableReason,
+} from '#shared/kafka/message.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type Verdict } from '#projector/log/continuity.ts';
 import { encodeBatch } from '#test/record-batches.ts';
@@ -23,7 +28,10 @@ describe('continuity', () => {
   it('takes what the same answer shows behind the last message, from which the next read begins', () => {
     const continuity = after(7);
     expect(continuity.wanted).toEqual({ from: 7, bytes: BYTES, atEnd: false });
-    expect(takenOf(continuity.judge(shown(message(7), message(8), message(11))))).toEqual(['8', '11']);
+    expect(takenOf(continuity.judge(shown(message(7), message(8), message(11))))).toEqual([
+      '8',
+      '11',
+    ]);
     expect(continuity.wanted.from).toBe(11);
   });
 
@@ -81,7 +89,13 @@ describe('continuity', () => {
     const placeholder = (from: number, to: number | null, reason: UnreadableReason = 'corrupt') =>
       Object.assign(message(to ?? from), {
         value: null,
-        unreadable: { reason, detail: 'cut', from, to, digest: digestOf(HEADER) } satisfies UnreadableBatch,
+        unreadable: {
+          reason,
+          detail: 'cut',
+          from,
+          to,
+          digest: digestOf(HEADER),
+        } satisfies UnreadableBatch,
       });
 
     it('reports that the batch hides the last message, whose proof can be given up', () => {
@@ -109,10 +123,14 @@ describe('continuity', () => {
 
     it('is proven by an intact unreadable batch, even after that becomes readable', () => {
       const continuity = after(4);
-      expect(takenOf(continuity.judge(shown(message(4), placeholder(5, 8, 'malformed'))))).toEqual(['8']);
+      expect(takenOf(continuity.judge(shown(message(4), placeholder(5, 8, 'malformed'))))).toEqual([
+        '8',
+      ]);
       expect(continuity.last?.offset).toBe(8);
       const reloaded = () => new Continuity(continuity.last, 9, BYTES);
-      expect(takenOf(reloaded().judge(shown(placeholder(5, 8, 'malformed'), message(9))))).toEqual(['9']);
+      expect(takenOf(reloaded().judge(shown(placeholder(5, 8, 'malformed'), message(9))))).toEqual([
+        '9',
+      ]);
       const read = Object.assign(message(8), { batch: HEADER });
       expect(takenOf(reloaded().judge(shown(read, message(9))))).toEqual(['9']);
       const other = Object.assign(message(8), { batch: Buffer.from('another') });

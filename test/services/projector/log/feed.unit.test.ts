@@ -20,7 +20,12 @@ function feeding() {
         const answer = (count: number) => {
           const messages = Array.from(
             { length: count },
-            (_, index) => ({ offset: String(from + index), timestamp: '0', value: Buffer.from('x') }) as LogMessage,
+            (_, index) =>
+              ({
+                offset: String(from + index),
+                timestamp: '0',
+                value: Buffer.from('x'),
+              }) as LogMessage,
           );
           resolve({ messages, next: from + count, end: LOG_ENDS, isOutside: false });
         };
@@ -28,7 +33,11 @@ function feeding() {
       }),
   };
   const prepare = (messages: readonly LogMessage[]) => prepared.push(messages.length);
-  return { feed: new Feed(log, new Continuity(null, 0, 1_000), systemClock, prepare), reads, prepared };
+  return {
+    feed: new Feed(log, new Continuity(null, 0, 1_000), systemClock, prepare),
+    reads,
+    prepared,
+  };
 }
 
 it('reads ahead while the loop writes, from the last message on, and prepares that', async () => {

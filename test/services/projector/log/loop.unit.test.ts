@@ -1,4 +1,7 @@
-/** The reports of a partition to the scheduler and to alerts. `test/simulation` covers the rest of its loop. */
+/**
+ * The reports of a partition to the scheduler and to alerts. `test/simulation` covers the rest of
+ * its loop.
+ */
 import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { pino } from 'pino';
@@ -14,7 +17,11 @@ import { eventually } from '#test/installation.ts';
 const LOG_ENDS = 1_000;
 
 /** A loop that follows a log, and its reports. */
-async function following(apply: () => Promise<void>, logStart = () => 0, clock: Clock = systemClock) {
+async function following(
+  apply: () => Promise<void>,
+  logStart = () => 0,
+  clock: Clock = systemClock,
+) {
   const metrics = createMetrics();
   const lags: (number | null)[] = [];
   let [position, lastMessage]: [number, LastMessage | null] = [0, null];
@@ -46,7 +53,8 @@ async function following(apply: () => Promise<void>, logStart = () => 0, clock: 
     },
     store: {
       skippedTo: () => Promise.resolve(null),
-      claim: () => Promise.resolve({ id: 't/0', owner: 'me', session, position, lastMessage } as Claim),
+      claim: () =>
+        Promise.resolve({ id: 't/0', owner: 'me', session, position, lastMessage } as Claim),
       whereIs: () => Promise.resolve('here'),
       commit: async (claim, { next, messages }) => {
         await apply();
@@ -78,7 +86,8 @@ function batch(next: number): Answer {
   const first = Math.max(0, next - 1);
   const messages = Array.from(
     { length: next + 10 - first },
-    (_, index) => ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
+    (_, index) =>
+      ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
   );
   return { messages, next: next + 10, end: LOG_ENDS, isOutside: false };
 }
@@ -105,7 +114,8 @@ it.each([
 it('an idle or applying partition reports progress, a hanging or revoked one does not', async () => {
   const gate = Promise.withResolvers<void>();
   // Ten seconds pass in 0.1.
-  const sleep: Clock['sleep'] = (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal);
+  const sleep: Clock['sleep'] = (milliseconds, signal) =>
+    systemClock.sleep(milliseconds / 100, signal);
   const clock = { ...systemClock, sleep };
   const { partition, take, ended, metrics } = await following(() => gate.promise, undefined, clock);
   const forget = () => metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);

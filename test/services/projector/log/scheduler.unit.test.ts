@@ -35,7 +35,10 @@ function build(share: number | null = null, lag = 10_000): Permits {
 }
 
 /** Writes a slice for some time. @returns the wait for its permit, and the permitted events. */
-async function write(permits: Permits, sliceMs = SLICE_MS): Promise<{ waited: number; events: number }> {
+async function write(
+  permits: Permits,
+  sliceMs = SLICE_MS,
+): Promise<{ waited: number; events: number }> {
   const began = now;
   const { events, end } = await permits.next(never);
   const waited = now - began;

@@ -8,15 +8,31 @@ import type { Claim } from '#shared/projection/slice/checkpoint.ts';
 import { systemClock } from '#shared/waiting.ts';
 
 const DUPLICATE = new MongoServerError({ message: 'E11000', code: 11000 });
-const OVERLOADED = new MongoServerError({ message: 'shed', code: 462, errorLabels: ['SystemOverloadedError'] });
+const OVERLOADED = new MongoServerError({
+  message: 'shed',
+  code: 462,
+  errorLabels: ['SystemOverloadedError'],
+});
 
 const message = (offset: number) =>
-  ({ offset: String(offset), timestamp: '0', key: null, value: Buffer.from('x'), headers: {} }) as LogMessage;
+  ({
+    offset: String(offset),
+    timestamp: '0',
+    key: null,
+    value: Buffer.from('x'),
+    headers: {},
+  }) as LogMessage;
 const slice = (...offsets: number[]) => {
   const next = (offsets.at(-1) ?? 0) + 1;
   return { topic: 't', partition: 0, messages: offsets.map(message), next };
 };
-const CLAIM = { id: 't/0', owner: 'me', session: {} as ClientSession, position: 0, lastMessage: null } as Claim;
+const CLAIM = {
+  id: 't/0',
+  owner: 'me',
+  session: {} as ClientSession,
+  position: 0,
+  lastMessage: null,
+} as Claim;
 
 /** A writer whose commits fail with `error`; `givenUp` has the offsets that became dead letters. */
 function makeWriter(error: Error, { givesUp = true, skipped = null as number | null } = {}) {
@@ -42,14 +58,16 @@ function makeWriter(error: Error, { givesUp = true, skipped = null as number | n
       commit: async () => {
         throw error;
       },
-      giveUp: async (_claim, { messages }) => void givenUp.push(...messages.map(({ offset }) => offset)),
+      giveUp: async (_claim, { messages }) =>
+        void givenUp.push(...messages.map(({ offset }) => offset)),
       givesUp,
       skippedTo: async () => skipped,
     },
   });
   const attempts = async (times: number, ...offsets: number[]) => {
     const outcomes: string[] = [];
-    for (let time = 0; time < times; time += 1) outcomes.push(await writer.write(CLAIM, slice(...offsets)));
+    for (let time = 0; time < times; time += 1)
+      outcomes.push(await writer.write(CLAIM, slice(...offsets)));
     return outcomes;
   };
   return { attempts, givenUp };

@@ -19,7 +19,8 @@ const claims = {
   scopes: ['crm', 'order'] as ('crm' | 'order')[],
 };
 
-const load = (...jwks: object[]) => loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
+const load = (...jwks: object[]) =>
+  loadSigningKeys({ ...settings, signingKeys: JSON.stringify({ keys: jwks }) });
 
 let old: Awaited<ReturnType<typeof newSigningKey>>;
 let keys: SigningKeys;
@@ -33,7 +34,11 @@ afterEach(() => vi.useRealTimers());
 describe('a token', () => {
   it('has the claims of RFC 9068', async () => {
     const token = await createTokens(keys, settings).issue(claims);
-    expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: keys.signing.kid });
+    expect(decodeProtectedHeader(token)).toEqual({
+      alg: 'ES256',
+      typ: 'at+jwt',
+      kid: keys.signing.kid,
+    });
     expect(decodeJwt(token)).toMatchObject({
       iss: 'i',
       aud: 'a',
@@ -90,5 +95,7 @@ it('is not remembered if its key is removed before it passes', async () => {
 
 it('has a standard signature', async () => {
   const key = createPublicKey({ key: { ...old }, format: 'jwk' });
-  await expect(jwtVerify(await createTokens(keys, settings).issue(claims), key)).resolves.toBeDefined();
+  await expect(
+    jwtVerify(await createTokens(keys, settings).issue(claims), key),
+  ).resolves.toBeDefined();
 });

@@ -9,7 +9,13 @@ import { createLogger } from '#shared/logging.ts';
 import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/installation.ts';
 
-const settings = { issuer: 'i', audience: 'a', lifetimeSeconds: 1, signingKeys: null, signingKeysFile: null };
+const settings = {
+  issuer: 'i',
+  audience: 'a',
+  lifetimeSeconds: 1,
+  signingKeys: null,
+  signingKeysFile: null,
+};
 const load = (signingKeys: string) => loadSigningKeys({ ...settings, signingKeys });
 
 describe('newSigningKey', () => {
@@ -33,7 +39,9 @@ describe('loadSigningKeys', () => {
 
   it('says how to configure keys if there are none', async () => {
     await expect(loadSigningKeys(settings)).rejects.toThrow(/SIGNING_KEYS_FILE/);
-    await expect(loadSigningKeys({ ...settings, signingKeysFile: '/nowhere' })).rejects.toThrow(/\/nowhere/);
+    await expect(loadSigningKeys({ ...settings, signingKeysFile: '/nowhere' })).rejects.toThrow(
+      /\/nowhere/,
+    );
   });
 
   it('refuses anything but a set of private P-256 keys, without quoting it', async () => {
@@ -111,7 +119,8 @@ describe('the keys of a file', () => {
     await writeFile(file, printKeySet([a]));
     const keys = await watch(file);
     const { registry } = createMetrics(keys);
-    const current = async () => /^store_data_signing_keys_current (\d)/m.exec(await registry.metrics())?.[1];
+    const current = async () =>
+      /^store_data_signing_keys_current (\d)/m.exec(await registry.metrics())?.[1];
     expect(await current()).toBe('1');
     const errors = () => logged.filter((line) => line.includes('"level":50'));
 

@@ -15,11 +15,19 @@ const CURSOR: Cursor = {
 describe('a cursor', () => {
   it('of a release without details and several kinds is valid on its own path', () => {
     const { name: groups } = feedOfKind('option_group', 'summary');
-    expect(decodeCursor({ ...PLACE, feed: groups }, 'AWgdg_iL0KUmAAECAwQFBgcICQoLAAAAAABiAAAAABJnAAAAAAAH')).toEqual(
-      CURSOR,
-    );
+    expect(
+      decodeCursor(
+        { ...PLACE, feed: groups },
+        'AWgdg_iL0KUmAAECAwQFBgcICQoLAAAAAABiAAAAABJnAAAAAAAH',
+      ),
+    ).toEqual(CURSOR);
     const { name: orders } = feedOfKind('order', 'summary');
-    expect(decodeCursor({ ...PLACE, feed: orders }, 'AU1VXQDeJguQAAECAwQFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toEqual({
+    expect(
+      decodeCursor(
+        { ...PLACE, feed: orders },
+        'AU1VXQDeJguQAAECAwQFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      ),
+    ).toEqual({
       generation: 'AAECAwQF',
       epoch: null,
       lastDelivered: 0,
@@ -35,7 +43,11 @@ const startIn = (epochs: Record<string, number>, position: number, over: Partial
     .map(([id, from]) => `${id}:${from.toString(36)}`)
     .join(',');
   const stamp = { position, epochs: text } as Stamp;
-  return startAt({ ...CURSOR, epoch: 'own', snapshotPosition: 100, ...over }, CURSOR.generation, stamp);
+  return startAt(
+    { ...CURSOR, epoch: 'own', snapshotPosition: 100, ...over },
+    CURSOR.generation,
+    stamp,
+  );
 };
 
 describe('a database that was restored', () => {

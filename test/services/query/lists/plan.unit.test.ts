@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
-import { type ListStrategy, planList, conditionsOf, inOrderOf, listRequest, type Wanted } from '#query/lists/plan.ts';
+import {
+  type ListStrategy,
+  planList,
+  conditionsOf,
+  inOrderOf,
+  listRequest,
+  type Wanted,
+} from '#query/lists/plan.ts';
 import { searchTerms } from '#query/lists/search.ts';
 
 const ORDERS: Wanted & { entity: 'order' } = {
@@ -9,13 +16,19 @@ const ORDERS: Wanted & { entity: 'order' } = {
   entity: 'order',
   createdKey: 'rank_key',
 };
-const CUSTOMERS: Wanted & { entity: 'customer' } = { ...inOrderOf(RANK_TREES.customer), entity: 'customer' };
+const CUSTOMERS: Wanted & { entity: 'customer' } = {
+  ...inOrderOf(RANK_TREES.customer),
+  entity: 'customer',
+};
 const PRODUCTS: Wanted & { entity: 'product' } = {
   entity: 'product',
   sort: { position: 1 },
   sortKeyStages: [{ $set: {} }],
 };
-const COUPONS: Wanted & { entity: 'coupon' } = { entity: 'coupon', sort: { created_at: -1, _id: 1 } };
+const COUPONS: Wanted & { entity: 'coupon' } = {
+  entity: 'coupon',
+  sort: { created_at: -1, _id: 1 },
+};
 
 const created = { created: () => ({ from: 'a', to: 'b' }) };
 const updated = { updated: () => ({ updated_at: { $gte: new Date(0) } }) };
@@ -31,7 +44,9 @@ interface Known {
 const NONE: Known = {};
 const STAMP = { _id: 's1', store_id: 's1' };
 const SMALL: Known = { stamp: STAMP };
-const LARGE: Known = { stamp: { ...STAMP, ranks: { order: { levels: 1 }, customer: { levels: 1 } } } };
+const LARGE: Known = {
+  stamp: { ...STAMP, ranks: { order: { levels: 1 }, customer: { levels: 1 } } },
+};
 
 type Row = [what: string, request: object, page: number, known: Known, plan: ListStrategy[]];
 
@@ -89,7 +104,13 @@ const ROWS: Row[] = [
   ],
   [
     'products of a category that were updated',
-    { ...PRODUCTS, sortKeyStages: [], where: { category_id: 'k' }, selectiveIndex: 'by_category', ...updated },
+    {
+      ...PRODUCTS,
+      sortKeyStages: [],
+      where: { category_id: 'k' },
+      selectiveIndex: 'by_category',
+      ...updated,
+    },
     1,
     NONE,
     ['updated-among-few', 'updated-window', 'updated-in-long'],
@@ -109,10 +130,28 @@ const ROWS: Row[] = [
     ['updated-among-few', 'updated-window', 'updated-in-long'],
   ],
   ['customers by name', { ...CUSTOMERS, ...search }, 1, LARGE, ['search-leaves', 'scan']],
-  ['customers by name of an unknown store', { ...CUSTOMERS, ...search }, 1, NONE, ['search-leaves', 'scan']],
-  ['customers by name of a small store', { ...CUSTOMERS, ...search }, 1, SMALL, ['scan-if-shown', 'scan']],
+  [
+    'customers by name of an unknown store',
+    { ...CUSTOMERS, ...search },
+    1,
+    NONE,
+    ['search-leaves', 'scan'],
+  ],
+  [
+    'customers by name of a small store',
+    { ...CUSTOMERS, ...search },
+    1,
+    SMALL,
+    ['scan-if-shown', 'scan'],
+  ],
   ['more customers by name of a small store', { ...CUSTOMERS, ...search }, 2, SMALL, ['scan']],
-  ['customers by name and creation', { ...CUSTOMERS, ...search, ...created }, 1, LARGE, ['created-window', 'scan']],
+  [
+    'customers by name and creation',
+    { ...CUSTOMERS, ...search, ...created },
+    1,
+    LARGE,
+    ['created-window', 'scan'],
+  ],
   [
     'customers by name that were updated',
     { ...CUSTOMERS, ...search, ...updated },
@@ -120,10 +159,22 @@ const ROWS: Row[] = [
     LARGE,
     ['updated-window', 'updated-in-long'],
   ],
-  ['customers by creation', { ...CUSTOMERS, ...created }, 1, LARGE, ['created-within-leaf', 'created-by-name']],
+  [
+    'customers by creation',
+    { ...CUSTOMERS, ...created },
+    1,
+    LARGE,
+    ['created-within-leaf', 'created-by-name'],
+  ],
   ['products', PRODUCTS, 1, NONE, ['layout']],
   ['any page of products', PRODUCTS, DEEP, NONE, ['layout']],
-  ['products that were updated', { ...PRODUCTS, ...updated }, 1, NONE, ['updated-window', 'layout-updated']],
+  [
+    'products that were updated',
+    { ...PRODUCTS, ...updated },
+    1,
+    NONE,
+    ['updated-window', 'layout-updated'],
+  ],
 ];
 
 describe('the plan of a list', () => {

@@ -1,4 +1,6 @@
-/** The product list is sorted by the order of categories, which product documents do not contain. */
+/**
+ * The product list is sorted by the order of categories, which product documents do not contain.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import { aCategory, aProduct } from '#test/changes.ts';
@@ -18,7 +20,8 @@ interface Page {
 }
 
 const idsOf = ({ results }: Page) => results.map(({ id }) => id);
-const category = (storeId: string, id: string, position: number) => aCategory(id, { name: id, position }, storeId);
+const category = (storeId: string, id: string, position: number) =>
+  aCategory(id, { name: id, position }, storeId);
 const product = (storeId: string, id: string, category_id: string | null, data: object = {}) =>
   aProduct(id, { category_id, ...data }, storeId);
 
@@ -37,7 +40,10 @@ describe('a store with thousands of products', () => {
   const place = (id: string | null) =>
     new Map<string | null, number>(Object.entries(POSITIONS)).get(id) ?? Number.MAX_SAFE_INTEGER;
   const sorted = products.toSorted(
-    (a, b) => place(a.category_id) - place(b.category_id) || a.position - b.position || (a.id < b.id ? -1 : 1),
+    (a, b) =>
+      place(a.category_id) - place(b.category_id) ||
+      a.position - b.position ||
+      (a.id < b.id ? -1 : 1),
   );
   let list: (query: string) => Promise<Page>;
   beforeAll(async () => {
@@ -58,7 +64,9 @@ describe('a store with thousands of products', () => {
       seen.push(...idsOf(answer));
     }
     expect(seen).toEqual(sorted.map(({ id }) => id));
-    expect(idsOf(await list('?page_size=7&page=40'))).toEqual(sorted.slice(273, 280).map(({ id }) => id));
+    expect(idsOf(await list('?page_size=7&page=40'))).toEqual(
+      sorted.slice(273, 280).map(({ id }) => id),
+    );
   });
 
   it('is filtered by category and update time, in narrow and wide windows', async () => {
@@ -72,14 +80,17 @@ describe('a store with thousands of products', () => {
       for (const only of [null, 'same2', 'unknown', 'nobody']) {
         const bounds = `updated_from=${minute(from - 180).slice(0, 19)}&updated_to=${minute(to - 180).slice(0, 19)}`;
         const expected = sorted.filter(
-          ({ minute: at, category_id }) => at >= from && at <= to && (only === null || category_id === only),
+          ({ minute: at, category_id }) =>
+            at >= from && at <= to && (only === null || category_id === only),
         );
         for (const page of [1, 2, 9]) {
           const answer = await list(
             `?${bounds}&page_size=50&page=${page}${only === null ? '' : `&category_id=${only}`}`,
           );
           expect(answer.count).toBe(expected.length);
-          expect(idsOf(answer)).toEqual(expected.slice((page - 1) * 50, page * 50).map(({ id }) => id));
+          expect(idsOf(answer)).toEqual(
+            expected.slice((page - 1) * 50, page * 50).map(({ id }) => id),
+          );
         }
       }
     }
@@ -121,10 +132,17 @@ describe('hundreds of categories at one position', () => {
       product('beside', 'p1', null),
     ]);
     const [list, other] = [await readerOf('level'), await readerOf('beside')];
-    const sorted = products.toSorted((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1)).map(({ id }) => id);
+    const sorted = products
+      .toSorted((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1))
+      .map(({ id }) => id);
     const expected = [...sorted, 'z-last'];
     for (const page of [1, 2, 15, 30, 31, 32]) {
-      const answers = await Promise.all([list(`?page=${page}`), other(''), list(`?page=${page}`), other('')]);
+      const answers = await Promise.all([
+        list(`?page=${page}`),
+        other(''),
+        list(`?page=${page}`),
+        other(''),
+      ]);
       const own = { count: expected.length, ids: expected.slice((page - 1) * 20, page * 20) };
       const shown = answers.map((answer) => ({ count: answer.count, ids: idsOf(answer) }));
       expect(shown).toEqual([own, { count: 1, ids: ['p1'] }, own, { count: 1, ids: ['p1'] }]);

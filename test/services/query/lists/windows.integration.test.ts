@@ -1,4 +1,7 @@
-/** Windows of time, alone and with all other filters, over more records than are ever filtered at once: counts and pages of the model. */
+/**
+ * Windows of time, alone and with all other filters, over more records than are ever filtered at
+ * once: counts and pages of the model.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
@@ -24,12 +27,17 @@ const model = new Model();
 let token: string;
 
 /** So many seconds after a midnight, in local time or as an instant. */
-const local = (second: number) => new Date(Date.UTC(2026, 2, 1) + second * 1_000).toISOString().slice(0, 19);
-const instant = (second: number) => `${local(second)}.${String(second % 1_000).padStart(3, '0')}-03:00`;
+const local = (second: number) =>
+  new Date(Date.UTC(2026, 2, 1) + second * 1_000).toISOString().slice(0, 19);
+const instant = (second: number) =>
+  `${local(second)}.${String(second % 1_000).padStart(3, '0')}-03:00`;
 
 /** Of most orders, and of most products. */
 const often = <T>(common: T, others: readonly T[]) =>
-  fc.oneof({ weight: 7, arbitrary: fc.constant(common) }, { weight: 3, arbitrary: fc.constantFrom(...others) });
+  fc.oneof(
+    { weight: 7, arbitrary: fc.constant(common) },
+    { weight: 3, arbitrary: fc.constantFrom(...others) },
+  );
 const second = fc.integer({ min: 0, max: SPAN });
 const dates = { created: second, updated: second };
 const order = fc
@@ -47,15 +55,24 @@ const order = fc
   }));
 const customer = fc
   .record({ ...dates, name: fc.constantFrom('Ana', 'ana lima', 'Bruna', 'Zoë') })
-  .map(({ name, created, updated }) => ({ name, created_at: instant(created), updated_at: instant(updated) }));
+  .map(({ name, created, updated }) => ({
+    name,
+    created_at: instant(created),
+    updated_at: instant(updated),
+  }));
 const product = fc
-  .record({ ...dates, category_id: often<string | null>('k1', ['k2', 'k3', 'nowhere', null]), position: fc.nat(5) })
+  .record({
+    ...dates,
+    category_id: often<string | null>('k1', ['k2', 'k3', 'nowhere', null]),
+    position: fc.nat(5),
+  })
   .map(({ created, updated, ...rest }) => ({
     ...rest,
     created_at: instant(created),
     updated_at: instant(updated),
   }));
-const sampled = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: RECORDS, seed: SEED });
+const sampled = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.sample(arbitrary, { numRuns: RECORDS, seed: SEED });
 
 beforeAll(async () => {
   token = await service.tokenOf({ clientId: 'full' });
@@ -76,12 +93,14 @@ const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: unde
 const window = fc
   .tuple(second, fc.oneof(fc.constantFrom(0, 60, 600), second))
   .map(([from, length]) => [local(from), local(from + length)] as const);
-const windows = fc.tuple(some(window), some(window), fc.boolean()).map(([created, updated, isAll]) => ({
-  created_from: created?.[0],
-  created_to: created?.[1],
-  updated_from: isAll ? local(0) : updated?.[0],
-  updated_to: isAll ? undefined : updated?.[1],
-}));
+const windows = fc
+  .tuple(some(window), some(window), fc.boolean())
+  .map(([created, updated, isAll]) => ({
+    created_from: created?.[0],
+    created_to: created?.[1],
+    updated_from: isAll ? local(0) : updated?.[0],
+    updated_to: isAll ? undefined : updated?.[1],
+  }));
 const paging = {
   page: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 60 })),
   page_size: fc.constantFrom(7, 20, 100),
@@ -96,7 +115,9 @@ const withWindows = (fields: fc.Arbitrary<ListQuery>) =>
 const FILTERS = {
   '/api/order/list': withWindows(fc.record(ofOrders)),
   '/api/customer/order-list/': withWindows(fc.record({ ...ofOrders, customer_id: customers })),
-  '/api/customer/list': withWindows(fc.record({ ...paging, search: some(fc.constantFrom('ana', 'lima', 'zoe')) })),
+  '/api/customer/list': withWindows(
+    fc.record({ ...paging, search: some(fc.constantFrom('ana', 'lima', 'zoe')) }),
+  ),
   '/api/product/list': withWindows(
     fc.record({ ...paging, category_id: some(fc.constantFrom('k1', 'k3', 'nowhere')) }),
   ).map(({ created_from: _from, created_to: _to, ...query }) => query),
@@ -105,38 +126,59 @@ const FILTERS = {
 const defined = (query: ListQuery): ListQuery =>
   Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
 
-it.each(Object.keys(FILTERS) as (keyof typeof FILTERS)[])('%s has the counts and pages of the model', async (path) => {
-  const [, answerOf] = lists[path];
-  let found = 0;
-  const asked = fc.asyncProperty(FILTERS[path], async (given) => {
-    const query = defined(given);
-    const answer = await service.api.list(target({ path, query, storeId: 's1' }), token);
-    expect(answer).toEqual(answerOf(model, 's1', query));
-    found += answer.results.length;
-  });
-  await fc.assert(asked, { numRuns: QUESTIONS, seed: SEED });
-  // Questions without results compare little.
-  expect(found).toBeGreaterThan(QUESTIONS);
-});
+it.each(Object.keys(FILTERS) as (keyof typeof FILTERS)[])(
+  '%s has the counts and pages of the model',
+  async (path) => {
+    const [, answerOf] = lists[path];
+    let found = 0;
+    const asked = fc.asyncProperty(FILTERS[path], async (given) => {
+      const query = defined(given);
+      const answer = await service.api.list(target({ path, query, storeId: 's1' }), token);
+      expect(answer).toEqual(answerOf(model, 's1', query));
+      found += answer.results.length;
+    });
+    await fc.assert(asked, { numRuns: QUESTIONS, seed: SEED });
+    // Questions without results compare little.
+    expect(found).toBeGreaterThan(QUESTIONS);
+  },
+);
 
 const SINCE = `updated_from=${local(0)}`;
 
-/** A first page is tried with one record more before all are counted; what is filtered is counted too. */
+/**
+ * A first page is tried with one record more before all are counted; what is filtered is counted
+ * too.
+ */
 const twice = (records: number) => records * 2 + 5;
 const OF_A_CUSTOMER = '/api/customer/order-list/?customer_id=';
 
 it.each([
-  ['a selective filter in a wide window', `/api/order/list?${SINCE}&status=pending&order_type=indoor`, twice],
-  ['a customer with few orders in a wide window', `${OF_A_CUSTOMER}c1&${SINCE}&status=pending`, twice],
-  ['a customer with many orders, by a selective filter', `${OF_A_CUSTOMER}walk-in&status=pending`, () => twice(20)],
+  [
+    'a selective filter in a wide window',
+    `/api/order/list?${SINCE}&status=pending&order_type=indoor`,
+    twice,
+  ],
+  [
+    'a customer with few orders in a wide window',
+    `${OF_A_CUSTOMER}c1&${SINCE}&status=pending`,
+    twice,
+  ],
+  [
+    'a customer with many orders, by a selective filter',
+    `${OF_A_CUSTOMER}walk-in&status=pending`,
+    () => twice(20),
+  ],
   ['the same by a frequent status', `${OF_A_CUSTOMER}walk-in&status=delivered`, () => twice(20)],
   ['a late page of that', `${OF_A_CUSTOMER}walk-in&status=delivered&page=40`, () => twice(20)],
   ['a wide window', `/api/order/list?${SINCE}`, () => MAX_FILTERED + twice(20)],
 ])('%s is counted without reading the records', async (_what, path, allowed) => {
   const { count } = await service.api.list(path, token);
-  const reads = await profiled(service.installation, [COLLECTIONS.order], () => service.api.list(path, token));
+  const reads = await profiled(service.installation, [COLLECTIONS.order], () =>
+    service.api.list(path, token),
+  );
   const documents = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);
   expect(documents).toBeLessThanOrEqual(allowed(count));
   // MongoDB ends them, too, when they are late.
-  for (const read of reads) expect(read).toMatchObject({ command: { maxTimeMS: expect.any(Number) as number } });
+  for (const read of reads)
+    expect(read).toMatchObject({ command: { maxTimeMS: expect.any(Number) as number } });
 });

@@ -23,7 +23,9 @@ function examples(): [way: string, schema: JsonObject, example: unknown][] {
     const found = Object.hasOwn(object, 'example') ? [example] : [];
     if (Array.isArray(several)) found.push(...(several as unknown[]));
     else if (several !== undefined) {
-      found.push(...Object.values(several as Record<string, { value: unknown }>).map(({ value }) => value));
+      found.push(
+        ...Object.values(several as Record<string, { value: unknown }>).map(({ value }) => value),
+      );
     }
     return found.map((one) => [way, schema as JsonObject, one]);
   });
@@ -46,7 +48,9 @@ describe('the OpenAPI document', () => {
       const isHeader = /^#\/components\/headers\/[^/]+$/.test(way);
       return (isMedia || isHeader) && !('example' in object) && !('examples' in object);
     });
-    expect(without.map(([way]) => way)).toEqual(['#/paths//openapi.json/get/responses/200/content/application/json']);
+    expect(without.map(([way]) => way)).toEqual([
+      '#/paths//openapi.json/get/responses/200/content/application/json',
+    ]);
   });
 
   it('has only examples that its schemas allow', () => {
@@ -54,7 +58,11 @@ describe('the OpenAPI document', () => {
     expect(all.length).toBeGreaterThan(80);
     for (const [way, schema, example] of all) {
       const validator = validatorOf(schema);
-      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([way, true, []]);
+      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([
+        way,
+        true,
+        [],
+      ]);
     }
   });
 
@@ -62,8 +70,11 @@ describe('the OpenAPI document', () => {
     for (const [way, object] of objects(openApi)) {
       const isDescribed =
         /^#\/paths\/.+\/(?:get|post)(?:\/(?:parameters|responses)\/[^/]+)?$/.test(way) ||
-        /^#\/components\/(?:schemas|parameters|headers|responses|securitySchemes)\/[^/]+$/.test(way);
-      if (isDescribed && !('$ref' in object)) expect([way, object['description']]).toEqual([way, expect.any(String)]);
+        /^#\/components\/(?:schemas|parameters|headers|responses|securitySchemes)\/[^/]+$/.test(
+          way,
+        );
+      if (isDescribed && !('$ref' in object))
+        expect([way, object['description']]).toEqual([way, expect.any(String)]);
     }
   });
 
@@ -79,7 +90,8 @@ describe('the OpenAPI document', () => {
 
   it('says of each integer that may need more than 32 bits that it does', () => {
     const wide = [...objects(openApi)].filter(
-      ([, { type, maximum = Infinity }]) => [type].flat().includes('integer') && Number(maximum) >= 2 ** 31,
+      ([, { type, maximum = Infinity }]) =>
+        [type].flat().includes('integer') && Number(maximum) >= 2 ** 31,
     );
     expect(wide.length).toBeGreaterThan(10);
     for (const [way, { format }] of wide) expect([way, format]).toEqual([way, 'int64']);
@@ -90,7 +102,8 @@ describe('the OpenAPI document', () => {
       if ('enum' in object) expect([way, object['type']]).toEqual([way, expect.anything()]);
     }
     for (const [way, object] of objects(openApi)) {
-      if (/\/parameters\/\d+$/.test(way)) expect(JSON.stringify(object)).not.toMatch(/date-time|LocalDateTime/);
+      if (/\/parameters\/\d+$/.test(way))
+        expect(JSON.stringify(object)).not.toMatch(/date-time|LocalDateTime/);
     }
   });
 });

@@ -30,7 +30,9 @@ class Response extends EventEmitter {
   }
 }
 
-function start(whenBegun: (entry: AdmittedRequest | null, response: Response) => void = () => undefined) {
+function start(
+  whenBegun: (entry: AdmittedRequest | null, response: Response) => void = () => undefined,
+) {
   const begun: Response[] = [];
   const admission = new Admission({
     latencyMs: LATENCY_MS,
@@ -155,7 +157,10 @@ describe('requests that are woken together', () => {
     const continued: Response[] = [];
     let isHeld = true;
     const service = start((entry, response) => {
-      if (isHeld) void service.admission.whileWaiting(entry, change.promise).then(() => continued.push(response));
+      if (isHeld)
+        void service.admission
+          .whileWaiting(entry, change.promise)
+          .then(() => continued.push(response));
     });
     const asked = service.many(500, 'greedy');
     await service.turns(100);
@@ -276,7 +281,10 @@ describe('an answer that only its client has to read', () => {
     await unread(service, [4 * MIB, 4 * MIB, 20 * MIB]);
     const [first, second] = [service.ask(), service.ask()];
     await service.turns(5);
-    expect([first, second].map((response) => service.begun.includes(response))).toEqual([true, false]);
+    expect([first, second].map((response) => service.begun.includes(response))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('shares 128 MiB with those of all senders: those with more than an equal share make room', async () => {

@@ -33,7 +33,10 @@ it.each([
   const answer = await ask(path, { headers: { 'x-request-id': 'own' } });
   expect(answer.status).toBe(503);
   const { date, connection, 'keep-alive': _time, ...headers } = Object.fromEntries(answer.headers);
-  expect([Math.abs(Date.parse(date ?? '') - Date.now()) < 60_000, connection]).toEqual([true, 'keep-alive']);
+  expect([Math.abs(Date.parse(date ?? '') - Date.now()) < 60_000, connection]).toEqual([
+    true,
+    'keep-alive',
+  ]);
   expect(headers).toEqual({
     'retry-after': '2',
     ...caching,
@@ -44,10 +47,13 @@ it.each([
   expect(await answer.json()).toEqual(body);
 });
 
-it.each([['a b'], ['']])('a refusal for overload has a new id if the request has %j', async (id) => {
-  const { headers } = await ask('/', { headers: { 'x-request-id': id } });
-  expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
-});
+it.each([['a b'], ['']])(
+  'a refusal for overload has a new id if the request has %j',
+  async (id) => {
+    const { headers } = await ask('/', { headers: { 'x-request-id': id } });
+    expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
+  },
+);
 
 it('a refusal for overload of a HEAD has no body', async () => {
   const answer = await ask('/api/order/list', { method: 'HEAD' });

@@ -42,13 +42,18 @@ describe('valid parameters', () => {
     ['page_size=9007199254740991', { page_size: 100 }],
     ['status=preparing&status=pending&status=preparing', { status: ['pending', 'preparing'] }],
     ['created_from=2024-02-29T00:00:00', { created_from: Date.UTC(2024, 1, 29) }],
-    ['created_from=2026-01-01T00%3A00%3A00&created_to=2026-01-01T00:00:00', { created_to: Date.UTC(2026, 0, 1) }],
+    [
+      'created_from=2026-01-01T00%3A00%3A00&created_to=2026-01-01T00:00:00',
+      { created_to: Date.UTC(2026, 0, 1) },
+    ],
     ['created_from=0000-01-01T00:00:00', { created_from: -62_167_219_200_000 }],
   ])('%s', (query, values) => expect(orders(query)).toMatchObject(values));
 
   it('include a search, which is trimmed', () => {
     expect(customers('search=++Jos%C3%A9+da++Silva+').search).toBe('José da  Silva');
-    expect(customers(`search=${encodeURIComponent('🍕'.repeat(100))}`).search).toBe('🍕'.repeat(100));
+    expect(customers(`search=${encodeURIComponent('🍕'.repeat(100))}`).search).toBe(
+      '🍕'.repeat(100),
+    );
   });
 });
 
@@ -73,16 +78,26 @@ describe('invalid parameters', () => {
     expect(refusalOf(() => orders(query))).toContain(name);
   });
 
-  it.each(['search=', 'search=+++', 'search=%20', `search=${'a'.repeat(101)}`, 'search=a&search=b', 'search=%C3'])(
-    '%s',
-    (query) => expect(refusalOf(() => customers(query))).toContain('search'),
-  );
+  it.each([
+    'search=',
+    'search=+++',
+    'search=%20',
+    `search=${'a'.repeat(101)}`,
+    'search=a&search=b',
+    'search=%C3',
+  ])('%s', (query) => expect(refusalOf(() => customers(query))).toContain('search'));
 
   it('are named with the nearest known parameter', () => {
-    expect(refusalOf(() => orders('statsu=pending'))).toMatch(/no parameter statsu here; the nearest is status,/);
+    expect(refusalOf(() => orders('statsu=pending'))).toMatch(
+      /no parameter statsu here; the nearest is status,/,
+    );
     expect(refusalOf(() => orders('pageSize=1'))).toMatch(/nearest is page_size,/);
-    expect(refusalOf(() => orders('xyz=1'))).toMatch(/^there is no parameter xyz here; allowed: page, /);
-    expect(refusalOf(() => parameterReader({})('a=1'))).toBe('there is no parameter a here; this endpoint has none');
+    expect(refusalOf(() => orders('xyz=1'))).toMatch(
+      /^there is no parameter xyz here; allowed: page, /,
+    );
+    expect(refusalOf(() => parameterReader({})('a=1'))).toBe(
+      'there is no parameter a here; this endpoint has none',
+    );
   });
 
   it.each([
@@ -92,7 +107,9 @@ describe('invalid parameters', () => {
     ['offset', 'page (the feeds, such as GET /api/changes, have after),'],
     ['cursor', 'page (the feeds, such as GET /api/changes, have after),'],
   ])('include names that other APIs use: %s', (name, nearest) => {
-    expect(refusalOf(() => orders(`${name}=1`))).toContain(`; the nearest is ${nearest} allowed: page, `);
+    expect(refusalOf(() => orders(`${name}=1`))).toContain(
+      `; the nearest is ${nearest} allowed: page, `,
+    );
     const feed = { page_size: paging.page_size, after: paging.page };
     expect(refusalOf(() => parameterReader(feed)(`${name}=1`))).toMatch(
       /; the nearest is (?:page_size|after), allowed: page_size, after$/,
@@ -109,13 +126,21 @@ describe('invalid parameters', () => {
   });
 
   it('include comma-separated values, with the syntax for several values', () => {
-    expect(refusalOf(() => orders('status=pending,ready'))).toMatch(/; to give several, repeat it: status=…&status=…$/);
-    for (const query of ['status[]=pending', 'status%5B%5D=pending&status%5B%5D=ready', 'status[0]=ready']) {
+    expect(refusalOf(() => orders('status=pending,ready'))).toMatch(
+      /; to give several, repeat it: status=…&status=…$/,
+    );
+    for (const query of [
+      'status[]=pending',
+      'status%5B%5D=pending&status%5B%5D=ready',
+      'status[0]=ready',
+    ]) {
       expect(refusalOf(() => orders(query))).toBe(
         'there is no parameter status[] here; to give several values, repeat it without brackets: status=…&status=…',
       );
     }
-    expect(refusalOf(() => orders('page[]=1'))).toMatch(/^there is no parameter page\[\] here; the nearest is page/);
+    expect(refusalOf(() => orders('page[]=1'))).toMatch(
+      /^there is no parameter page\[\] here; the nearest is page/,
+    );
     expect(refusalOf(() => orders('status=pending,nothing'))).not.toMatch(/repeat/);
     expect(refusalOf(() => orders('page=1,2'))).not.toMatch(/repeat/);
   });
@@ -124,7 +149,9 @@ describe('invalid parameters', () => {
     expect(refusalOf(() => orders('status=x'))).toBe(
       'status must be one of pending, confirmed, preparing, ready, dispatched, delivered, concluded, cancelled',
     );
-    expect(refusalOf(() => orders('page_size=x'))).toMatch(/^page_size must be a whole number from 1/);
+    expect(refusalOf(() => orders('page_size=x'))).toMatch(
+      /^page_size must be a whole number from 1/,
+    );
   });
 
   it('are refused with a shortened name if it is long', () => {

@@ -1,4 +1,6 @@
-/** Pages by rank: cached nodes never make an answer wrong, and a page costs one or two round trips. */
+/**
+ * Pages by rank: cached nodes never make an answer wrong, and a page costs one or two round trips.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
@@ -29,9 +31,14 @@ const numbers = (from: number, to: number, step = 1) =>
 const statusOf = (at: number) => (at % 2 === 0 ? 'pending' : 'ready');
 const typeOf = (at: number) => (at % 3 === 0 ? 'delivery' : 'takeout');
 /** The local creation time of an order; orders are a second apart. */
-const localTime = (at: number) => new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString().slice(0, 19);
+const localTime = (at: number) =>
+  new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString().slice(0, 19);
 const order = (storeId: string, at: number) =>
-  anOrder(`o${at}`, { created_at: `${localTime(at)}-03:00`, status: statusOf(at), order_type: typeOf(at) }, storeId);
+  anOrder(
+    `o${at}`,
+    { created_at: `${localTime(at)}-03:00`, status: statusOf(at), order_type: typeOf(at) },
+    storeId,
+  );
 
 interface Asked {
   page: number;
@@ -50,14 +57,22 @@ async function pageOf(storeId: string, { page, from, to, status, type }: Asked):
     status,
     order_type: type,
   }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
-  const { count, results } = await service.api.list(`/api/order/list?${query.join('&')}`, tokens.get(storeId) ?? '');
+  const { count, results } = await service.api.list(
+    `/api/order/list?${query.join('&')}`,
+    tokens.get(storeId) ?? '',
+  );
   return { count, ids: results.map(({ id }) => id) };
 }
 
-function expected(stored: readonly number[], { page, from = 0, to = Infinity, status, type }: Asked): unknown {
+function expected(
+  stored: readonly number[],
+  { page, from = 0, to = Infinity, status, type }: Asked,
+): unknown {
   const matching = stored
     .filter((at) => at >= from && at <= to)
-    .filter((at) => [statusOf(at), undefined].includes(status) && [typeOf(at), undefined].includes(type))
+    .filter(
+      (at) => [statusOf(at), undefined].includes(status) && [typeOf(at), undefined].includes(type),
+    )
     .toSorted((a, b) => b - a);
   const shown = matching.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE);
   return { count: matching.length, ids: shown.map((at) => `o${at}`) };
@@ -105,8 +120,10 @@ describe('a page by rank', () => {
       [{ ...range, ...facets, page: 1 }, 1],
     ] as const) {
       await pageOf('many', asked);
-      const reads = await profiled(service.installation, [COLLECTIONS.order, RANK_NODES, STAMPS], () =>
-        pageOf('many', asked),
+      const reads = await profiled(
+        service.installation,
+        [COLLECTIONS.order, RANK_NODES, STAMPS],
+        () => pageOf('many', asked),
       );
       expect([asked, reads.length]).toEqual([asked, trips]);
     }

@@ -1,4 +1,7 @@
-/** Stores at the bounds of the contract: what one request makes MongoDB examine and return, for every path and parameter. */
+/**
+ * Stores at the bounds of the contract: what one request makes MongoDB examine and return, for
+ * every path and parameter.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
 import { MAX_FILTERED } from '#query/lists/plan.ts';
@@ -23,9 +26,18 @@ const LEAF = 16;
 afterAll(withSmallTrees(LEAF, 4));
 const service = useQueryService({ partitions: 1 });
 
-const FEW: Sizes = { customer: 220, order: 220, product: 220, review: 220, campaign: 110, coupon: 110 };
+const FEW: Sizes = {
+  customer: 220,
+  order: 220,
+  product: 220,
+  review: 220,
+  campaign: 110,
+  coupon: 110,
+};
 const MANY = MAX_FILTERED + 200;
-/** Windows and customers with more records than are ever filtered at once: where that is the bound. */
+/**
+ * Windows and customers with more records than are ever filtered at once: where that is the bound.
+ */
 const MORE: Partial<Record<Bound, Sizes>> = {
   'one position': { product: MANY },
   'one customer': { order: MANY },
@@ -51,7 +63,8 @@ beforeAll(async () => {
     tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
   }
   for (const { storeId, bounds, sizes } of STORES) {
-    for (const some of batchesOf(recordsAtBounds(storeId, bounds, sizes))) await service.apply(some);
+    for (const some of batchesOf(recordsAtBounds(storeId, bounds, sizes)))
+      await service.apply(some);
   }
   await service.stopProjector();
   db = await readModels(service.installation);
@@ -103,21 +116,36 @@ async function costOf(storeId: string, question: BoundQuestion): Promise<Cost> {
   await ask(storeId, question);
   const entries = await db
     .collection<Profiled>('system.profile')
-    .find({ ns: { $ne: `${db.databaseName}.system.profile` } }, { sort: { $natural: -1 }, limit: 100 })
+    .find(
+      { ns: { $ne: `${db.databaseName}.system.profile` } },
+      { sort: { $natural: -1 }, limit: 100 },
+    )
     .toArray();
   const own = entries.filter(({ ts }) => ts.getTime() > last);
   const sum = (field: 'docsExamined' | 'keysExamined' | 'responseLength') =>
     own.reduce((all, one) => all + (one[field] ?? 0), 0);
   last = Math.max(last, ...entries.map(({ ts }) => ts.getTime()));
-  return { documents: sum('docsExamined'), keys: sum('keysExamined'), bytes: sum('responseLength') };
+  return {
+    documents: sum('docsExamined'),
+    keys: sum('keysExamined'),
+    bytes: sum('responseLength'),
+  };
 }
 
-/** Of leaves and nodes of trees, of stamps, and of the page: it may be tried before all are counted, and before it is known to be large. */
+/**
+ * Of leaves and nodes of trees, of stamps, and of the page: it may be tried before all are counted,
+ * and before it is known to be large.
+ */
 const flat = (size: number) => 5 * size + 12 * LEAF;
-/** What is tried before a window is known to hold much: twice, its records, and two counts of them. */
+/**
+ * What is tried before a window is known to hold much: twice, its records, and two counts of them.
+ */
 const TRIED = 6 * (MAX_FILTERED + 1);
 
-/** Lists that take longer in proportion to what they match: those of docs/guides/paging.md, and the menu, which is all of its records. */
+/**
+ * Lists that take longer in proportion to what they match: those of docs/guides/paging.md, and the
+ * menu, which is all of its records.
+ */
 function isInProportion({ path, parameters }: BoundQuestion): boolean {
   const has = (...names: string[]) => names.some((name) => name in parameters);
   switch (path) {
@@ -143,27 +171,37 @@ function most(question: BoundQuestion, sizes: Sizes): number {
   const { path, parameters } = question;
   const size = Number(parameters['page_size'] ?? 20);
   // Details of a product show as many groups.
-  const page = flat(path === '/api/product/details/' ? 100 : size) + (path === '/api/changes' ? 9 * size : 0);
+  const page =
+    flat(path === '/api/product/details/' ? 100 : size) + (path === '/api/changes' ? 9 * size : 0);
   if (!isInProportion(question)) return page;
   const isWindow = Object.keys(parameters).some((name) => /_(?:from|to)$/.test(name));
   const { product = 0 } = sizes;
-  const records = Math.max(...Object.values(sizes), path === '/api/menu/' ? 2 * product + LISTS.option_group_ids : 0);
+  const records = Math.max(
+    ...Object.values(sizes),
+    path === '/api/menu/' ? 2 * product + LISTS.option_group_ids : 0,
+  );
   return page + 3 * records + (isWindow ? Math.min(TRIED, 6 * records) : 0);
 }
 
-/** Of all replies to one request: a page of the largest customers is read once too often, before it is known to be large. */
+/**
+ * Of all replies to one request: a page of the largest customers is read once too often, before it
+ * is known to be large.
+ */
 const MAX_BYTES = 48 * 1_048_576;
 
-it.each(STORES)('is asked for no more than its share: $name', async ({ storeId, sizes, isLarge }) => {
-  const above: object[] = [];
-  for (const path of PATHS) {
-    for (const question of questionsAbout(path, isLarge ? 2 : 1)) {
-      const { documents, keys, bytes } = await costOf(storeId, question);
-      const bound = most(question, sizes);
-      if (documents > bound || keys > bound || bytes > MAX_BYTES) {
-        above.push({ target: targetOf(question), documents, keys, bytes, bound });
+it.each(STORES)(
+  'is asked for no more than its share: $name',
+  async ({ storeId, sizes, isLarge }) => {
+    const above: object[] = [];
+    for (const path of PATHS) {
+      for (const question of questionsAbout(path, isLarge ? 2 : 1)) {
+        const { documents, keys, bytes } = await costOf(storeId, question);
+        const bound = most(question, sizes);
+        if (documents > bound || keys > bound || bytes > MAX_BYTES) {
+          above.push({ target: targetOf(question), documents, keys, bytes, bound });
+        }
       }
     }
-  }
-  expect(above).toEqual([]);
-});
+    expect(above).toEqual([]);
+  },
+);

@@ -26,16 +26,25 @@ beforeAll(async () => {
     price: '1.00',
     description: LONG,
   }));
-  const groups = numbers.slice(0, GROUPS).map((index) => aGroup(`g${index}`, { name: `G${index}`, options }, 'large'));
+  const groups = numbers
+    .slice(0, GROUPS)
+    .map((index) => aGroup(`g${index}`, { name: `G${index}`, options }, 'large'));
   const option_group_ids = [...groups.map(({ id }) => id), 'gone'].slice(1);
   await service.apply(groups);
   await service.apply([
-    ...numbers.map((index) => aProduct(`p${index}`, { position: index, option_group_ids }, 'large')),
+    ...numbers.map((index) =>
+      aProduct(`p${index}`, { position: index, option_group_ids }, 'large'),
+    ),
     ...numbers.map((index) => ({
       entity: 'review' as const,
       storeId: 'large',
       id: `r${index}`,
-      data: { ...MINIMAL.review, comment: LONG, customer_id: `c${index % 2}`, customer_name: 'Ana' },
+      data: {
+        ...MINIMAL.review,
+        comment: LONG,
+        customer_id: `c${index % 2}`,
+        customer_name: 'Ana',
+      },
     })),
     aCustomer('c0', {}, 'large'),
     anOrder('o1', {}, 'small'),
@@ -44,7 +53,8 @@ beforeAll(async () => {
 
 const get = (path: string, storeId = 'large', headers = {}) =>
   service.api.get(path, tokens.get(storeId) ?? '', headers);
-const listed = async (path: string) => (await service.api.list(path, tokens.get('large') ?? '')).results;
+const listed = async (path: string) =>
+  (await service.api.list(path, tokens.get('large') ?? '')).results;
 const PRODUCT = '/api/product/details/?product_id=';
 
 describe('a product with megabytes of option groups', () => {
@@ -55,7 +65,9 @@ describe('a product with megabytes of option groups', () => {
     );
     const byId = new Map(groups.map((group) => [group['id'], group]));
     const asked = Array.from({ length: 16 }, (_, index) => get(`${PRODUCT}p${index}`));
-    const beside = Array.from({ length: 20 }, () => get('/api/order/details/?order_id=o1', 'small'));
+    const beside = Array.from({ length: 20 }, () =>
+      get('/api/order/details/?order_id=o1', 'small'),
+    );
     const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect((await Promise.all(beside)).map(({ status }) => status)).toEqual(beside.map(() => 200));
@@ -70,7 +82,10 @@ describe('a product with megabytes of option groups', () => {
   it('has an entity tag, is compressed, and is 404 where there is none, like any other', async () => {
     const { headers, text } = await get(`${PRODUCT}p1`);
     const etag = headers.get('etag') ?? '';
-    expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({ status: 304, text: '' });
+    expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({
+      status: 304,
+      text: '',
+    });
     expect((await get(`${PRODUCT}p1`, 'large', { 'accept-encoding': 'identity' })).text).toBe(text);
     expect((await get(`${PRODUCT}none`)).status).toBe(404);
     const head = await fetch(`${service.url}${PRODUCT}p1`, {
@@ -84,17 +99,25 @@ describe('a product with megabytes of option groups', () => {
     const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}` };
     const leaving = new AbortController();
     const began = Array.from({ length: 8 }, async (_, index) => {
-      const answer = await fetch(`${service.url}${PRODUCT}p${index}`, { headers, signal: leaving.signal });
+      const answer = await fetch(`${service.url}${PRODUCT}p${index}`, {
+        headers,
+        signal: leaving.signal,
+      });
       await answer.body?.getReader().read();
       leaving.abort();
     });
-    expect((await Promise.allSettled(began)).filter(({ status }) => status === 'rejected')).not.toEqual([]);
-    for (const product of ['p1', 'p2', 'p3']) expect((await get(PRODUCT + product)).status).toBe(200);
+    expect(
+      (await Promise.allSettled(began)).filter(({ status }) => status === 'rejected'),
+    ).not.toEqual([]);
+    for (const product of ['p1', 'p2', 'p3'])
+      expect((await get(PRODUCT + product)).status).toBe(200);
   });
 
   it('is read with few of its groups at a time', async () => {
     const { installation } = service;
-    const reads = await profiled(installation, [COLLECTIONS.option_group], () => get(`${PRODUCT}p1`));
+    const reads = await profiled(installation, [COLLECTIONS.option_group], () =>
+      get(`${PRODUCT}p1`),
+    );
     expect(reads.length).toBeGreaterThan(1);
     for (const { responseLength } of reads) expect(responseLength).toBeLessThan(2 * 1_048_576);
   });
@@ -103,7 +126,11 @@ describe('a product with megabytes of option groups', () => {
 describe('a page of megabytes', () => {
   it.each([
     ['option groups', '/api/option-group/list?', GROUPS],
-    ['reviews by rating, created in a window', '/api/review/list?rating=5&created_to=2100-01-01T00:00:00&', RECORDS],
+    [
+      'reviews by rating, created in a window',
+      '/api/review/list?rating=5&created_to=2100-01-01T00:00:00&',
+      RECORDS,
+    ],
     ['products', '/api/product/list?', RECORDS],
   ])('shows the same %s as small pages', async (_what, path, count) => {
     const whole = `${path}page_size=100`;
@@ -111,23 +138,34 @@ describe('a page of megabytes', () => {
     for (let round = 0; round < 2; round += 1) {
       const answer = await service.api.list(whole, tokens.get('large') ?? '');
       expect(answer).toMatchObject({ count, page: 1, page_size: 100 });
-      const pages = await Promise.all([1, 2, 3, 4, 5].map((page) => listed(`${path}page_size=25&page=${page}`)));
+      const pages = await Promise.all(
+        [1, 2, 3, 4, 5].map((page) => listed(`${path}page_size=25&page=${page}`)),
+      );
       expect(answer.results).toEqual(pages.flat());
     }
   });
 
   it('shows no customer who is being erased', async () => {
     const db = await readModels(service.installation);
-    const erasing = { _id: 'large/c1', store_id: 'large', position: Number.MAX_SAFE_INTEGER, began_at: new Date() };
+    const erasing = {
+      _id: 'large/c1',
+      store_id: 'large',
+      position: Number.MAX_SAFE_INTEGER,
+      began_at: new Date(),
+    };
     await db.collection<typeof erasing>(ERASURES).insertOne(erasing);
-    await db.collection<{ _id: string }>(STAMPS).updateOne({ _id: 'large' }, { $set: { erasing: true } });
+    await db
+      .collection<{ _id: string }>(STAMPS)
+      .updateOne({ _id: 'large' }, { $set: { erasing: true } });
     for (let round = 0; round < 2; round += 1) {
       const reviews = await listed('/api/review/list?page_size=100');
       const names = Map.groupBy(reviews, (review) => review['customer_id']);
       expect(names.get('c0')?.map((review) => review['customer_name'])).toEqual(
         Array.from({ length: 50 }, () => 'Ana'),
       );
-      expect(names.get('c1')?.map((review) => review['customer_name'])).toEqual(Array.from({ length: 50 }, () => null));
+      expect(names.get('c1')?.map((review) => review['customer_name'])).toEqual(
+        Array.from({ length: 50 }, () => null),
+      );
     }
   });
 });

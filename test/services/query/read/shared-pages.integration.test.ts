@@ -1,4 +1,7 @@
-/** First pages and records that concurrent requests of several stores read together: each answer equals that of a single request. */
+/**
+ * First pages and records that concurrent requests of several stores read together: each answer
+ * equals that of a single request.
+ */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -43,15 +46,22 @@ const tokens = new Map<string, string>();
 
 function changesOf(storeId: string, records: number): TestChange[] {
   const timezone_offset = OFFSETS[ALL.indexOf(storeId)];
-  /** Fields that differ between records: positions of categories, and uneven categories of products. */
+  /**
+   * Fields that differ between records: positions of categories, and uneven categories of products.
+   */
   const own = (entity: EntityName, index: number) => {
     if (entity === 'order') return { customer: { id: `c${index % CUSTOMERS}` } };
     if (entity === 'customer') {
       const name = `${FIRST[index % FIRST.length]} ${LAST[Math.floor(index / FIRST.length) % LAST.length]} ${index % 7}`;
-      return { name, document: String(12_000_000_000 + index * 4_099 * (1 + (storeId.length % 3))) };
+      return {
+        name,
+        document: String(12_000_000_000 + index * 4_099 * (1 + (storeId.length % 3))),
+      };
     }
     if (entity === 'category') return { position: (index * 7) % 5 };
-    return entity === 'product' ? { category_id: `${storeId}-${index ** 2 % 9}`, position: index % 7 } : {};
+    return entity === 'product'
+      ? { category_id: `${storeId}-${index ** 2 % 9}`, position: index % 7 }
+      : {};
   };
   return [
     aStore(storeId, { timezone_offset }),
@@ -72,7 +82,9 @@ beforeAll(async () => {
   }
   const { none, ...withRecords } = STORES;
   expect(none).toBe(0);
-  await service.apply(Object.entries(withRecords).flatMap(([storeId, records]) => changesOf(storeId, records)));
+  await service.apply(
+    Object.entries(withRecords).flatMap(([storeId, records]) => changesOf(storeId, records)),
+  );
 });
 
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
@@ -85,7 +97,9 @@ function ownersIn({ json }: Answer): Set<string | undefined> {
 }
 
 const firstPages = (path: keyof typeof LISTS, ask: () => Promise<unknown>) =>
-  profiled(service.installation, [STAMPS], ask, { 'command.pipeline.1.$lookup.from': COLLECTIONS[LISTS[path]] });
+  profiled(service.installation, [STAMPS], ask, {
+    'command.pipeline.1.$lookup.from': COLLECTIONS[LISTS[path]],
+  });
 
 function forgetPlans(entity: EntityName): Promise<unknown> {
   const { databases, environment } = service.installation;
@@ -98,7 +112,16 @@ describe('MongoDB without an index hint', () => {
     'reads %s by an index and no further, whatever plans it cached before',
     async (path) => {
       await forgetPlans(LISTS[path]);
-      for (const storeId of ['many', 'none', 'few', 'none', 'few', 'none', 'many', 'many'] as const) {
+      for (const storeId of [
+        'many',
+        'none',
+        'few',
+        'none',
+        'few',
+        'none',
+        'many',
+        'many',
+      ] as const) {
         const [read] = await firstPages(path, () => ask(storeId, path));
         expect(read?.['hasSortStage']).toBeUndefined();
         expect(read?.['docsExamined']).toBeLessThanOrEqual(Math.min(20, STORES[storeId]) + 1);
@@ -109,13 +132,18 @@ describe('MongoDB without an index hint', () => {
   it('reads only the orders of each customer and the stamps, whatever plans it cached before', async () => {
     await forgetPlans('order');
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
-    const asked = ['none', 'few', 'many'].flatMap((storeId) => customers.map((customer) => ({ storeId, customer })));
+    const asked = ['none', 'few', 'many'].flatMap((storeId) =>
+      customers.map((customer) => ({ storeId, customer })),
+    );
     let fewest = asked.length;
     for (let round = 0; round < 5; round += 1) {
       let shownRecords = 0;
       const askAll = async () => {
-        const answers = await Promise.all(asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)));
-        for (const { json } of answers) shownRecords += (json as { results: unknown[] }).results.length;
+        const answers = await Promise.all(
+          asked.map(({ storeId, customer }) => ask(storeId, ORDERS_OF + customer)),
+        );
+        for (const { json } of answers)
+          shownRecords += (json as { results: unknown[] }).results.length;
       };
       const areTogether = { 'command.pipeline.3.$project.of': { $exists: true } };
       const reads = await profiled(service.installation, [COLLECTIONS.order], askAll, areTogether);
@@ -144,9 +172,15 @@ describe('concurrent requests', () => {
     const ids = ['many-0', 'many-1', 'some-1', 'few-1'];
     const targets = [
       ...PATHS.flatMap((path) => sizes.map((size) => path + size)),
-      ...['c0', 'c9', 'c0&page_size=1', 'c1&status=pending', 'c2&page=2'].map((whose) => ORDERS_OF + whose),
-      ...['status=pending', 'status=ready', 'status=pending&page=3'].map((filter) => `/api/order/list?${filter}`),
-      ...['rating=5', 'rating=4', 'rating=5&rating=1&page=2'].map((filter) => `/api/review/list?${filter}`),
+      ...['c0', 'c9', 'c0&page_size=1', 'c1&status=pending', 'c2&page=2'].map(
+        (whose) => ORDERS_OF + whose,
+      ),
+      ...['status=pending', 'status=ready', 'status=pending&page=3'].map(
+        (filter) => `/api/order/list?${filter}`,
+      ),
+      ...['rating=5', 'rating=4', 'rating=5&rating=1&page=2'].map(
+        (filter) => `/api/review/list?${filter}`,
+      ),
       ...TERMS.flatMap((term) =>
         ['', '&page=2', '&page_size=3&page=4', '&page_size=100'].map(
           (page) => `/api/customer/list?search=${term}${page}`,
@@ -168,7 +202,9 @@ describe('concurrent requests', () => {
         const answers = await Promise.all(
           requests.map(async ({ storeId, target }) => shown(await ask(storeId, target))),
         );
-        expect(answers).toEqual(requests.map(({ storeId, target }) => alone.get(`${storeId} ${target}`)));
+        expect(answers).toEqual(
+          requests.map(({ storeId, target }) => alone.get(`${storeId} ${target}`)),
+        );
       }),
       { numRuns: 30 },
     );
@@ -177,7 +213,9 @@ describe('concurrent requests', () => {
   it('get the page size that each asked for, where all sizes show the same products', async () => {
     const sizes = Array.from({ length: 20 }, (_, index) => index + 20);
     for (let round = 0; round < 5; round += 1) {
-      const answers = await Promise.all(sizes.map((size) => ask('few', `/api/product/list?page_size=${size}`)));
+      const answers = await Promise.all(
+        sizes.map((size) => ask('few', `/api/product/list?page_size=${size}`)),
+      );
       expect(answers.map(({ json }) => (json as { page_size: number }).page_size)).toEqual(sizes);
     }
   });
@@ -185,7 +223,9 @@ describe('concurrent requests', () => {
   it('share the tree reads of their searches', async () => {
     const searchAll = () =>
       Promise.all(
-        ['many', 'some'].flatMap((storeId) => TERMS.map((term) => ask(storeId, `/api/customer/list?search=${term}`))),
+        ['many', 'some'].flatMap((storeId) =>
+          TERMS.map((term) => ask(storeId, `/api/customer/list?search=${term}`)),
+        ),
       );
     await searchAll();
     const reads = await profiled(service.installation, [RANK_NODES], searchAll);
@@ -219,7 +259,11 @@ describe('a page of more than 16 MiB', () => {
   it('is answered, like concurrent requests of other stores', async () => {
     const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
     const customer = (index: number) =>
-      aCustomer(`large-${index}`, { name: `C${String(index).padStart(2, '0')}`, addresses }, 'large');
+      aCustomer(
+        `large-${index}`,
+        { name: `C${String(index).padStart(2, '0')}`, addresses },
+        'large',
+      );
     // As many as fit into a Kafka batch.
     for (const first of [0, 5, 10, 15]) {
       await service.apply(Array.from({ length: 5 }, (_, index) => customer(first + index)));
@@ -227,12 +271,17 @@ describe('a page of more than 16 MiB', () => {
     const path = '/api/customer/list';
     const some = shown(await ask('some', path));
     const large = async (query: string) => {
-      const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}`, 'accept-encoding': 'identity' };
+      const headers = {
+        authorization: `Bearer ${tokens.get('large') ?? ''}`,
+        'accept-encoding': 'identity',
+      };
       const response = await fetch(service.url + path + query, { headers });
       return ((await response.json()) as { results: { id: string }[] }).results.map(({ id }) => id);
     };
     const { app, installation } = service;
-    const { caches } = app.services.sharedOf(app.services.generations.of(installation.environment)).reads;
+    const { caches } = app.services.sharedOf(
+      app.services.generations.of(installation.environment),
+    ).reads;
     // A window is read alone. Each kind of read finds out that the page is large.
     const since = ['updated', 'created'].map((what) => `?${what}_from=2000-01-01T00:00:00`);
     for (const query of ['', '', ...since]) {
@@ -246,7 +295,10 @@ describe('a page of more than 16 MiB', () => {
     }
     const { mongodb, databases, environment } = installation;
     const ns = `${databases.generation(environment, 1).databaseName}.${COLLECTIONS.customer}`;
-    const idle = [{ $currentOp: { idleCursors: true, allUsers: true } }, { $match: { type: 'idleCursor', ns } }];
+    const idle = [
+      { $currentOp: { idleCursors: true, allUsers: true } },
+      { $match: { type: 'idleCursor', ns } },
+    ];
     await eventually('MongoDB has no open cursor', async () => {
       return (await mongodb.db('admin').aggregate(idle).toArray()).length === 0;
     });

@@ -15,7 +15,14 @@ const source: EtagSource = {
     created_at: new Date(0),
   },
 };
-const stamp = { _id: 's1', store_id: 's1', timezone_offset: '-03:00', order: 7, customer: 3, store: 1 };
+const stamp = {
+  _id: 's1',
+  store_id: 's1',
+  timezone_offset: '-03:00',
+  order: 7,
+  customer: 3,
+  store: 1,
+};
 
 describe('etagOf', () => {
   it.each([
@@ -38,16 +45,25 @@ describe('etagOf', () => {
     ['the same number of events', 4, 'a', 'customer'],
     // An event of a customer comes first.
     ['the deletion of a customer', 12, 'c', 'coupon'],
-  ] as const)('changes where %s was counted again after a restored backup, and only for their records', (...row) => {
-    const [, customer, from, unconcerned] = row;
-    const before = { ...stamp, positions: { order: 10, customer }, epochs: `aaaaaaaa:1,bbbbbbbb:${from}` };
-    const restored = { ...before, epochs: `aaaaaaaa:1,cccccccc:${from}` };
-    const others: EtagSource = { ...source, dependsOn: [unconcerned] };
-    expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
-    expect(etagOf(others, restored)).toBe(etagOf(others, before));
-  });
+  ] as const)(
+    'changes where %s was counted again after a restored backup, and only for their records',
+    (...row) => {
+      const [, customer, from, unconcerned] = row;
+      const before = {
+        ...stamp,
+        positions: { order: 10, customer },
+        epochs: `aaaaaaaa:1,bbbbbbbb:${from}`,
+      };
+      const restored = { ...before, epochs: `aaaaaaaa:1,cccccccc:${from}` };
+      const others: EtagSource = { ...source, dependsOn: [unconcerned] };
+      expect(etagOf(source, restored)).not.toBe(etagOf(source, before));
+      expect(etagOf(others, restored)).toBe(etagOf(others, before));
+    },
+  );
 
   it('is the same for an unknown store and one with the default offset', () => {
-    expect(etagOf(source, null)).toBe(etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }));
+    expect(etagOf(source, null)).toBe(
+      etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
+    );
   });
 });

@@ -11,8 +11,18 @@ describe('classify', () => {
     [new Error('Command timed out'), 503],
     [new Error('Command aborted due to connection close'), 503],
     [new Error('EXECABORT Transaction discarded because of previous errors.'), 503],
-    [new Error('ERR Error running script (call to f_a1): @user_script:1: @user_script: 1: -OOM command'), 503],
-    [new Error('ERR Error running script (call to f_a1): @user_script:1: attempt to index a nil value'), 500],
+    [
+      new Error(
+        'ERR Error running script (call to f_a1): @user_script:1: @user_script: 1: -OOM command',
+      ),
+      503,
+    ],
+    [
+      new Error(
+        'ERR Error running script (call to f_a1): @user_script:1: attempt to index a nil value',
+      ),
+      500,
+    ],
     [new Error('Unknown RESP type 72 "H". Please report this.'), 503],
     [new Error("Stream isn't writeable and enableOfflineQueue options is false"), 503],
     [new StoreDataError('environment_unavailable', 'no generation'), 503],
@@ -44,7 +54,9 @@ describe('classify', () => {
       status: 503,
       code: 'temporarily_unavailable',
     });
-    expect(asTokenRefusal(classify(Object.assign(new Error('x'), { statusCode: 413 })))).toMatchObject({
+    expect(
+      asTokenRefusal(classify(Object.assign(new Error('x'), { statusCode: 413 }))),
+    ).toMatchObject({
       status: 400,
       code: 'invalid_request',
     });

@@ -29,7 +29,9 @@ it.each([
   ['', PROXY],
 ])('behind a trusted proxy, %j is %s', (header, address) => {
   expect(addressOf(PROXY, header)).toBe(address);
-  expect(addressOf(`::ffff:${PROXY}`, `${header},10.0.0.4`)).toBe(address === PROXY ? '10.0.0.4' : address);
+  expect(addressOf(`::ffff:${PROXY}`, `${header},10.0.0.4`)).toBe(
+    address === PROXY ? '10.0.0.4' : address,
+  );
 });
 
 it('joins a repeated header', () => {
@@ -45,7 +47,15 @@ it('ignores the header of an untrusted peer', () => {
 it('uses the proxy’s address if the header is invalid, and reports that once', () => {
   const told = vi.fn<(proxy: string) => void>();
   const finding = clientAddresses(['10.0.0.0/8'], told);
-  for (const junk of ['unknown', '_hidden', 'for=1.1.1.1', '203.0.113.999', '1.1.1.1:99999999', '[1.1.1.1', ':80']) {
+  for (const junk of [
+    'unknown',
+    '_hidden',
+    'for=1.1.1.1',
+    '203.0.113.999',
+    '1.1.1.1:99999999',
+    '[1.1.1.1',
+    ':80',
+  ]) {
     expect(finding(PROXY, `203.0.113.9, ${junk}`)).toBe(PROXY);
     expect(finding(PROXY, `${junk}, 10.0.0.2:80`)).toBe('10.0.0.2');
   }
@@ -75,7 +85,14 @@ it.each([undefined, '', 'unknown', '203.0.113.9:443', '_hidden', '203.0.113.999'
 );
 
 it('the sender of a request is the store of a verified token, otherwise the network that a trusted proxy saw', () => {
-  const claims = { sessionId: 'x', clientId: 'c', storeId: 's1', environment: 'sandbox', scopes: [], expiresAt: 0 };
+  const claims = {
+    sessionId: 'x',
+    clientId: 'c',
+    storeId: 's1',
+    environment: 'sandbox',
+    scopes: [],
+    expiresAt: 0,
+  };
   const senderOf = senders((token) => (token === 'verified' ? claims : undefined), addressOf);
   const from = (remoteAddress: string, headers: IncomingMessage['headers'] = {}) =>
     senderOf({ headers, socket: { remoteAddress } } as IncomingMessage);

@@ -1,4 +1,7 @@
-/** MongoDB decides about tokens, and Redis stores no session if it has a newer grant: the next request at every instance sees a change. */
+/**
+ * MongoDB decides about tokens, and Redis stores no session if it has a newer grant: the next
+ * request at every instance sees a change.
+ */
 import { describe, expect, it, vi } from 'vitest';
 import { setVersioned } from '#shared/access/grants.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
@@ -23,7 +26,8 @@ function outcomeOf({ status, json }: Answer): Outcome {
 /** The status at each instance. */
 async function ask(clientId: string, secret = 'secret', form?: string): Promise<Outcome[]> {
   const answers: Outcome[] = [];
-  for (const { api } of instances) answers.push(outcomeOf(await api.askToken(clientId, secret, form)));
+  for (const { api } of instances)
+    answers.push(outcomeOf(await api.askToken(clientId, secret, form)));
   return answers;
 }
 
@@ -50,10 +54,12 @@ function namesOf(clientId: string, storeId: string): [grant: string, state: stri
 
 async function sessionsOf(storeId: string): Promise<number> {
   const pattern = service.inRedis(storeId).session('*');
-  return (await service.installation.redis.keys(pattern.replaceAll(/[{}]/g, String.raw`\$&`))).length;
+  return (await service.installation.redis.keys(pattern.replaceAll(/[{}]/g, String.raw`\$&`)))
+    .length;
 }
 
-const command = (...args: string[]) => runJson<{ client_secret?: string }>(service.installation.env, args);
+const command = (...args: string[]) =>
+  runJson<{ client_secret?: string }>(service.installation.env, args);
 
 describe('a key', () => {
   it('gets only its scopes, and no session if it is refused', async () => {
@@ -64,7 +70,9 @@ describe('a key', () => {
     const form = 'grant_type=client_credentials&scope=';
     expect(await ask('narrow', 'secret', `${form}crm`)).toEqual(both(400, 'invalid_scope'));
     expect(await ask('narrow', 'secret', `${form}+`)).toEqual(both(400, 'invalid_scope'));
-    expect(await ask('narrow', 'secret', 'grant_type=password')).toEqual(both(400, 'unsupported_grant_type'));
+    expect(await ask('narrow', 'secret', 'grant_type=password')).toEqual(
+      both(400, 'unsupported_grant_type'),
+    );
     expect(await ask('narrow', 'wrong', `${form}order`)).toEqual(both(401, 'invalid_client'));
     expect(await sessionsOf('narrow')).toBe(before);
     expect(await ask('narrow', 'secret', `${form}order`)).toEqual(both(200, 'order'));
@@ -72,7 +80,11 @@ describe('a key', () => {
   });
 
   it('is found only by its own id, and no text of its record works as a secret', async () => {
-    await service.setKey({ clientId: 'revoked order', storeId: 'revoked', secrets: ['one', 'two'] });
+    await service.setKey({
+      clientId: 'revoked order',
+      storeId: 'revoked',
+      secrets: ['one', 'two'],
+    });
     await expectWarm('revoked order', 'one');
     await expectWarm('revoked order', 'two');
     for (const secret of ['', 'revoked', service.installation.environment, 'one two']) {
@@ -90,7 +102,9 @@ describe('the next request at every instance respects', () => {
     const ends = Date.now() + 2_000;
     await command('keys', 'rotate-secret', 'ending', '--retire-old-after', '2s');
     if (Date.now() < ends) await ask('ending');
-    await eventually('the old secret has ended', async () => (await ask('ending')).every(([status]) => status === 401));
+    await eventually('the old secret has ended', async () =>
+      (await ask('ending')).every(([status]) => status === 401),
+    );
     expect(Date.now()).toBeGreaterThanOrEqual(ends);
   });
 });
@@ -101,10 +115,14 @@ describe('a Redis', () => {
     const { redis } = service.installation;
     const names = namesOf('lost', storeId);
     for (const lost of [...names.map((name) => [name]), names]) {
-      const before = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
+      const before = await Promise.all(
+        names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')),
+      );
       await redis.del(...lost);
       await service.api.token('lost', 'secret');
-      const after = await Promise.all(names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')));
+      const after = await Promise.all(
+        names.map((name) => redis.zrange(name, '0', '-1', 'WITHSCORES')),
+      );
       expect(after).toEqual(before);
       await redis.del(...lost);
       expect(await ask('lost', 'wrong')).toEqual(both(401, 'invalid_client'));
@@ -118,11 +136,21 @@ describe('a Redis', () => {
     const [grant] = namesOf('ahead', storeId);
     const version = (await service.control.keys.findOne({ _id: 'ahead' }))?.version ?? 0;
     const stored = await sessionsOf(storeId);
-    await execute(setVersioned(redis.multi(), { redisKey: grant, version: version + 1_000, member: 'active crm' }));
+    await execute(
+      setVersioned(redis.multi(), {
+        redisKey: grant,
+        version: version + 1_000,
+        member: 'active crm',
+      }),
+    );
     expect(await ask('ahead')).toEqual(both(503, 'temporarily_unavailable'));
     expect(await ask('ahead', 'wrong')).toEqual(both(401, 'invalid_client'));
     await execute(
-      setVersioned(redis.multi(), { redisKey: grant, version: Number.MAX_SAFE_INTEGER, member: 'revoked crm' }),
+      setVersioned(redis.multi(), {
+        redisKey: grant,
+        version: Number.MAX_SAFE_INTEGER,
+        member: 'revoked crm',
+      }),
     );
     expect(await ask('ahead')).toEqual(both(401, 'invalid_client'));
     expect(await sessionsOf(storeId)).toBe(stored);
@@ -165,7 +193,10 @@ describe('between the read of a key and the storing of its session', () => {
     const stored = await sessionsOf(storeId);
     const spy = readsOld(old, 1);
     try {
-      expect(outcomeOf(await service.api.askToken('between', 'secret'))).toEqual([401, 'invalid_client']);
+      expect(outcomeOf(await service.api.askToken('between', 'secret'))).toEqual([
+        401,
+        'invalid_client',
+      ]);
       // First the old record, then the present one.
       expect(spy.mock.calls.filter(([filter]) => '_id' in (filter ?? {}))).toHaveLength(2);
     } finally {
@@ -179,7 +210,10 @@ describe('between the read of a key and the storing of its session', () => {
     const { old, storeId } = await retired('isolated');
     const { redis } = service.installation;
     const [grant] = namesOf('isolated', storeId);
-    const [stored, held] = [await sessionsOf(storeId), await redis.zrange(grant, '0', '-1', 'WITHSCORES')];
+    const [stored, held] = [
+      await sessionsOf(storeId),
+      await redis.zrange(grant, '0', '-1', 'WITHSCORES'),
+    ];
     const spy = readsOld(old, Infinity);
     try {
       const answer = await service.api.askToken('isolated', 'secret');
@@ -215,7 +249,9 @@ it('a concurrent revocation ends all tokens, and later requests get none', async
     state.revoked = true;
     await Promise.all(asking);
     expect(late.filter((status) => status !== 401 && status !== 429)).toEqual([]);
-    const answers = await Promise.all(given.map((token) => service.api.get('/api/order/list', token)));
+    const answers = await Promise.all(
+      given.map((token) => service.api.get('/api/order/list', token)),
+    );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   }
 });

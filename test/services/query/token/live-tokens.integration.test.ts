@@ -38,7 +38,9 @@ function expectTooMany(answer: Answer, longestSeconds: number): number {
 it('a key at the maximum gets no token from any instance, and its tokens stay valid', async () => {
   await service.setKey({ clientId: 'many' });
   const asked = await Promise.all(
-    Array.from({ length: 4 * MAX }, (_, index) => (index % 2 === 0 ? service : brief).api.askToken('many', 'secret')),
+    Array.from({ length: 4 * MAX }, (_, index) =>
+      (index % 2 === 0 ? service : brief).api.askToken('many', 'secret'),
+    ),
   );
   const given = asked.filter(({ status }) => status === 200);
   expect(given).toHaveLength(MAX);
@@ -51,7 +53,10 @@ it('a key at the maximum gets no token from any instance, and its tokens stay va
 
 it('an expired token makes room for another, and not before', async () => {
   await service.setKey({ clientId: 'ending' });
-  const kept = [await service.api.token('ending', 'secret'), await service.api.token('ending', 'secret')];
+  const kept = [
+    await service.api.token('ending', 'secret'),
+    await service.api.token('ending', 'secret'),
+  ];
   const ending = await brief.api.token('ending', 'secret');
   let told = 0;
   await eventually('there is room again', async () => {
@@ -83,7 +88,8 @@ it('a request refused for another reason does not reveal the limit, and does not
   const others = async () => [
     (await service.api.askToken('asked', 'wrong')).status,
     (await service.api.askToken('asked', 'secret', 'grant_type=password')).status,
-    (await service.api.askToken('asked', 'secret', 'grant_type=client_credentials&scope=menu')).status,
+    (await service.api.askToken('asked', 'secret', 'grant_type=client_credentials&scope=menu'))
+      .status,
   ];
   expect(await others()).toEqual([401, 400, 400]);
   await fill('asked');

@@ -4,7 +4,13 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn, judgeEnds, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
-import { kafkaMessage, keyEvent, orderMessage, storeAccessEvent, type TestEvent } from '#test/events.ts';
+import {
+  kafkaMessage,
+  keyEvent,
+  orderMessage,
+  storeAccessEvent,
+  type TestEvent,
+} from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 
 const installation = useInstallation();
@@ -46,14 +52,23 @@ it('reports each event that took effect, and each changed record once', async ()
     of('store_quota', 's1', { requests: 5 }),
     erasure('s1'),
   );
-  expect(applied).toEqual(['access_key', 'access_key', 'store_access', 'store_quota', 'store_erasure']);
+  expect(applied).toEqual([
+    'access_key',
+    'access_key',
+    'store_access',
+    'store_quota',
+    'store_erasure',
+  ]);
   expect([changed.length, outdated]).toEqual([2, 1]);
 });
 
 it('skips nothing by an end that the log of changes does not have, unless that log cannot be asked', async () => {
   const { databases, environment } = installation;
   const topic = changesTopic(environment);
-  const orders = ['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => ({ ...orderMessage(id), partition: 0 }));
+  const orders = ['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => ({
+    ...orderMessage(id),
+    partition: 0,
+  }));
   await installation.send(topic, orders);
   const log = await servers.logReader(topic);
   const last = await lastMessageBefore(log, 0, 5);
@@ -67,7 +82,9 @@ it('skips nothing by an end that the log of changes does not have, unless that l
     erasure('within', [{ partition: 0, end: 5, last }]),
     erasure('beyond', [{ partition: 0, end: 6, last }]),
     erasure('elsewhere', [{ partition: 1, end: 5, last }]),
-    erasure('never-published', [{ partition: 0, end: 5, last: { ...last, digest: 'a'.repeat(22) } }]),
+    erasure('never-published', [
+      { partition: 0, end: 5, last: { ...last, digest: 'a'.repeat(22) } },
+    ]),
     erasure('of-another-time', [{ partition: 0, end: 5, last: { ...last, timestamp: 1 } }]),
   );
   expect(await skips('within')).toBe(true);
@@ -76,7 +93,9 @@ it('skips nothing by an end that the log of changes does not have, unless that l
   const { stores } = controlCollections(databases.control);
   for (const store of ['beyond', 'never-published', 'of-another-time']) {
     expect([store, await skips(store)]).toEqual([store, false]);
-    expect((await stores.findOne({ store_id: store }))?.erased?.ends).toMatchObject([{ other_log: true }]);
+    expect((await stores.findOne({ store_id: store }))?.erased?.ends).toMatchObject([
+      { other_log: true },
+    ]);
   }
   judge = () => Promise.reject(new Error('away'));
   await apply(erasure('unknown', [{ partition: 0, end: 6, last }]));

@@ -53,7 +53,8 @@ describe('a dropped batch that cannot be read', () => {
   const letterOf = (message: LogMessage) =>
     toDeadLetter('batches', 0, message, new EventRejected('unreadable', 'it cannot be read'));
   const leftOf = async (...messages: LogMessage[]) =>
-    (await leaveOutDropped(control, { topic: 'batches', partition: 0, messages, next: 10 })).messages;
+    (await leaveOutDropped(control, { topic: 'batches', partition: 0, messages, next: 10 }))
+      .messages;
 
   it('is left out, but not one of another log', async () => {
     await decisionsIn(control).insertOne(decisionToDrop(letterOf(batchOf('d'))));

@@ -31,13 +31,19 @@ describe('customersIn', () => {
     ['an order with a number', order({ customer: { id: 123, name: 'Maria da Silva' } })],
     ['an order with a list', order({ customers: [{ id: 123, name: 'Maria da Silva' }] })],
     ['an id with blanks', order({ customer: { id: ' 123 ' } })],
-    ['a review', order({ customer_id: 123, customer_name: 'Maria' }, { type: 'store-data.review.changed' })],
+    [
+      'a review',
+      order({ customer_id: 123, customer_name: 'Maria' }, { type: 'store-data.review.changed' }),
+    ],
     ['other spellings', order({ customerId: '123' })],
     ['a customer who is a scalar', order({ customer: 123 })],
     ['a customer deep in the data', order({ extra: [{ buyer: { details: { user_id: '123' } } }] })],
     ['an attribute of the event', order({ total: 'x' }, { customerid: '123' })],
     ['data as a text', order(JSON.stringify({ customer: { id: 123 } }))],
-    ['data in base64', order(undefined, { data_base64: Buffer.from('{"customer_id":123}').toString('base64') })],
+    [
+      'data in base64',
+      order(undefined, { data_base64: Buffer.from('{"customer_id":123}').toString('base64') }),
+    ],
   ])('ties %s to the customer alone', (_what, event) => {
     expect(customersIn(message(event))).toEqual(['s1/123']);
   });
@@ -52,17 +58,33 @@ describe('customersIn', () => {
 
   it.each([
     ['no JSON', 'Maria da Silva', ['s1/']],
-    ['JSON that is cut', '{"type":"store-data.order.changed","data":{"customer":{"id":"123"', ['s1/']],
+    [
+      'JSON that is cut',
+      '{"type":"store-data.order.changed","data":{"customer":{"id":"123"',
+      ['s1/'],
+    ],
     ['no object', '["Maria da Silva"]', ['s1/']],
     ['nothing', '', ['s1/']],
     ['no type', { data: { customer_id: 'c3' } }, ['s1/c3', 's1/']],
-    ['an unknown type', { type: 'store-data.customers.changed', subject: '123', data: {} }, ['s1/123', 's1/']],
-    ['another case', { type: 'Store-Data.Customer.Changed', subject: '123', data: {} }, ['s1/123', 's1/']],
+    [
+      'an unknown type',
+      { type: 'store-data.customers.changed', subject: '123', data: {} },
+      ['s1/123', 's1/'],
+    ],
+    [
+      'another case',
+      { type: 'Store-Data.Customer.Changed', subject: '123', data: {} },
+      ['s1/123', 's1/'],
+    ],
     ['a customer without an id', customer({}), ['s1/']],
     ['a subject that is no id', customer({ subject: 'customers/123' }), ['s1/']],
     ['an order whose customer has no id', order({ customer: { name: 'Maria da Silva' } }), ['s1/']],
     ['an order whose customer is a name', order({ customer: 'Maria da Silva' }), ['s1/']],
-    ['an id that is no id', order({ customer: { id: 'a/b' }, customer_id: 'c2' }), ['s1/c2', 's1/']],
+    [
+      'an id that is no id',
+      order({ customer: { id: 'a/b' }, customer_id: 'c2' }),
+      ['s1/c2', 's1/'],
+    ],
     ['a number that JSON does not keep', order({ customer: { id: 1e30 } }), ['s1/']],
     ['data that is no object', order('Maria da Silva'), ['s1/']],
     [
@@ -98,9 +120,15 @@ describe('customersIn', () => {
 
   it('reads structured mode with headers of binary mode, if the content type says so', () => {
     const event = { ...order({ customer: { id: 'c2' } }), storeid: 's2' };
-    const headers = { ce_x: 'stray', 'Content-Type': Buffer.from('application/cloudevents+json; charset=utf-8') };
+    const headers = {
+      ce_x: 'stray',
+      'Content-Type': Buffer.from('application/cloudevents+json; charset=utf-8'),
+    };
     expect(customersIn(message(event, headers))).toEqual(['s2/c2', 's1/c2']);
-    expect(customersIn(message(event, { 'content-type': 'text/plain' }))).toEqual(['s2/c2', 's1/c2']);
+    expect(customersIn(message(event, { 'content-type': 'text/plain' }))).toEqual([
+      's2/c2',
+      's1/c2',
+    ]);
   });
 
   it('reads binary mode too where the content type is wrong', () => {

@@ -1,10 +1,17 @@
 /**
- * A deleted customer with more orders and reviews than one transaction erases. From the commit on no answer shows them, while
- * stored data is erased in pieces, between events, kills and other generations.
+ * A deleted customer with more orders and reviews than one transaction erases. From the commit on
+ * no answer shows them, while stored data is erased in pieces, between events, kills and other
+ * generations.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BSON, type Db } from 'mongodb';
-import { COLLECTIONS, type OrderDocument, REWRITINGS, stampsIn, lettersIn } from '#shared/read-models/collections.ts';
+import {
+  COLLECTIONS,
+  type OrderDocument,
+  REWRITINGS,
+  stampsIn,
+  lettersIn,
+} from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -50,7 +57,8 @@ const PATHS = [
 ];
 
 describe('a deleted customer with many orders', () => {
-  // At this share a long pause follows each piece: the erasure does not end before the tests allow it.
+  // At this share a long pause follows each piece: the erasure does not end before the tests allow
+  // it.
   const service = useQueryService({ partitions: 1, settings: { PROJECTOR_REWRITING_SHARE: '1' } });
   let installation: Installation;
   let token: string;
@@ -66,7 +74,11 @@ describe('a deleted customer with many orders', () => {
   const customer = () => aCustomer('c1', PERSON);
   const order = (id: string, index: number, person: object = { id: 'c1', ...PERSON }) => {
     const times = { created_at: second(index), updated_at: second(index) };
-    return anOrder(id, { status: index % 2 === 0 ? 'pending' : 'ready', customer: person, ...times });
+    return anOrder(id, {
+      status: index % 2 === 0 ? 'pending' : 'ready',
+      customer: person,
+      ...times,
+    });
   };
   const poison = (id: string) => anOrder(id, { total: 'much', customer: { id: 'c1', ...PERSON } });
   const review = (id: string, index: number): TestChange => {
@@ -83,8 +95,14 @@ describe('a deleted customer with many orders', () => {
   const follow = async (after: string | null) => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
-      const page = await get(`/api/order/changes?page_size=100${from === null ? '' : `&after=${from}`}`);
-      const { results, next, more } = page.json as { results: { id: string }[]; next: string; more: boolean };
+      const page = await get(
+        `/api/order/changes?page_size=100${from === null ? '' : `&after=${from}`}`,
+      );
+      const { results, next, more } = page.json as {
+        results: { id: string }[];
+        next: string;
+        more: boolean;
+      };
       for (const change of results) told.set(change.id, JSON.stringify(change));
       if (!more) return { told, next };
       from = next;
@@ -155,7 +173,9 @@ describe('a deleted customer with many orders', () => {
     const now = await answers();
     expect(PATHS.filter((path) => holdsAny(now[path] ?? ''))).toEqual([]);
     expect(
-      now['/api/customer/order-list/?customer_id=c1']?.includes('"customer":{"id":"c1","name":null,"phone":null}'),
+      now['/api/customer/order-list/?customer_id=c1']?.includes(
+        '"customer":{"id":"c1","name":null,"phone":null}',
+      ),
     ).toBe(true);
     expect(now['/api/order/details/?order_id=o0']).toContain(
       '"customer":{"id":"c1","name":null,"phone":null,"document":null}',
@@ -198,11 +218,9 @@ describe('a deleted customer with many orders', () => {
     // Deleted, restored, with an order, and deleted again in one slice; then restored again.
     await publish([gone(customer()), customer(), order('between', 6_002), gone(customer())]);
     await publish([customer(), order('again', 6_003)]);
-    expect(await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id))))).toEqual([
-      false,
-      false,
-      true,
-    ]);
+    expect(
+      await Promise.all(['back', 'between', 'again'].map(async (id) => holdsAny(await shown(id)))),
+    ).toEqual([false, false, true]);
     const verified = await runCommand(installation.env, ['verify', '--deep']);
     expect(verified.stdout + verified.stderr).toMatch(/no differences/);
   });
@@ -249,11 +267,15 @@ describe('a deleted customer with many orders', () => {
     const pieces = await orders.find({ store_id: 's1', feed_position: { $gt: from } }).toArray();
     expect(pieces.length).toBeGreaterThan(ORDERS / 2);
     expect(new Set(pieces.map(({ feed_position }) => feed_position)).size).toBe(pieces.length);
-    expect(Math.max(...pieces.map(({ feed_position }) => feed_position))).toBe(now.positions?.order);
+    expect(Math.max(...pieces.map(({ feed_position }) => feed_position))).toBe(
+      now.positions?.order,
+    );
     expect(now.position).toBeGreaterThan(from + ORDERS / 2);
 
     const { told } = await follow(cursor);
-    expect(Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id))).toEqual([]);
+    expect(
+      Array.from({ length: ORDERS }, (_, index) => `o${index}`).filter((id) => !told.has(id)),
+    ).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
 
     await publish([gone(customer())]);

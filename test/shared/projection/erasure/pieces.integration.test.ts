@@ -26,7 +26,8 @@ const deleted = (id: string) => gone(aCustomer(id));
 const order = (id: string, customerId: string, over: object = {}) =>
   anOrder(id, { customer: { id: customerId, name: 'Maria', phone: '11 9' }, ...over });
 const poison = (id: string, customerId: string) => order(id, customerId, { total: 'much' });
-const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+const many = <T>(count: number, make: (index: number) => T) =>
+  Array.from({ length: count }, (_, index) => make(index));
 
 describe('erasing', () => {
   const installation = useInstallation();
@@ -42,7 +43,9 @@ describe('erasing', () => {
   const apply = (...changes: TestChange[]) => applyEvents(db, changes, { epochs, limits });
 
   async function piece(documents = 200): Promise<ErasedPiece> {
-    const done = await inTransaction(db, (session) => erasePiece(db, session, 's1', documents, epochs));
+    const done = await inTransaction(db, (session) =>
+      erasePiece(db, session, 's1', documents, epochs),
+    );
     epochs.committed(done.given);
     return done;
   }
@@ -58,7 +61,8 @@ describe('erasing', () => {
   const erasures = () => erasuresIn(db).find({}, sorted).toArray();
   const inQueue = () => db.collection(REWRITINGS).find().toArray();
   const letters = () => lettersIn(db).find({}, sorted).toArray();
-  const verify = () => installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
+  const verify = () =>
+    installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
 
   const expectNoneUnderWay = async () => {
     expect([await erasures(), await inQueue()]).toEqual([[], []]);
@@ -76,9 +80,9 @@ describe('erasing', () => {
     await apply(...many(20, (index) => deleted(`c${index}`)));
     expect(await orders().countDocuments({ whole: /Maria|12345678909/ })).toBe(0);
     await expectNoneUnderWay();
-    expect((await letters()).map(({ erased, value, customers }) => [erased, value, customers])).toEqual(
-      many(9, () => [true, null, undefined]),
-    );
+    expect(
+      (await letters()).map(({ erased, value, customers }) => [erased, value, customers]),
+    ).toEqual(many(9, () => [true, null, undefined]));
     // One position per deletion and order.
     expect((await stamp()).position).toBe(position + 40);
   });
@@ -130,7 +134,11 @@ describe('erasing', () => {
     await apply(deleted('c1'));
     await piece(1);
     const epochsOf = async () => epochsIn((await stamp()).epochs).map(({ from }) => from);
-    const before = { stamp: await stamp(), orders: await orders().find().toArray(), erasures: await erasures() };
+    const before = {
+      stamp: await stamp(),
+      orders: await orders().find().toArray(),
+      erasures: await erasures(),
+    };
     expect(await epochsOf()).toEqual([1]);
     // Nobody learns how this one ended.
     await inTransaction(db, (session) => erasePiece(db, session, 's1', 1, epochs));

@@ -1,4 +1,6 @@
-/** Any message is applied or becomes one dead letter; no content causes another error (rule R13.2). */
+/**
+ * Any message is applied or becomes one dead letter; no content causes another error (rule R13.2).
+ */
 import { BSON } from 'mongodb';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +13,12 @@ import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { timestampText } from '#shared/kafka/record-batch.ts';
 import { ChangeReader, fold } from '#shared/projection/pipeline/decode.ts';
 import { plan } from '#shared/projection/pipeline/plan.ts';
-import { customersIn, storesNamedBy, toBareLetter, toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
+import {
+  customersIn,
+  storesNamedBy,
+  toBareLetter,
+  toDeadLetter,
+} from '#shared/projection/dead-letters/letter.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 import { rejectionOf } from '#test/events.ts';
 import { words } from '#test/words.ts';
@@ -64,9 +71,15 @@ const scalar = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.double(),
 );
-const anything = fc.oneof({ weight: 4, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
+const anything = fc.oneof(
+  { weight: 4, arbitrary: scalar },
+  { weight: 1, arbitrary: fc.jsonValue() },
+);
 const name = fc.oneof(
-  fc.constantFrom('', ...words('__proto__ constructor hasOwnProperty data data_base64 datacontenttype $set a.b')),
+  fc.constantFrom(
+    '',
+    ...words('__proto__ constructor hasOwnProperty data data_base64 datacontenttype $set a.b'),
+  ),
   fc.string({ unit: 'binary' }),
 );
 
@@ -107,17 +120,45 @@ const encoded = (event: unknown) =>
   JSON.stringify(event).replaceAll(/"raw:(\d+)"/g, (_, at: string) => RAW[Number(at)] ?? '');
 
 const event = fc
-  .tuple(fc.constantFrom(...ENTITY_NAMES, 'access_key', 'store_access'), fc.array(change, { maxLength: 4 }))
+  .tuple(
+    fc.constantFrom(...ENTITY_NAMES, 'access_key', 'store_access'),
+    fc.array(change, { maxLength: 4 }),
+  )
   .map(([entity, changes]) => changed(structuredClone<Json>(exampleEvent(entity)), changes));
 
 const headerValue = fc.oneof(
-  fc.constantFrom(null, Buffer.alloc(0), Buffer.from([0xff]), Buffer.from('1.0'), Buffer.from('s1')),
-  fc.constantFrom('application/json', 'application/cloudevents+json; a=b', 'text/plain').map(Buffer.from),
+  fc.constantFrom(
+    null,
+    Buffer.alloc(0),
+    Buffer.from([0xff]),
+    Buffer.from('1.0'),
+    Buffer.from('s1'),
+  ),
+  fc
+    .constantFrom('application/json', 'application/cloudevents+json; a=b', 'text/plain')
+    .map(Buffer.from),
   fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
 );
 const headerName = fc.oneof(
-  fc.constantFrom('content-type', 'Content-Type', 'ce_id', 'CE_ID', 'ce_', 'ce___proto__', '__proto__', 'traceparent'),
-  fc.constantFrom('ce_specversion', 'ce_type', 'ce_subject', 'ce_storeid', 'ce_data', 'constructor', ''),
+  fc.constantFrom(
+    'content-type',
+    'Content-Type',
+    'ce_id',
+    'CE_ID',
+    'ce_',
+    'ce___proto__',
+    '__proto__',
+    'traceparent',
+  ),
+  fc.constantFrom(
+    'ce_specversion',
+    'ce_type',
+    'ce_subject',
+    'ce_storeid',
+    'ce_data',
+    'constructor',
+    '',
+  ),
   fc.string({ unit: 'binary' }),
 );
 const headers = fc
@@ -127,7 +168,10 @@ const headers = fc
   .map((pairs): MessageHeaders => Object.fromEntries(pairs));
 
 /** The event in binary mode, with arbitrary other headers. */
-function inBinaryMode({ data, ...attributes }: Json, others: MessageHeaders): Pick<LogMessage, 'headers' | 'value'> {
+function inBinaryMode(
+  { data, ...attributes }: Json,
+  others: MessageHeaders,
+): Pick<LogMessage, 'headers' | 'value'> {
   const named = Object.entries(attributes).map(([attribute, value]) => [
     `ce_${attribute}`,
     typeof value === 'string' ? Buffer.from(value) : null,
@@ -146,18 +190,37 @@ const asBytes = ({ data, ...attributes }: Json) => ({
 const message: fc.Arbitrary<LogMessage> = fc
   .record({
     event,
-    mode: fc.constantFrom('structured', 'structured', 'structured', 'binary', 'base64', 'cut', 'bytes'),
+    mode: fc.constantFrom(
+      'structured',
+      'structured',
+      'structured',
+      'binary',
+      'base64',
+      'cut',
+      'bytes',
+    ),
     headers: fc.oneof(fc.constant<MessageHeaders>({}), headers),
     key: fc.oneof(
       { weight: 5, arbitrary: fc.constant(Buffer.from('s1')) },
       {
         weight: 1,
-        arbitrary: fc.constantFrom(null, Buffer.alloc(0), Buffer.from([0xff]), Buffer.from('__proto__')),
+        arbitrary: fc.constantFrom(
+          null,
+          Buffer.alloc(0),
+          Buffer.from([0xff]),
+          Buffer.from('__proto__'),
+        ),
       },
     ),
     bytes: fc.option(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
     at: fc.nat(2_000),
-    timestamp: fc.constantFrom('0', '-1', '1790000000000', timestampText(-(2 ** 63)), timestampText(2 ** 63)),
+    timestamp: fc.constantFrom(
+      '0',
+      '-1',
+      '1790000000000',
+      timestampText(-(2 ** 63)),
+      timestampText(2 ** 63),
+    ),
   })
   .map(({ event: said, mode, headers: given, key, bytes, at, timestamp }) => {
     const value = Buffer.from(encoded(mode === 'base64' ? asBytes(said) : said));
@@ -179,14 +242,17 @@ const nothing = {
   stamps: new Map(),
 };
 
-/** Whether the message is applied: decoded, folded and planned, into documents that MongoDB accepts. */
+/**
+ * Whether the message is applied: decoded, folded and planned, into documents that MongoDB accepts.
+ */
 function applies(given: LogMessage): boolean {
   const rejection = rejectionOf(() => new ChangeReader().read(given));
   const entries = rejection === null ? [{ change: new ChangeReader().read(given), at: 0 }] : [];
   const planned = plan(fold(entries), nothing);
   const dead = [...(rejection === null ? [] : [rejection]), ...planned.failed];
   const documents = [...planned.inserts.values()].flat();
-  for (const document of documents) expect(BSON.calculateObjectSize(document)).toBeLessThan(4 * MIB);
+  for (const document of documents)
+    expect(BSON.calculateObjectSize(document)).toBeLessThan(4 * MIB);
   expect(documents.length + planned.tombstones.length + dead.length).toBe(1);
   const detailOf = (again: LogMessage) => rejectionOf(() => new ChangeReader().read(again))?.detail;
   if (rejection !== null) checkLetter(given, rejection, detailOf);

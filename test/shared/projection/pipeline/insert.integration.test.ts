@@ -21,7 +21,8 @@ it('a slice inserts more documents than one command can hold', async () => {
     installation.mongodb.withSession((session) =>
       session.withTransaction(() => insertDocuments(db, session, COLLECTIONS.coupon, documents)),
     );
-  // Three bytes per character: 18 MiB. A transaction of much more does not fit into the cache of a small server.
+  // Three bytes per character: 18 MiB. A transaction of much more does not fit into the cache of a
+  // small server.
   const text = '€'.repeat(3 * MIB);
   await insert(named('b1', text), named('b2', text));
   // The maximum document size, minus other fields.

@@ -6,7 +6,10 @@ import { kafkaMessage } from '#test/events.ts';
 
 function message(index: number): KafkaMessage {
   const data = { name: 'Pizzas', position: 0, active: true };
-  return kafkaMessage({ entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data }, index);
+  return kafkaMessage(
+    { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
+    index,
+  );
 }
 
 /** Enough turns of the event loop to read all messages ahead. */
@@ -49,7 +52,8 @@ describe('reading ahead', () => {
         throw new TypeError('it is read again');
       },
     });
-    for (let time = 0; time < 2; time += 1) expect(() => reader.read(poison)).toThrow('the message is not JSON');
+    for (let time = 0; time < 2; time += 1)
+      expect(() => reader.read(poison)).toThrow('the message is not JSON');
   });
 
   it('allows repeated reads, for retried transactions', async () => {
@@ -67,7 +71,10 @@ describe('decoding', () => {
   it('yields the event loop between large messages', async () => {
     const large = Array.from({ length: 8 }, (_, index) => {
       const data = { name: 'x', position: 'wrong', active: true, unknown: 'x'.repeat(200_000) };
-      return kafkaMessage({ entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data }, index);
+      return kafkaMessage(
+        { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
+        index,
+      );
     });
     let others = 0;
     const counting = setInterval(() => (others += 1), 0);

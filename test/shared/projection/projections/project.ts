@@ -5,7 +5,10 @@ import { documentOf, type ProjectionContext } from '#shared/projection/projectio
 import { jsonOf } from '#shared/records/stored-json.ts';
 import { received } from '#test/events.ts';
 
-/** The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of 2026-02-02, UTC. */
+/**
+ * The document of an entity `x1` of the store `s1`, version 3, whose event happened at noon of
+ * 2026-02-02, UTC.
+ */
 export function project(
   entity: EntityName,
   data: object,

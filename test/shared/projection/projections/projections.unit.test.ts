@@ -1,6 +1,6 @@
 /**
- * The documents of complete, minimal and erased records (rules R9 and R12.4). The model of the contract, which shares no code with the
- * projections, says what their bodies show.
+ * The documents of complete, minimal and erased records (rules R9 and R12.4). The model of the
+ * contract, which shares no code with the projections, says what their bodies show.
  */
 import { describe, expect, it } from 'vitest';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
@@ -66,7 +66,10 @@ const CASES: { readonly [E in EntityName]: Case } = {
     least: { status: 'running', created_at: CREATED },
   },
   order: {
-    data: { status: 'ready', items: [...(COMPLETE_STATES.order.items ?? []), ...(COMPLETE_STATES.order.items ?? [])] },
+    data: {
+      status: 'ready',
+      items: [...(COMPLETE_STATES.order.items ?? []), ...(COMPLETE_STATES.order.items ?? [])],
+    },
     complete: { rank_key: RANK_KEY, facet: 'da1', customer_id: 'c1' },
     least: { rank_key: RANK_KEY, facet: 'aa0', customer_id: null },
   },
@@ -77,13 +80,23 @@ const CASES: { readonly [E in EntityName]: Case } = {
   },
   product: {
     data: { name: 'Água', position: 2, active: false, option_group_ids: ['g2', 'g1'] },
-    complete: { name: 'Água', position: 2, active: false, category_id: 'k1', option_group_ids: ['g2', 'g1'] },
+    complete: {
+      name: 'Água',
+      position: 2,
+      active: false,
+      category_id: 'k1',
+      option_group_ids: ['g2', 'g1'],
+    },
     least: { name: 'Pizza', position: 1, active: true, category_id: '', option_group_ids: [] },
   },
   option_group: {
     data: {
       name: 'Ânimo',
-      options: [{ ...option, id: 'c', position: 9_999, active: false }, { ...option, id: 'b' }, option],
+      options: [
+        { ...option, id: 'c', position: 9_999, active: false },
+        { ...option, id: 'b' },
+        option,
+      ],
     },
     complete: { name_key: 'animo' },
     least: { name_key: 'borda' },
@@ -97,7 +110,14 @@ const SPARSE: Partial<Record<EntityName, object>> = {
   order: {
     items: [
       { product_id: 'p1', name: 'Suco', quantity: 2, unit_price: '5.00', total: '10.00' },
-      { product_id: 'p2', name: 'Pizza', quantity: 1, unit_price: '10.00', total: '10.00', options: [{}] },
+      {
+        product_id: 'p2',
+        name: 'Pizza',
+        quantity: 1,
+        unit_price: '10.00',
+        total: '10.00',
+        options: [{}],
+      },
     ],
     delivery: { address: {} },
     payments: [{}],
@@ -133,7 +153,8 @@ function minimalState(entity: EntityName): Fields {
 function shownBy(model: Model, entity: EntityName, updated: Date): Fields {
   const record = model.record(entity, 's1', entity === 'store' ? 's1' : 'x1') ?? {};
   const summary = model.list(entity, 's1', {}).results[0] ?? {};
-  const part = (names: string) => Object.fromEntries(words(names).map((name) => [name, record[name]]));
+  const part = (names: string) =>
+    Object.fromEntries(words(names).map((name) => [name, record[name]]));
   const options = (summary['options'] ?? []) as { active: boolean }[];
   const bodies: Partial<Record<EntityName, Fields>> = {
     store: { updated_at: updated },
@@ -146,8 +167,14 @@ function shownBy(model: Model, entity: EntityName, updated: Date): Fields {
       whole: part('customer items delivery payments coupon status_history cancellation notes'),
     },
     category: { updated_at: updated, dates: part('created_at updated_at') },
-    product: { updated_at: updated, before_groups: part('ean serves'), after_groups: part('created_at') },
-    option_group: { active_summary: { ...summary, options: options.filter(({ active }) => active) } },
+    product: {
+      updated_at: updated,
+      before_groups: part('ean serves'),
+      after_groups: part('created_at'),
+    },
+    option_group: {
+      active_summary: { ...summary, options: options.filter(({ active }) => active) },
+    },
   };
   return { summary, ...bodies[entity] };
 }
@@ -161,13 +188,29 @@ describe.each(ENTITY_NAMES)('the projection of a %s', (entity) => {
   it.each([
     ['shows everything that an event says', 'complete', 'complete', false],
     ['shows nothing of a deleted customer but the id', 'complete', 'complete', true],
-    ['has null, an empty list or a default for everything that an event leaves out', 'least', 'least', false],
-    ['has null or an empty list for everything that a part of an event leaves out', 'sparse', 'least', false],
+    [
+      'has null, an empty list or a default for everything that an event leaves out',
+      'least',
+      'least',
+      false,
+    ],
+    [
+      'has null or an empty list for everything that a part of an event leaves out',
+      'sparse',
+      'least',
+      false,
+    ],
   ] as const)('%s', (_name, state, fields, customerErased) => {
     const data: Fields = states[state];
     const model = new Model();
     model.apply({ entity, storeId: 's1', subject, sequence: 3, time: HAPPENED, data });
-    const deletion = { entity: 'customer', storeId: 's1', subject: 'c1', sequence: 4, action: 'deleted' } as const;
+    const deletion = {
+      entity: 'customer',
+      storeId: 's1',
+      subject: 'c1',
+      sequence: 4,
+      action: 'deleted',
+    } as const;
     if (customerErased) model.apply(deletion);
     const document = project(entity, data, { customerErased });
     // Change feeds read the id from the beginning of the text.
@@ -178,7 +221,11 @@ describe.each(ENTITY_NAMES)('the projection of a %s', (entity) => {
       sequence: 3,
       offset: '-03:00',
       ...CASES[entity][fields],
-      ...shownBy(model, entity, typeof data['updated_at'] === 'string' ? new Date(data['updated_at']) : HAPPENED),
+      ...shownBy(
+        model,
+        entity,
+        typeof data['updated_at'] === 'string' ? new Date(data['updated_at']) : HAPPENED,
+      ),
     });
   });
 

@@ -1,4 +1,7 @@
-/** A release that makes different documents of the same events needs another `PROJECTION_VERSION`: a hash of all examples checks that. */
+/**
+ * A release that makes different documents of the same events needs another `PROJECTION_VERSION`: a
+ * hash of all examples checks that.
+ */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { BSON } from 'mongodb';

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RANK_TREES, type RankEntry, type RankTree } from '#shared/read-models/rank-tree/trees.ts';
-import { splitPrepended, cutLeaves, leafOf, type Part } from '#shared/projection/rank-tree/nodes.ts';
+import {
+  splitPrepended,
+  cutLeaves,
+  leafOf,
+  type Part,
+} from '#shared/projection/rank-tree/nodes.ts';
 import { LoadedTree } from '#shared/projection/rank-tree/loaded-tree.ts';
 
 const tree: RankTree = { ...RANK_TREES.order, leafRecords: 10, nodeParts: 4 };
@@ -46,7 +51,9 @@ describe('a leaf with new records at its front', () => {
     const leaf = leafOf(tree, '', all);
     const lowest = '00003';
     expect(splitPrepended(tree, { ...leaf, lowest }, all.slice(0, 3))).not.toBeNull();
-    expect(splitPrepended(tree, { ...leaf, lowest }, [...all.slice(0, 2), ...all.slice(5, 6)])).toBeNull();
+    expect(
+      splitPrepended(tree, { ...leaf, lowest }, [...all.slice(0, 2), ...all.slice(5, 6)]),
+    ).toBeNull();
     const { lowest: _known, ...unknown } = leaf;
     expect(splitPrepended(tree, unknown, all.slice(0, 3))).toBeNull();
   });
@@ -91,10 +98,13 @@ describe('a tree of many leaves', () => {
     const loaded = LoadedTree.of(tree, leaves);
     expect([loaded.leaves, loaded.levels]).toEqual([leaves.length, 5]);
     const nodes = loaded.takeChanged(tree, 's1');
-    for (const { boundaries } of nodes) expect(boundaries.length).toBeLessThanOrEqual(tree.nodeParts);
+    for (const { boundaries } of nodes)
+      expect(boundaries.length).toBeLessThanOrEqual(tree.nodeParts);
     expect(nodes.filter(({ _id }) => _id.startsWith('order/s1/4/'))).toHaveLength(1);
     expect(loaded.takeChanged(tree, 's1')).toEqual([]);
     const lowest = nodes.filter(({ _id }) => _id.startsWith('order/s1/0/'));
-    expect(lowest.flatMap(({ boundaries }) => boundaries)).toEqual(leaves.map(({ boundary }) => boundary));
+    expect(lowest.flatMap(({ boundaries }) => boundaries)).toEqual(
+      leaves.map(({ boundary }) => boundary),
+    );
   });
 });

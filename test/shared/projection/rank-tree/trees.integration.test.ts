@@ -56,7 +56,9 @@ describe('rank trees', () => {
       ]);
       return isDeepStrictEqual(shown, committed);
     });
-    return installation.mongodb.withSession({ snapshot: true }, (session) => verifyStore(db, session, 's1'));
+    return installation.mongodb.withSession({ snapshot: true }, (session) =>
+      verifyStore(db, session, 's1'),
+    );
   }
 
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
@@ -67,10 +69,16 @@ describe('rank trees', () => {
     const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
     try {
       const lengths = fc.array(
-        fc.array(fc.record({ id: fc.integer({ min: 1, max: 90 }), length: fc.integer({ min: 0, max: 40 }) }), {
-          minLength: 1,
-          maxLength: 60,
-        }),
+        fc.array(
+          fc.record({
+            id: fc.integer({ min: 1, max: 90 }),
+            length: fc.integer({ min: 0, max: 40 }),
+          }),
+          {
+            minLength: 1,
+            maxLength: 60,
+          },
+        ),
         { minLength: 3, maxLength: 8 },
       );
       let cut = 0;
@@ -126,7 +134,10 @@ describe('rank trees', () => {
       await apply(db, [[change]]);
       const after = await stored();
       const ids = new Set([...before.keys(), ...after.keys()]);
-      return { after, changed: [...ids].filter((id) => !isDeepStrictEqual(before.get(id), after.get(id))).length };
+      return {
+        after,
+        changed: [...ids].filter((id) => !isDeepStrictEqual(before.get(id), after.get(id))).length,
+      };
     };
     for (let nodes = await stored(); ;) {
       const [level] = LEVELS;
@@ -146,7 +157,9 @@ describe('rank trees', () => {
       expect(changed).toBeLessThanOrEqual(20);
       const boundaries = [
         ...[...after.values()].flatMap((node) => ('boundaries' in node ? node.boundaries : [])),
-        ...[...after.keys()].map((id) => id.slice(LEVELS.find((prefix) => id.startsWith(prefix))?.length ?? id.length)),
+        ...[...after.keys()].map((id) =>
+          id.slice(LEVELS.find((prefix) => id.startsWith(prefix))?.length ?? id.length),
+        ),
       ];
       expect(boundaries.filter((one) => !left.some(({ key }) => key.startsWith(one)))).toEqual([]);
       if (left.length % 10 === 0) expect(await verify(db)).toEqual([]);

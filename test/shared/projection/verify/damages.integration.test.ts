@@ -56,7 +56,9 @@ function records(): TestChange[] {
   const ids = Array.from({ length: 24 }, (_, id) => id);
   return [
     one('store', 's1', { name: 'Bela', timezone_offset: '-03:00', created_at: at(0) }),
-    ...ids.map((id) => one('customer', `c${id}`, { name: `${id % 9} nome ${id}`, created_at: at(id) })),
+    ...ids.map((id) =>
+      one('customer', `c${id}`, { name: `${id % 9} nome ${id}`, created_at: at(id) }),
+    ),
     ...ids.map((id) =>
       one('order', `o${id}`, {
         status: id % 3 === 0 ? 'ready' : 'pending',
@@ -95,16 +97,29 @@ function* damagesOf(document: Document, path = ''): Generator<Damage> {
     } else if (value instanceof Binary) {
       const bytes = Buffer.from(value.buffer);
       yield { what: `${field} is cut`, field, value: new Binary(bytes.subarray(0, -1)) };
-      yield { what: `${field} is longer`, field, value: new Binary(Buffer.concat([bytes, Buffer.alloc(1)])) };
-      yield { what: `${field} is twice as long`, field, value: new Binary(Buffer.concat([bytes, bytes])) };
+      yield {
+        what: `${field} is longer`,
+        field,
+        value: new Binary(Buffer.concat([bytes, Buffer.alloc(1)])),
+      };
+      yield {
+        what: `${field} is twice as long`,
+        field,
+        value: new Binary(Buffer.concat([bytes, bytes])),
+      };
       const changed = Buffer.from(bytes);
       changed[0] = (changed[0] ?? 0) ^ 1;
       yield { what: `${field} has another bit`, field, value: new Binary(changed) };
     } else if (Array.isArray(value)) {
       yield { what: `${field} is cut`, field, value: value.slice(0, -1) };
       yield { what: `${field} is longer`, field, value: [...(value as unknown[]), 'zzzz'] };
-      if (value.length > 1) yield { what: `${field} is turned round`, field, value: (value as unknown[]).toReversed() };
-      yield { what: `${field} holds a number`, field, value: [7, ...(value as unknown[]).slice(1)] };
+      if (value.length > 1)
+        yield { what: `${field} is turned round`, field, value: (value as unknown[]).toReversed() };
+      yield {
+        what: `${field} holds a number`,
+        field,
+        value: [7, ...(value as unknown[]).slice(1)],
+      };
     } else if (typeof value === 'object' && value !== null) {
       yield { what: `${field} has a field more`, field: `${field}.unknown`, value: 1 };
       yield* damagesOf(value, `${field}.`);
@@ -139,7 +154,8 @@ async function inSnapshot<T>(look: (session: ClientSession) => Promise<T>): Prom
   return service.installation.mongodb.withSession({ snapshot: true }, look);
 }
 
-const verified = (): Promise<Difference[]> => inSnapshot((session) => verifyStore(forSnapshots(db), session, 's1'));
+const verified = (): Promise<Difference[]> =>
+  inSnapshot((session) => verifyStore(forSnapshots(db), session, 's1'));
 
 /** The number of differences in trees, a part of the verification. */
 const inTrees = (): Promise<number> =>
@@ -148,9 +164,13 @@ const inTrees = (): Promise<number> =>
     const stamp = await stampsIn(read).findOne({ _id: 's1' }, { session });
     let differences = 0;
     for (const tree of [RANK_TREES.order, RANK_TREES.customer]) {
-      await verifyTree({ db: read, session, tree, storeId: 's1' }, stamp, (_what, stored, counted) => {
-        if (stored !== counted) differences += 1;
-      });
+      await verifyTree(
+        { db: read, session, tree, storeId: 's1' },
+        stamp,
+        (_what, stored, counted) => {
+          if (stored !== counted) differences += 1;
+        },
+      );
     }
     return differences;
   });
@@ -172,55 +192,71 @@ const DAMAGED = [
   [STAMPS, { _id: 's1' as never }],
 ] as const;
 
-it('every damage of a node, a text or a stamp is found and repaired', { timeout: 600_000 }, async () => {
-  const { store, order, customer } = (await stampsIn(db).findOne()) ?? {};
-  await repairStore(db, 's1', findErased);
-  // The lowest possible values: a repair moves them to unused ones.
-  const others = Object.fromEntries(
-    ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [name, '' as const]),
-  );
-  const counters = () => db.collection(STAMPS).updateOne({}, { $set: { store, order, customer }, $unset: others });
-  await counters();
-  expect(await verified()).toEqual([]);
-  const expected = await answers();
-  expect(expected.filter(({ status }) => status !== 200)).toEqual([]);
-  for (const [name, filter] of DAMAGED) {
-    const collection = db.collection(name);
-    const found = await collection.findOne(filter);
-    if (found === null) throw new Error('nothing to damage');
-    const mended = new Set<string>();
-    for (const damage of damagesOf(found)) {
-      const { what, field, value } = damage;
-      if (isHarmless(damage) || /ranks\.customer\w*\./.test(field)) continue;
-      const sound = (await collection.findOne({ _id: found._id })) ?? {};
-      const update = value === undefined ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
-      const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
-      // A repair omits unknown fields.
-      if (modifiedCount === 0) continue;
-      const label = `${String(found._id)}: ${what}`;
-      // One repair per field; its other damages only have to be found.
-      if (mended.has(field)) {
-        const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
-        expect(count, label).toBeGreaterThan(0);
-        await collection.replaceOne({ _id: found._id }, sound);
-        continue;
-      }
-      expect((await verified()).length, label).toBeGreaterThan(0);
-      mended.add(field);
-      await repairStore(db, 's1', findErased);
-      expect(await verified(), label).toEqual([]);
-      expect(await answers(), label).toEqual(expected);
-      await counters();
-    }
-    expect(mended.size).toBeGreaterThan(4);
+it(
+  'every damage of a node, a text or a stamp is found and repaired',
+  { timeout: 600_000 },
+  async () => {
+    const { store, order, customer } = (await stampsIn(db).findOne()) ?? {};
+    await repairStore(db, 's1', findErased);
+    // The lowest possible values: a repair moves them to unused ones.
+    const others = Object.fromEntries(
+      ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [
+        name,
+        '' as const,
+      ]),
+    );
+    const counters = () =>
+      db.collection(STAMPS).updateOne({}, { $set: { store, order, customer }, $unset: others });
+    await counters();
     expect(await verified()).toEqual([]);
-    expect(await answers()).toEqual(expected);
-  }
-});
+    const expected = await answers();
+    expect(expected.filter(({ status }) => status !== 200)).toEqual([]);
+    for (const [name, filter] of DAMAGED) {
+      const collection = db.collection(name);
+      const found = await collection.findOne(filter);
+      if (found === null) throw new Error('nothing to damage');
+      const mended = new Set<string>();
+      for (const damage of damagesOf(found)) {
+        const { what, field, value } = damage;
+        if (isHarmless(damage) || /ranks\.customer\w*\./.test(field)) continue;
+        const sound = (await collection.findOne({ _id: found._id })) ?? {};
+        const update =
+          value === undefined ? { $unset: { [field]: '' } } : { $set: { [field]: value } };
+        const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
+        // A repair omits unknown fields.
+        if (modifiedCount === 0) continue;
+        const label = `${String(found._id)}: ${what}`;
+        // One repair per field; its other damages only have to be found.
+        if (mended.has(field)) {
+          const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
+          expect(count, label).toBeGreaterThan(0);
+          await collection.replaceOne({ _id: found._id }, sound);
+          continue;
+        }
+        expect((await verified()).length, label).toBeGreaterThan(0);
+        mended.add(field);
+        await repairStore(db, 's1', findErased);
+        expect(await verified(), label).toEqual([]);
+        expect(await answers(), label).toEqual(expected);
+        await counters();
+      }
+      expect(mended.size).toBeGreaterThan(4);
+      expect(await verified()).toEqual([]);
+      expect(await answers()).toEqual(expected);
+    }
+  },
+);
 
 it('documents that belong to no tree are found and removed', async () => {
   const nodes = db.collection<{ _id: string; store_id: string }>(RANK_NODES);
-  for (const _id of ['order/s1/9/', 'order/s1/leaf/a', 'order/s1/00/', 'review/s1/0/', 'customer/s1/x', 'order/s1/']) {
+  for (const _id of [
+    'order/s1/9/',
+    'order/s1/leaf/a',
+    'order/s1/00/',
+    'review/s1/0/',
+    'customer/s1/x',
+    'order/s1/',
+  ]) {
     await nodes.insertOne({ _id, store_id: _id === 'order/s1/9/' ? 's2' : 's1' });
     expect((await verified()).map(({ what }) => what)).toEqual([
       expect.stringMatching(/ tree: nodes of levels that it does not have$/),

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Counts, type Packed, packCounts, sumCounts, unpackCounts } from '#shared/read-models/rank-tree/nodes.ts';
+import {
+  type Counts,
+  type Packed,
+  packCounts,
+  sumCounts,
+  unpackCounts,
+} from '#shared/read-models/rank-tree/nodes.ts';
 
 /** Numbers of every width, and negative ones as in damaged trees. */
 const count = fc.oneof(
@@ -17,7 +23,9 @@ function totalOf(counts: Record<string, number>): number {
 }
 
 function packed(all: Record<string, number>[]): Packed {
-  const { facets, counts } = packCounts(all.map((counts): Counts => ({ total: totalOf(counts), counts })));
+  const { facets, counts } = packCounts(
+    all.map((counts): Counts => ({ total: totalOf(counts), counts })),
+  );
   return { boundaries: all.map((_, part) => `b${part}`), facets, counts: counts.buffer };
 }
 
@@ -28,7 +36,9 @@ describe('packed counts', () => {
         const without = all.map((counts) =>
           Object.fromEntries(Object.entries(counts).filter(([, number]) => number !== 0)),
         );
-        expect(unpackCounts(packed(all))).toEqual(without.map((counts) => ({ total: totalOf(counts), counts })));
+        expect(unpackCounts(packed(all))).toEqual(
+          without.map((counts) => ({ total: totalOf(counts), counts })),
+        );
       }),
     );
   });
@@ -36,7 +46,9 @@ describe('packed counts', () => {
   it('are summed for some facets, or for all', () => {
     fc.assert(
       fc.property(parts, fc.subarray(['ga1', 'ga0', 'hb1', 'a', 'none']), (all, facets) => {
-        const sums = all.map((counts) => facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0));
+        const sums = all.map((counts) =>
+          facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0),
+        );
         expect(sumCounts(packed(all), facets)).toEqual(sums);
         expect(sumCounts(packed(all), null)).toEqual(all.map(totalOf));
       }),

