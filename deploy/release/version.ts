@@ -25,9 +25,12 @@ for (const [path, pattern] of Object.entries(NAMED)) {
 }
 change('CHANGELOG.md', (text) => {
   const [, unreleased = ''] = text.split(UNRELEASED);
-  if (unreleased.split('\n## ')[0]?.trim() === '')
-    throw new Error('the changelog says nothing under Unreleased');
-  if (text.includes(`## ${version} `)) throw new Error(`the changelog has ${version} already`);
+  const hasChanges = unreleased.split('\n## ')[0]?.trim() !== '';
+  const isDated = text.includes(`## ${version} - 20`);
+  // The section may have been written by hand, as that of the first release was.
+  if (isDated && !hasChanges) return text;
+  if (isDated) throw new Error(`the changelog has ${version} already`);
+  if (!hasChanges) throw new Error('the changelog says nothing under Unreleased');
   const today = new Date().toISOString().slice(0, 10);
   return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`);
 });
