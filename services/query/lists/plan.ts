@@ -141,12 +141,12 @@ export interface ListRequest extends PageRequest {
   sortKeyStages: Document[];
   /** The rank tree in whose order the list is; `null` for lists that stay short. */
   tree: RankTree | null;
-  /** The facets that pass; `null` where all do. */
+  /** The facets that pass; `null` if all do. */
   facets: string[] | null;
   /** The keys of creation that pass, and the field that holds them. */
   created: (toInstant: ToInstant) => KeyRange;
   createdKey: 'rank_key' | 'created_key';
-  /** The condition on `updated_at`; empty where there is none. */
+  /** The condition on `updated_at`; empty if there is none. */
   updated: (toInstant: ToInstant) => Document;
   search: SearchTerms | null;
   /** Conditions on other fields. */

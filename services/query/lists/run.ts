@@ -158,7 +158,7 @@ const SHARED: ReadonlySet<ListStrategy> = new Set<ListStrategy>([
   'rank-tree',
 ]);
 
-/** Each returns `null` where it gives up. */
+/** Each returns `null` if it gives up. */
 const STRATEGIES: Record<ListStrategy, (query: ListQuery) => Promise<CountedPage | null>> = {
   'shared-first-page': readSharedFirstPage,
   'scan-first-pages': scanFirstPages,

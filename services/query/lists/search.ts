@@ -225,7 +225,7 @@ function piecesWith(text: string, term: string): Document {
 const MAX_PARTS = 100_000_000;
 
 export interface SearchTerms {
-  /** A part of the folded name; `null` where no name can hold it. */
+  /** A part of the folded name; `null` if no name can hold it. */
   name: string | null;
   /** A part of the document's or the phone's digits. */
   digits: string | null;

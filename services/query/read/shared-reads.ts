@@ -78,7 +78,7 @@ const MAX_SHARED_RECORD_BYTES = 131_072;
 type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | null>;
 
 export class SharedReads {
-  /** The stamp of a store; `null` where it has none. */
+  /** The stamp of a store; `null` if it has none. */
   readonly stamp: ReadOne<Stamp>;
   /**
    * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
@@ -155,7 +155,7 @@ export class SharedReads {
     return noted(await readLarge());
   }
 
-  /** The record with a document's id (`documentId`); `null` where there is none. */
+  /** The record with a document's id (`documentId`); `null` if there is none. */
   record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
     const { collection, shape, redactErased } = wanted;
     const kind = `${collection}.${shape}.${redactErased}`;
@@ -220,7 +220,7 @@ function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The record of this store with an id; `null` where the store has none. */
+/** The record of this store with an id; `null` if the store has none. */
 export async function readRecord(
   view: View,
   collection: string,
@@ -270,7 +270,7 @@ interface SmallRead {
   keys?: number;
 }
 
-/** A record, or a count; where there are several counts, `bound` tells them apart. */
+/** A record, or a count; if there are several counts, `bound` tells them apart. */
 export type SmallRow = PageRow & { count?: number; bound?: number };
 
 interface SmallRows {

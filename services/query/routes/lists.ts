@@ -169,7 +169,7 @@ export default routePlugin([
     ask: () => ({ sort: { name_key: 1, _id: 1 } }),
   }),
   listEndpoint('order', {
-    description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
+    description: 'The orders of the store, newest first. To follow them, use `/api/order/changes`.',
     filters: orderFilters,
     links: { getOrder: 'order_id' },
     ask: (values) => ordersOf('anyone', values),
