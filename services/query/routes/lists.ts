@@ -142,7 +142,7 @@ export default routePlugin([
     description: 'The coupons of the store, newest first.',
     filters: {
       active: optional(oneOf(['true', 'false'], Flag), {
-        description: 'Only coupons that are switched on, or only those that are not.',
+        description: 'Only active coupons (`true`), or only inactive ones (`false`).',
       }),
     },
     links: { getCoupon: 'coupon_id' },
