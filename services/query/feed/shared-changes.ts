@@ -119,7 +119,9 @@ export class SharedChanges {
     try {
       return await this.#readTogether(
         await Promise.all(
-          requests.map((request) => (request.limit <= FEW ? this.#narrowed(request) : request)),
+          requests.map(async (request) =>
+            request.limit <= FEW ? this.#narrowed(request) : request,
+          ),
         ),
       );
     } catch (error) {
