@@ -20,7 +20,7 @@ import {
   proveGeneration,
   readSnapshot,
   type Source,
-  united,
+  unionOf,
 } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
@@ -79,7 +79,7 @@ type Row = Stamp & {
   read?: { [E in EntityName]?: ChangeRow[] } & { deletions?: ChangeRow[] };
 };
 
-const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
+const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
 
@@ -88,62 +88,57 @@ export class SharedChanges {
   readonly mark: string;
   readonly hints: Caches['feeds'];
   readonly #source: Source;
-  readonly #read: ReadOne<Chunk>;
+  readonly #read: ReadOne<ChunkRequest, Chunk>;
 
   /** @param source bounds each shared read; the requests have deadlines of their own. */
   constructor(source: Source, { feeds }: Caches) {
     this.hints = feeds;
     this.mark = generationMark(source.generation.marker.id);
     this.#source = source;
-    this.#read = batched(async (keys) => {
-      const chunks = await this.#readMany(keys.map(requestOf));
-      return new Map(
-        keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])),
-      );
-    }, LIMITS);
+    this.#read = batched((requests) => this.#readMany(requests), LIMITS, JSON.stringify);
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
   async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
-    // Equal requests share a key.
-    const found = await this.#read(JSON.stringify(request), signal);
+    const found = await this.#read(request, signal);
     if (found !== null) return found;
     await proveGeneration(this.#source);
     return { rows: [], reached: request.upTo, stamp: null };
   }
 
-  /** @returns each request's chunk; `undefined` before its store's first event. */
-  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  /** @returns the chunk of each request whose store has had an event. */
+  async #readMany(requests: readonly ChunkRequest[]): Promise<Map<ChunkRequest, Chunk>> {
     try {
-      return await this.#readTogether(requests);
+      return await this.#readOnce(requests);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
+      const chunks = new Map<ChunkRequest, Chunk>();
       // Separately, so that only the request with large records gets fewer.
-      const chunks = requests.map((request) =>
-        this.#readMany([
-          requests.length > 1
-            ? request
-            : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
-        ]),
-      );
-      return (await Promise.all(chunks)).map(([chunk]) => chunk);
+      const readAlone = async (request: ChunkRequest) => {
+        const limit =
+          requests.length > 1 ? request.limit : Math.ceil(request.limit / LIMIT_DIVISOR);
+        for (const chunk of (await this.#readMany([{ ...request, limit }])).values())
+          chunks.set(request, chunk);
+      };
+      await Promise.all(requests.map(readAlone));
+      return chunks;
     }
   }
 
-  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  async #readOnce(requests: readonly ChunkRequest[]): Promise<Map<ChunkRequest, Chunk>> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
-    const chunks: (Chunk | undefined)[] = [];
+    const chunks = new Map<ChunkRequest, Chunk>();
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
       this.#source,
       STAMPS,
-      united(STAMPS, stages),
+      unionOf(STAMPS, stages),
     )) {
       const asked = requests[request];
-      if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
+      if (asked !== undefined) chunks.set(asked, { ...chunkOf(asked, read), stamp });
     }
     return chunks;
   }
@@ -230,11 +225,4 @@ function chunkOf(
   const rows =
     more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
   return { rows, reached };
-}
-
-/** JSON has `null` for infinity. */
-function requestOf(key: string): ChunkRequest {
-  return JSON.parse(key, (_name, value: unknown) =>
-    value === null ? Infinity : value,
-  ) as ChunkRequest;
 }

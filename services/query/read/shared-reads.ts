@@ -34,7 +34,7 @@ import {
   stampsIn,
   type StoreView,
   unionWithStamps,
-  united,
+  unionOf,
 } from './snapshot.ts';
 
 /** A record in one of its shapes, with the offset of its date-times and the stamp of its store. */
@@ -70,7 +70,7 @@ interface WantedRecord {
   redactErased: boolean;
 }
 
-const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
+const LIMITS: BatchLimits = { underWay: 4, requests: 100 };
 /** A store with larger records reads those of that kind alone. */
 const MAX_SHARED_RECORD_BYTES = 131_072;
 
@@ -79,7 +79,7 @@ type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | nu
 
 export class SharedReads {
   /** The stamp of a store; `null` where it has none. */
-  readonly stamp: ReadOne<Stamp>;
+  readonly stamp: ReadOne<string, Stamp>;
   /**
    * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
    * their own.
@@ -88,7 +88,7 @@ export class SharedReads {
   /** They hold entries of other generations as well. */
   readonly caches: Caches;
   readonly #alone: AloneOptions;
-  readonly #readsByKind = new Map<string, ReadOne<unknown>>();
+  readonly #readsByKind = new Map<string, unknown>();
   readonly #answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
 
   constructor(source: Source, caches: Caches, alone: AloneOptions) {
@@ -159,7 +159,10 @@ export class SharedReads {
   record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
     const { collection, shape, redactErased } = wanted;
     const kind = `${collection}.${shape}.${redactErased}`;
-    return this.together(kind, LIMITS, (ids) => readRecords(this.source, wanted, ids))(id, signal);
+    const read = this.batchOf(kind, LIMITS, (ids: readonly string[]) =>
+      readRecords(this.source, wanted, ids),
+    );
+    return read(id, signal);
   }
 
   /**
@@ -175,10 +178,16 @@ export class SharedReads {
     return found;
   }
 
-  /** The read of one item of a kind, which is batched with others of that kind. */
-  together<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
+  /** The read of one request of a kind, which is batched with others of that kind. */
+  batchOf<R, T>(
+    kind: string,
+    limits: BatchLimits,
+    readMany: ReadMany<R, T>,
+    keyOf?: (request: R) => unknown,
+  ): ReadOne<R, T> {
     const read =
-      (this.#readsByKind.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
+      (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
+      batched(readMany, limits, keyOf);
     this.#readsByKind.set(kind, read);
     return read;
   }
@@ -279,40 +288,46 @@ interface SmallRows {
 }
 
 /** So many of the largest pages fit into one reply. */
-export const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
+export const SMALL_READS: BatchLimits = { underWay: 4, requests: 8 };
 /** A read of more pipelines or keys runs alone: others would wait for it. */
 const MAX_PIPELINES = 8;
 const MAX_KEYS = 4_000;
+
+/** What one store reads by an index. */
+interface StoreRead extends Pick<SmallRead, 'pipelines'> {
+  storeId: string;
+}
 
 /**
  * Reads in one aggregate what several requests, of any stores, read by the same index (decision
  * 0026).
  */
-export async function readTogether(
+export async function readWithOthers(
   view: View,
   { entity, index, pipelines, keys = 0 }: SmallRead,
 ): Promise<SmallRows> {
   const { storeId, shared, withDeadline, redactErased } = view;
-  const readAll = (source: Source, ids: readonly string[]) =>
-    readUnited(source, { entity, index, redactErased }, ids);
-  const id = JSON.stringify({ storeId, pipelines });
-  const readAlone = () => shared.alone(view, async (own) => (await readAll(own, [id])).get(id));
-  const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) =>
-    readAll(shared.source, ids),
+  const readAll = (source: Source, wanted: readonly StoreRead[]) =>
+    readMany(source, { entity, index, redactErased }, wanted);
+  const request = { storeId, pipelines };
+  const readAlone = () =>
+    shared.alone(view, async (own) => (await readAll(own, [request])).get(request));
+  const read = shared.batchOf(
+    `${entity}/${index}/${redactErased}`,
+    SMALL_READS,
+    (wanted: readonly StoreRead[]) => readAll(shared.source, wanted),
+    JSON.stringify,
   );
   const isSmall = view.alone === undefined && pipelines.length <= MAX_PIPELINES && keys <= MAX_KEYS;
-  const found = isSmall ? await withDeadline((signal) => read(id, signal)) : await readAlone();
+  const found = isSmall ? await withDeadline((signal) => read(request, signal)) : await readAlone();
   return found ?? { rows: [], stamp: null };
 }
 
-async function readUnited(
+async function readMany(
   source: Source,
   { entity, index, redactErased }: Pick<SmallRead, 'entity' | 'index'> & { redactErased: boolean },
-  ids: readonly string[],
-): Promise<Map<string, SmallRows>> {
-  const wanted = ids.map(
-    (id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string },
-  );
+  wanted: readonly StoreRead[],
+): Promise<Map<StoreRead, SmallRows>> {
   const pipelines = wanted.flatMap((one, of) => {
     // Every row says whose it is, or a store might be shown another's.
     const fields = shownOf({ ...source, redactErased }, entity, {
@@ -324,7 +339,7 @@ async function readUnited(
   });
   const storeIds = new Set(wanted.map(({ storeId }) => storeId));
   const collection = COLLECTIONS[entity];
-  const stages = [...united(collection, pipelines), unionWithStamps(...storeIds)];
+  const stages = [...unionOf(collection, pipelines), unionWithStamps(...storeIds)];
   const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
     source,
     collection,
@@ -337,9 +352,9 @@ async function readUnited(
     ({ of }) => of,
   );
   return new Map(
-    wanted.map(({ storeId }, of) => [
-      ids[of] ?? '',
-      { rows: rows.get(of) ?? [], stamp: stamps.get(storeId) ?? null },
+    wanted.map((one, of) => [
+      one,
+      { rows: rows.get(of) ?? [], stamp: stamps.get(one.storeId) ?? null },
     ]),
   );
 }

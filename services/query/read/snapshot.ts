@@ -274,7 +274,7 @@ export function unionWithStamps(...storeIds: readonly string[]): Document {
 }
 
 /** One pipeline from several on a collection: the rows of each after those of the one before. */
-export function united(
+export function unionOf(
   collection: string,
   [first = [], ...others]: readonly Document[][],
 ): Document[] {

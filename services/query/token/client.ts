@@ -43,7 +43,7 @@ export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
   addressOf: ClientAddress;
   maxTokens: number;
   environments: readonly string[];
-  readKey: ReadOne<AccessKey>;
+  readKey: ReadOne<string, AccessKey>;
 }
 
 /** Why authentication failed, for operators. If several apply, the first counts. */
@@ -107,14 +107,14 @@ const MAX_KEYS = 1_000;
 export function keyReader(
   { keys }: ControlCollections,
   withDeadline: WithDeadline,
-): ReadOne<AccessKey> {
+): ReadOne<string, AccessKey> {
   const read = async (ids: readonly string[]) => {
     const found = await withDeadline((signal) =>
       keys.find({ _id: { $in: [...ids] } }, { batchSize: MAX_KEYS + 1, signal }).toArray(),
     );
     return new Map(found.map((key) => [key._id, key]));
   };
-  return batched(read, { underWay: 1, ids: MAX_KEYS });
+  return batched(read, { underWay: 1, requests: MAX_KEYS });
 }
 
 /** Minimum response time of a failure; hides timing differences. */

@@ -17,7 +17,7 @@ function heldReads() {
 describe('batched reads', () => {
   it('never join a read in progress, and wait while the maximum number is in progress', async () => {
     const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 2, ids: 10 });
+    const read = batched(readMany, { underWay: 2, requests: 10 });
     const found: Promise<string | null>[] = [];
     for (const id of ['a', 'a', 'b', 'c']) {
       found.push(read(id));
@@ -35,7 +35,7 @@ describe('batched reads', () => {
 
   it('omit ids whose requests were aborted', async () => {
     const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 1, ids: 2 });
+    const read = batched(readMany, { underWay: 1, requests: 2 });
     const givenUp = new AbortController();
     const first = read('a');
     await turn();
