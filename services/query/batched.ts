@@ -5,8 +5,8 @@
  */
 import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
 
-/** Reads for many requests at once. What does not exist is missing in the map. */
-export type ReadMany<R, T> = (requests: readonly R[]) => Promise<ReadonlyMap<R, T>>;
+/** Reads for many requests at once: what each asks for, in their order. */
+export type ReadMany<R, T> = (requests: readonly R[]) => Promise<readonly (T | undefined)[]>;
 
 export interface BatchLimits {
   /** Reads that may be under way at the same time: a slow one does not block the others. */
@@ -56,8 +56,8 @@ export function batched<R, T>(
       const found = await (isTraced
         ? tracedTogether('shared read', spans, () => readMany(requests))
         : readMany(requests));
-      for (const { request, waiters } of batch)
-        for (const { resolve } of waiters) resolve(found.get(request) ?? null);
+      for (const [at, { waiters }] of batch.entries())
+        for (const { resolve } of waiters) resolve(found[at] ?? null);
     } catch (error) {
       for (const { waiters } of batch) for (const { reject } of waiters) reject(error);
     } finally {

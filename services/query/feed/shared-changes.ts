@@ -82,6 +82,8 @@ type Row = Stamp & {
 const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
+/** With a lower limit, records are so large that none is read for nothing. */
+const FEW = 5;
 
 export class SharedChanges {
   /** The generation's name in cursors. */
@@ -106,39 +108,52 @@ export class SharedChanges {
     return { rows: [], reached: request.upTo, stamp: null };
   }
 
-  /** @returns the chunk of each request whose store has had an event. */
-  async #readMany(requests: readonly ChunkRequest[]): Promise<Map<ChunkRequest, Chunk>> {
+  /** @returns each request's chunk; `undefined` before its store's first event. */
+  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await this.#readOnce(requests);
+      return await this.#readOnce(
+        await Promise.all(
+          requests.map((request) => (request.limit <= FEW ? this.#narrowed(request) : request)),
+        ),
+      );
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
-      const chunks = new Map<ChunkRequest, Chunk>();
       // Separately, so that only the request with large records gets fewer.
-      const readAlone = async (request: ChunkRequest) => {
-        const limit =
-          requests.length > 1 ? request.limit : Math.ceil(request.limit / LIMIT_DIVISOR);
-        for (const chunk of (await this.#readMany([{ ...request, limit }])).values())
-          chunks.set(request, chunk);
-      };
-      await Promise.all(requests.map(readAlone));
-      return chunks;
+      const chunks = requests.map(async (request) => {
+        if (requests.length > 1) return this.#readMany([request]);
+        const limit = Math.ceil(request.limit / LIMIT_DIVISOR);
+        return this.#readMany([await this.#narrowed({ ...request, limit })]);
+      });
+      return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
   }
 
-  async #readOnce(requests: readonly ChunkRequest[]): Promise<Map<ChunkRequest, Chunk>> {
+  /**
+   * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
+   * the limit, and most would be read again. Finds it in the indexes.
+   */
+  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
+    if (request.kinds.length < 2) return request;
+    const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
+    const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
+    const { rows, reached } = chunkOf(request, found?.read ?? {});
+    return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
+  }
+
+  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
-    const chunks = new Map<ChunkRequest, Chunk>();
+    const chunks: (Chunk | undefined)[] = [];
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
       this.#source,
       STAMPS,
       unionOf(STAMPS, stages),
     )) {
       const asked = requests[request];
-      if (asked !== undefined) chunks.set(asked, { ...chunkOf(asked, read), stamp });
+      if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
     }
     return chunks;
   }
@@ -148,7 +163,11 @@ export class SharedChanges {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
+function stagesOf(
+  request: ChunkRequest,
+  tag: Document[],
+  shown: typeof shownOf = shownOf,
+): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -178,7 +197,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(
         COLLECTIONS[kind],
-        [...page(itself, lastDelivered), ...shownOf(kind, request)],
+        [...page(itself, lastDelivered), ...shown(kind, request)],
         kind,
       );
     }),

@@ -19,7 +19,7 @@ import type { CategoryGroup, Layout } from '../read/caches.ts';
 import { type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
 import { limitsOnly, type ListStrategy } from './request.ts';
 import { updatedWindowBy } from './windows.ts';
-import { readStamp, readWithOthers, type View } from '../read/shared-reads.ts';
+import { readStamp, readPipelines, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
   type ReadInSnapshot,
@@ -48,7 +48,7 @@ export const cachedLayout: ListStrategy = {
     const { rows, stamp } =
       pipelines.length === 0
         ? { rows: [], stamp: await readStamp(view) }
-        : await readWithOthers(view, { entity: 'product', index: SEGMENT_INDEX, pipelines, keys });
+        : await readPipelines(view, { entity: 'product', index: SEGMENT_INDEX, pipelines, keys });
     if (stamp?.layout !== layout.version) {
       if (layouts.get(key) === layout) layouts.delete(key);
       return null;

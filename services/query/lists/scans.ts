@@ -13,7 +13,7 @@ import {
   skippedBy,
   sliceOf,
 } from '../read/page.ts';
-import { readWithOthers } from '../read/shared-reads.ts';
+import { readPipelines } from '../read/shared-reads.ts';
 import { forgetStamp, readSnapshot, type Source } from '../read/snapshot.ts';
 import { type List, limitsOnly, type ListQuery, type ListStrategy } from './request.ts';
 
@@ -42,15 +42,14 @@ export const sharedFirstPage: ListStrategy = {
   name: 'shared-first-page',
   isCheap: true,
   suits: (query) => limitsOnly(query) && query.page === 1,
-  async read({ storeId, shared, withDeadline, alone, redactErased }, { list, pageSize }) {
+  async read(view, { list, pageSize }) {
+    const { storeId, shared, alone, redactErased } = view;
     // A shared page is not redacted.
     if (alone !== undefined || redactErased) return null;
-    const read = shared.batchOf(
-      `${list.entity}/${pageSize}`,
-      FIRST_PAGES,
-      (ids: readonly string[]) => readFirstPages(shared.source, list, pageSize, ids),
-    );
-    const first = await withDeadline((signal) => read(storeId, signal));
+    const kind = `${list.entity}/${pageSize}`;
+    const readMany = (source: Source, ids: readonly string[]) =>
+      readFirstPages(source, list, pageSize, ids);
+    const first = await shared.readWithOthers(view, kind, storeId, readMany, FIRST_PAGES);
     // A store of which nothing has arrived has no stamp.
     return first ?? { rows: [], stamp: null, count: 0 };
   },
@@ -61,7 +60,7 @@ async function readFirstPages(
   { entity, sort }: List,
   pageSize: number,
   storeIds: readonly string[],
-): Promise<Map<string, CountedPage>> {
+): Promise<(CountedPage | undefined)[]> {
   const lookup = {
     from: COLLECTIONS[entity],
     localField: '_id',
@@ -74,11 +73,13 @@ async function readFirstPages(
   const stages = [{ $match: { _id: oneOf(storeIds) } }, { $lookup: lookup }];
   const kind = `${entity}/${pageSize}`;
   const found = await readSnapshot<Stamp & { page: PageRow[] }>(source, STAMPS, stages, { kind });
-  return new Map(
-    found.map(({ page: rows, ...stamp }) => {
-      return [stamp._id, { rows, stamp, count: stamp.counts?.[entity] ?? 0, isShared: true }];
-    }),
+  const pages = new Map(
+    found.map(({ page: rows, ...stamp }): [string, CountedPage] => [
+      stamp._id,
+      { rows, stamp, count: stamp.counts?.[entity] ?? 0, isShared: true },
+    ]),
   );
+  return storeIds.map((id) => pages.get(id));
 }
 
 /** Pages near the front, by the index; the stamp has the count. */
@@ -87,7 +88,7 @@ export const firstPages: ListStrategy = {
   isCheap: true,
   suits: (query) => limitsOnly(query, 'facets') && isShallow(rankedOf(query)),
   async read(view, query) {
-    const found = await readWithOthers(view, {
+    const found = await readPipelines(view, {
       entity: query.list.entity,
       index: indexOf(query),
       pipelines: [[{ $match: query.match }, ...sliceOf(query.list.sort, query)]],
@@ -116,7 +117,7 @@ export const scanIfSmall: ListStrategy = {
       [matching, ...sliceOf(query.list.sort, query)],
       [matching, { $limit: leafRecords + 1 }, { $count: 'count' }],
     ];
-    const found = await readWithOthers(view, { entity, index: indexOf(query), pipelines });
+    const found = await readPipelines(view, { entity, index: indexOf(query), pipelines });
     const count = countIn(found.rows);
     return count > leafRecords ? null : { ...found, count };
   },
@@ -151,7 +152,7 @@ export const scanIfShown: ListStrategy = {
     const { entity, sort } = list;
     const pipelines = [[{ $match: match }, { $sort: sort }, { $limit: pageSize + 1 }]];
     const read = { entity, index: indexOf(query), pipelines };
-    const found = await readWithOthers(view, read).catch((error: unknown) => {
+    const found = await readPipelines(view, read).catch((error: unknown) => {
       // A search of a store that has grown since its stamp was read: the next one is planned
       // without it.
       forgetStamp(view, view.storeId);

@@ -49,29 +49,18 @@ export const searchLeaves: ListStrategy = {
   suits: (query) => query.search !== null && limitsOnly(query, 'search') && !isSmall(query),
   async read(view, { search: terms, page, pageSize }) {
     if (terms === null) return null;
-    const { storeId, shared, withDeadline } = view;
+    const { storeId, shared } = view;
     const search: Search = { storeId, terms, page, pageSize };
     const leaves = lastStamp(view, storeId)?.ranks?.customer?.leaves ?? Number.POSITIVE_INFINITY;
-    if (view.alone !== undefined || leaves > MAX_LEAVES_TOGETHER) {
-      return shared.alone(
-        view,
-        async (own) => (await readSearches(own, [search])).get(search) ?? null,
-      );
-    }
-    const read = shared.batchOf(
-      'search',
-      SMALL_READS,
-      (searches: readonly Search[]) => readSearches(shared.source, searches),
-      JSON.stringify,
-    );
-    return withDeadline((signal) => read(search, signal));
+    const options = { ...SMALL_READS, isLarge: leaves > MAX_LEAVES_TOGETHER };
+    return shared.readWithOthers(view, 'search', search, readSearches, options);
   },
 };
 
 function readSearches(
   source: Source,
   searches: readonly Search[],
-): Promise<Map<Search, CountedPage>> {
+): Promise<(CountedPage | undefined)[]> {
   return inSnapshot(source, async ({ read }) => {
     const { leaves, stamps } = await findLeaves(read, searches);
     const found = searches.flatMap((search, of) => {
@@ -119,16 +108,13 @@ function readSearches(
       (of) => shownOf(source, 'customer', of),
     );
     const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.search);
-    return new Map(
-      found.map(({ search, leaves, stamp }) => [
-        search,
-        {
-          rows: rowsOf.get(search) ?? [],
-          stamp,
-          count: leaves.reduce((sum, { count }) => sum + count, 0),
-        },
-      ]),
+    const pages = new Map(
+      found.map(({ search, leaves, stamp }): [Search, CountedPage] => {
+        const count = leaves.reduce((sum, leaf) => sum + leaf.count, 0);
+        return [search, { rows: rowsOf.get(search) ?? [], stamp, count }];
+      }),
     );
+    return searches.map((search) => pages.get(search));
   });
 }
 

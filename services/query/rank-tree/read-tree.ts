@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import { type PageRow, type PageRequest, shownOf, skippedBy, sliceOf } from '../read/page.ts';
-import { readWithOthers, type SmallRow, type View } from '../read/shared-reads.ts';
+import { readPipelines, type SmallRow, type View } from '../read/shared-reads.ts';
 import { type ReadInSnapshot, unionOf, unionWithStamps } from '../read/snapshot.ts';
 import { type Edge, type Start, boundaryName } from './descent.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
@@ -66,7 +66,7 @@ export async function readRecords(
 ): Promise<TreeReadResult> {
   const pipelines = pipelinesOf(view.storeId, request, to, asked);
   const { entity } = request.tree;
-  const { rows, stamp } = await readWithOthers(view, {
+  const { rows, stamp } = await readPipelines(view, {
     entity,
     index: indexFor(request),
     pipelines,

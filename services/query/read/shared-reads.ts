@@ -63,13 +63,7 @@ export interface AloneOptions {
 
 type Row = { _id: string; offset?: string; erased?: boolean };
 
-interface WantedRecord {
-  collection: string;
-  shape: Shape;
-  /** As of `StoreView`. */
-  redactErased: boolean;
-}
-
+/** Of records and stamps. */
 const LIMITS: BatchLimits = { underWay: 4, requests: 100 };
 /** A store with larger records reads those of that kind alone. */
 const MAX_SHARED_RECORD_BYTES = 131_072;
@@ -78,8 +72,6 @@ const MAX_SHARED_RECORD_BYTES = 131_072;
 type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | null>;
 
 export class SharedReads {
-  /** The stamp of a store; `null` where it has none. */
-  readonly stamp: ReadOne<string, Stamp>;
   /**
    * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
    * their own.
@@ -95,7 +87,6 @@ export class SharedReads {
     this.source = source;
     this.caches = caches;
     this.#alone = alone;
-    this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
   /** The key of an entry of this generation in a cache. */
@@ -110,7 +101,7 @@ export class SharedReads {
   async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
     const { withDeadline, takeSlot } = this.#alone;
-    const { release } = await takeSlot(this.key(view.storeId), withDeadline);
+    const { release } = await takeSlot(this.key(view.storeId));
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
@@ -120,7 +111,7 @@ export class SharedReads {
    */
   async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
     const { withDeadline, takeStreamSlot } = this.#alone;
-    const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
+    const slot = await takeStreamSlot(this.key(view.storeId));
     const reads = openSnapshot({ ...view, withDeadline, alone: {} });
     const { session } = reads;
     return bufferedOrStreamed(slot, reads, () =>
@@ -155,16 +146,6 @@ export class SharedReads {
     return noted(await readLarge());
   }
 
-  /** The record with a document's id (`documentId`); `null` where there is none. */
-  record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
-    const { collection, shape, redactErased } = wanted;
-    const kind = `${collection}.${shape}.${redactErased}`;
-    const read = this.batchOf(kind, LIMITS, (ids: readonly string[]) =>
-      readRecords(this.source, wanted, ids),
-    );
-    return read(id, signal);
-  }
-
   /**
    * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the
    * same object, and the answer is reused. Pages of different sizes may have the same rows.
@@ -178,50 +159,28 @@ export class SharedReads {
     return found;
   }
 
-  /** The read of one request of a kind, which is batched with others of that kind. */
-  batchOf<R, T>(
+  /**
+   * What a request reads, together with what others of its kind read. Alone if it is large, or if
+   * the view is.
+   * @param readMany what each of several requests reads, in their order.
+   */
+  async readWithOthers<R, T>(
+    view: View,
     kind: string,
-    limits: BatchLimits,
-    readMany: ReadMany<R, T>,
-    keyOf?: (request: R) => unknown,
-  ): ReadOne<R, T> {
+    request: R,
+    readMany: (source: Source, requests: readonly R[]) => ReturnType<ReadMany<R, T>>,
+    { isLarge = false, ...limits }: BatchLimits & { isLarge?: boolean } = LIMITS,
+  ): Promise<T | null> {
+    if (isLarge || view.alone !== undefined) {
+      const [found] = await this.alone(view, (own) => readMany(own, [request]));
+      return found ?? null;
+    }
     const read =
       (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
-      batched(readMany, limits, keyOf);
+      batched((requests) => readMany(this.source, requests), limits, JSON.stringify);
     this.#readsByKind.set(kind, read);
-    return read;
+    return view.withDeadline((signal) => read(request, signal));
   }
-
-  async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
-    const stages = [{ $match: { _id: oneOf(ids) } }];
-    const found = await readSnapshot<Stamp>(this.source, STAMPS, stages, { kind: '' });
-    return new Map(found.map((stamp) => [stamp._id, stamp]));
-  }
-}
-
-async function readRecords(
-  source: Source,
-  { collection, shape, redactErased }: WantedRecord,
-  ids: readonly string[],
-): Promise<Map<string, StampedBody>> {
-  const storeIds = [...new Set(ids.map(storeIdOf))];
-  const { stages, bodyOf } = SHAPES[shape];
-  const pipeline = [
-    { $match: documentsWith(ids) },
-    ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
-    unionWithStamps(...storeIds),
-  ];
-  const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
-  const byId = new Map(rows.map((row) => [row._id, row]));
-  const found = new Map<string, StampedBody>();
-  for (const id of ids) {
-    const row = byId.get(id);
-    const body = row?.offset === undefined ? undefined : bodyOf(row);
-    if (row?.offset === undefined || body === undefined) continue;
-    const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
-    found.set(id, { body: redacted(body, row.erased), offset: row.offset, stamp });
-  }
-  return found;
 }
 
 /** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */
@@ -236,37 +195,52 @@ export async function readRecord(
   id: string,
   shape: Shape,
 ): Promise<Found<Body> | null> {
-  const { storeId, withDeadline, shared, redactErased } = view;
-  const wanted = { collection, shape, redactErased };
+  const { storeId, shared, redactErased } = view;
   const document = documentId(storeId, id);
-  const readShared = async () => {
-    const found = await withDeadline((signal) => shared.record(wanted, document, signal));
-    return found && recordOf(found);
+  const { stages, bodyOf } = SHAPES[shape];
+  const readMany = async (source: Source, ids: readonly string[]) => {
+    const pipeline = [
+      { $match: documentsWith(ids) },
+      ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
+      unionWithStamps(...new Set(ids.map(storeIdOf))),
+    ];
+    const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    return ids.map((one): StampedBody | undefined => {
+      const row = byId.get(one);
+      const body = row?.offset === undefined ? undefined : bodyOf(row);
+      if (row?.offset === undefined || body === undefined) return undefined;
+      const stamp = (byId.get(storeIdOf(one)) as Stamp | undefined) ?? null;
+      return { body: redacted(body, row.erased), offset: row.offset, stamp };
+    });
   };
-  const readAlone = async (own: View) => {
-    const found = (await readRecords(own, wanted, [document])).get(document);
-    return found === undefined ? null : recordOf(found);
+  const read = async (own: View) => {
+    const kind = `${collection}.${shape}.${redactErased}`;
+    const found = await shared.readWithOthers(own, kind, document, readMany);
+    if (found === null) return null;
+    const { body, offset, stamp } = found;
+    return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
   };
   return shared.sharedUnlessLarge(
     `${collection}/${shape}/${storeId}`,
     MAX_SHARED_RECORD_BYTES,
-    readShared,
+    () => read(view),
     () =>
       shape === 'product'
-        ? shared.streamed(view, (_own, { read }) => readProduct(read, storeId, document))
-        : shared.alone(view, readAlone),
+        ? shared.streamed(view, (_own, reads) => readProduct(reads.read, storeId, document))
+        : shared.alone(view, read),
   );
 }
 
-function recordOf({ stamp, body, offset }: StampedBody): Found {
-  return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
+export function readStamp(view: View): Promise<Stamp | null> {
+  return view.shared.readWithOthers(view, 'stamp', view.storeId, readStamps);
 }
 
-export async function readStamp(view: View): Promise<Stamp | null> {
-  const { storeId, withDeadline, shared, alone } = view;
-  if (alone === undefined) return withDeadline((signal) => shared.stamp(storeId, signal));
-  const [stamp = null] = await readSnapshot<Stamp>(view, STAMPS, [{ $match: { _id: storeId } }]);
-  return stamp;
+async function readStamps(source: Source, ids: readonly string[]) {
+  const stages = [{ $match: { _id: oneOf(ids) } }];
+  const found = await readSnapshot<Stamp>(source, STAMPS, stages, { kind: '' });
+  const byId = new Map(found.map((stamp) => [stamp._id, stamp]));
+  return ids.map((id) => byId.get(id));
 }
 
 interface SmallRead {
@@ -302,59 +276,41 @@ interface StoreRead extends Pick<SmallRead, 'pipelines'> {
  * Reads in one aggregate what several requests, of any stores, read by the same index (decision
  * 0026).
  */
-export async function readWithOthers(
+export async function readPipelines(
   view: View,
   { entity, index, pipelines, keys = 0 }: SmallRead,
 ): Promise<SmallRows> {
-  const { storeId, shared, withDeadline, redactErased } = view;
-  const readAll = (source: Source, wanted: readonly StoreRead[]) =>
-    readMany(source, { entity, index, redactErased }, wanted);
-  const request = { storeId, pipelines };
-  const readAlone = () =>
-    shared.alone(view, async (own) => (await readAll(own, [request])).get(request));
-  const read = shared.batchOf(
-    `${entity}/${index}/${redactErased}`,
-    SMALL_READS,
-    (wanted: readonly StoreRead[]) => readAll(shared.source, wanted),
-    JSON.stringify,
-  );
-  const isSmall = view.alone === undefined && pipelines.length <= MAX_PIPELINES && keys <= MAX_KEYS;
-  const found = isSmall ? await withDeadline((signal) => read(request, signal)) : await readAlone();
-  return found ?? { rows: [], stamp: null };
-}
-
-async function readMany(
-  source: Source,
-  { entity, index, redactErased }: Pick<SmallRead, 'entity' | 'index'> & { redactErased: boolean },
-  wanted: readonly StoreRead[],
-): Promise<Map<StoreRead, SmallRows>> {
-  const pipelines = wanted.flatMap((one, of) => {
-    // Every row says whose it is, or a store might be shown another's.
-    const fields = shownOf({ ...source, redactErased }, entity, {
-      count: 1,
-      bound: 1,
-      of: { $literal: of },
-    });
-    return one.pipelines.map((pipeline) => [...pipeline, ...fields]);
-  });
-  const storeIds = new Set(wanted.map(({ storeId }) => storeId));
+  const { storeId, shared, redactErased } = view;
   const collection = COLLECTIONS[entity];
-  const stages = [...unionOf(collection, pipelines), unionWithStamps(...storeIds)];
-  const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
-    source,
-    collection,
-    stages,
-    { hint: index },
-  );
-  const stamps = stampsIn(found);
-  const rows = Map.groupBy(
-    found.filter((row) => 'of' in row),
-    ({ of }) => of,
-  );
-  return new Map(
-    wanted.map((one, of) => [
-      one,
-      { rows: rows.get(of) ?? [], stamp: stamps.get(one.storeId) ?? null },
-    ]),
-  );
+  const readMany = async (source: Source, wanted: readonly StoreRead[]) => {
+    const all = wanted.flatMap((one, of) => {
+      // Every row says whose it is, or a store might be shown another's.
+      const fields = { count: 1, bound: 1, of: { $literal: of } };
+      const shown = shownOf({ ...source, redactErased }, entity, fields);
+      return one.pipelines.map((pipeline) => [...pipeline, ...shown]);
+    });
+    const storeIds = new Set(wanted.map((one) => one.storeId));
+    const stages = [...unionOf(collection, all), unionWithStamps(...storeIds)];
+    const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
+      source,
+      collection,
+      stages,
+      { hint: index },
+    );
+    const stamps = stampsIn(found);
+    const rows = Map.groupBy(
+      found.filter((row) => 'of' in row),
+      ({ of }) => of,
+    );
+    return wanted.map((one, of) => ({
+      rows: rows.get(of) ?? [],
+      stamp: stamps.get(one.storeId) ?? null,
+    }));
+  };
+  const isLarge = pipelines.length > MAX_PIPELINES || keys > MAX_KEYS;
+  const kind = `${entity}/${index}/${redactErased}`;
+  const options = { ...SMALL_READS, isLarge };
+  const request = { storeId, pipelines };
+  const found = await shared.readWithOthers(view, kind, request, readMany, options);
+  return found ?? { rows: [], stamp: null };
 }

@@ -112,7 +112,8 @@ export function keyReader(
     const found = await withDeadline((signal) =>
       keys.find({ _id: { $in: [...ids] } }, { batchSize: MAX_KEYS + 1, signal }).toArray(),
     );
-    return new Map(found.map((key) => [key._id, key]));
+    const byId = new Map(found.map((key) => [key._id, key]));
+    return ids.map((id) => byId.get(id));
   };
   return batched(read, { underWay: 1, requests: MAX_KEYS });
 }

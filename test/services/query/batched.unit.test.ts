@@ -6,10 +6,10 @@ import { batched } from '#query/batched.ts';
 function heldReads() {
   const begun: string[][] = [];
   const ends: (() => void)[] = [];
-  const readMany = async (ids: readonly string[]): Promise<Map<string, string>> => {
+  const readMany = async (ids: readonly string[]): Promise<string[]> => {
     begun.push([...ids]);
     await new Promise<void>((resolve) => ends.push(resolve));
-    return new Map(ids.map((id) => [id, id.toUpperCase()]));
+    return ids.map((id) => id.toUpperCase());
   };
   return { begun, readMany, end: () => ends.shift()?.() };
 }
@@ -31,6 +31,18 @@ describe('batched reads', () => {
     end();
     end();
     expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
+  });
+
+  it('read equal requests once, by their key', async () => {
+    const begun: string[][] = [];
+    const readMany = async (asked: readonly { id: string }[]) => {
+      begun.push(asked.map(({ id }) => id));
+      return asked.map(({ id }) => (id === 'none' ? undefined : id.toUpperCase()));
+    };
+    const read = batched(readMany, { underWay: 1, requests: 10 }, JSON.stringify);
+    const found = ['a', 'b', 'a', 'none'].map((id) => read({ id }));
+    expect(await Promise.all(found)).toEqual(['A', 'B', 'A', null]);
+    expect(begun).toEqual([['a', 'b', 'none']]);
   });
 
   it('omit ids whose requests were aborted', async () => {
