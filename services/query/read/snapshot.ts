@@ -19,6 +19,7 @@ import type { Readable } from 'node:stream';
 /** A generation to read from, with a deadline. */
 export interface Source {
   generation: Generation;
+  /** Bounds its reads: each on its own, or in a view all of a request together. */
   withDeadline: WithDeadline;
   /** By generation, kind of read and store. */
   rows: KnownRows;

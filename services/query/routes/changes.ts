@@ -202,7 +202,7 @@ function reader(services: Services, feed: FeedRequest) {
     const { begun } = services.admission;
     const hasOthers = () => services.admission.begun > begun;
     const asked = { ...feed, after, positions };
-    const page = await readChanges(changes, services.withDeadline, asked, hasOthers);
+    const page = await readChanges(changes, services.readDeadline, asked, hasOthers);
     if (after === NOW) after = page.next;
     return page;
   };
