@@ -4,8 +4,8 @@ import {
   cachedLayout,
   layoutUpdated,
   ownLayout,
+  placeStages,
   SEGMENT_INDEX,
-  updatedByPlace,
   WITHIN_CATEGORY,
 } from './products.ts';
 import type { List } from './request.ts';
@@ -96,7 +96,8 @@ export const LISTS = {
     entity: 'product',
     sort: { place: 1, ...WITHIN_CATEGORY },
     index: SEGMENT_INDEX,
-    strategies: [cachedLayout, ownLayout, updatedByPlace, layoutUpdated],
+    sortKey: placeStages,
+    strategies: [cachedLayout, ownLayout, updatedWindow, layoutUpdated, scan],
   },
   productsOfCategory: {
     entity: 'product',

@@ -18,7 +18,6 @@ import {
 import type { CategoryGroup, Layout } from '../read/caches.ts';
 import { type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
 import { limitsOnly, type ListStrategy } from './request.ts';
-import { updatedWindowBy } from './windows.ts';
 import { readStamp, readPipelines, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
@@ -76,21 +75,22 @@ export const ownLayout: ListStrategy = {
   },
 };
 
-/** Products updated in a short window, sorted by the place of their categories. */
-export const updatedByPlace = updatedWindowBy((storeId) => [
-  { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
-  {
-    $lookup: {
-      from: COLLECTIONS.category,
-      localField: 'category',
-      foreignField: '_id',
-      pipeline: [{ $project: { position: 1 } }],
-      as: 'category',
+/** Gives products the place of their category; those without a known category come last. */
+export function placeStages(storeId: string): Document[] {
+  return [
+    { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
+    {
+      $lookup: {
+        from: COLLECTIONS.category,
+        localField: 'category',
+        foreignField: '_id',
+        pipeline: [{ $project: { position: 1 } }],
+        as: 'category',
+      },
     },
-  },
-  // Products without a known category come last.
-  { $set: { place: { $ifNull: [{ $first: '$category.position' }, Number.POSITIVE_INFINITY] } } },
-]);
+    { $set: { place: { $ifNull: [{ $first: '$category.position' }, Number.POSITIVE_INFINITY] } } },
+  ];
+}
 
 /** Products updated in a long window: their number in each category replaces the layout's. */
 export const layoutUpdated: ListStrategy = {

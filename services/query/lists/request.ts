@@ -9,9 +9,9 @@ import { offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import { type KeyRange, timeRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
 import type { createdRange, updatedRange } from '../parameters/filters.ts';
-import type { Values } from '../parameters/parameter.ts';
+import type { Parameters, Values } from '../parameters/parameter.ts';
 import { isWhole, keyWithin, within } from '../rank-tree/read-tree.ts';
-import type { CountedPage, PageRequest, Sort } from '../read/page.ts';
+import type { CountedPage, IndexScan, PageRequest, Sort } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { offsetOf } from '../read/snapshot.ts';
 import { searchFilter, type SearchTerms } from './search-terms.ts';
@@ -29,6 +29,7 @@ export interface ListStrategy {
 export interface List {
   entity: EntityName;
   sort: Sort;
+  sortKey?: IndexScan['sortKey'];
   /** The index in this order, and the one that has it for each facet. */
   index: string;
   facetIndex?: string;
@@ -107,7 +108,13 @@ export function limitsOnly({ conditions }: ListQuery, ...allowed: Condition[]): 
   return Object.keys(conditions).every((condition) => allowed.some((one) => one === condition));
 }
 
-/** The condition that a field has one of some values; no condition without values. */
-export function anyOf(field: string, words: readonly string[]): Document | null {
-  return words.length === 0 ? null : { [field]: { $in: words } };
+/** The conditions on stored fields; `null` without any. */
+export function conditionsOf<P extends Parameters>(filters: P, values: Values<P>): Document | null {
+  const given = Object.entries(filters).flatMap(([name, { field }]) => {
+    const value: unknown = values[name];
+    const isGiven = Array.isArray(value) ? value.length > 0 : value !== null;
+    if (field === undefined || !isGiven) return [];
+    return [[field, Array.isArray(value) ? { $in: value } : value]];
+  });
+  return given.length === 0 ? null : (Object.fromEntries(given) as Document);
 }

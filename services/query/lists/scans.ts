@@ -170,8 +170,11 @@ export const scan: ListStrategy = {
 };
 
 export function scanOf(query: ListQuery): IndexScan {
-  const { entity, sort } = query.list;
+  const { entity, sort, sortKey, isSelective } = query.list;
+  // Another index may find what has a value in another field.
+  const isOpen = query.conditions.where !== undefined && isSelective !== true;
   // Of all records the stamp has the count.
   const count = limitsOnly(query) ? (stamp: Stamp | null) => stamp?.counts?.[entity] ?? 0 : null;
-  return { ...query, entity, sort, index: indexOf(query), count };
+  const index = isOpen ? undefined : indexOf(query);
+  return { ...query, entity, sort, sortKey, index, count };
 }

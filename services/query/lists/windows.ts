@@ -33,22 +33,13 @@ export const MAX_FILTERED = 2_000;
 const isUpdated: ListStrategy['suits'] = ({ conditions }) => conditions.updated !== undefined;
 const isCreated: ListStrategy['suits'] = ({ conditions }) => conditions.created !== undefined;
 
-/** @param sortKey the stages that add the sort key, where records do not hold it. */
-export function updatedWindowBy(sortKey: (storeId: string) => Document[]): ListStrategy {
-  return {
-    name: 'updated-window',
-    suits: isUpdated,
-    read: (view, query) =>
-      filterFew(view, query, {
-        condition: query.conditions.updated,
-        index: 'by_updated',
-        sortKey: sortKey(view.storeId),
-      }),
-  };
-}
-
 /** What was updated in a short window, sorted. */
-export const updatedWindow = updatedWindowBy(() => []);
+export const updatedWindow: ListStrategy = {
+  name: 'updated-window',
+  suits: isUpdated,
+  read: (view, query) =>
+    filterFew(view, query, { condition: query.conditions.updated, index: 'by_updated' }),
+};
 
 /** What was updated, among few records that the other conditions find. */
 export const updatedAmongFew: ListStrategy = {
@@ -90,7 +81,6 @@ interface Filtering {
   condition: Document | undefined;
   index: string;
   most?: number;
-  sortKey?: Document[];
 }
 
 /**
@@ -99,8 +89,8 @@ interface Filtering {
  */
 async function filterFew(
   view: View,
-  { list: { entity, sort }, match, ...page }: ListQuery,
-  { condition, index, most = MAX_FILTERED, sortKey = [] }: Filtering,
+  { list: { entity, sort, sortKey }, match, ...page }: ListQuery,
+  { condition, index, most = MAX_FILTERED }: Filtering,
 ): Promise<CountedPage | null> {
   const coll = COLLECTIONS[entity];
   const examined = [{ $match: { store_id: view.storeId, ...condition } }, { $limit: most + 1 }];
@@ -110,7 +100,7 @@ async function filterFew(
     coll,
     [
       ...filtered,
-      ...sortKey,
+      ...(sortKey?.(view.storeId) ?? []),
       ...sliceOf(sort, page),
       ...shownOf(view, entity),
       ...[examined, filtered].map((pipeline, bound) => ({

@@ -6,7 +6,7 @@ import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { LISTS } from '../lists/lists.ts';
 import { readList } from '../lists/read.ts';
-import { anyOf, type Wanted } from '../lists/request.ts';
+import { conditionsOf, type Wanted } from '../lists/request.ts';
 import { searchTerms } from '../lists/search-terms.ts';
 import {
   createdRange,
@@ -16,14 +16,15 @@ import {
   updatedRange,
 } from '../parameters/filters.ts';
 import {
+  flag,
   id,
+  ofField,
   oneOf,
   optional,
   type Parameters,
   repeatable,
   type Values,
 } from '../parameters/parameter.ts';
-import { Flag } from '#shared/records/answer.ts';
 import { KINDS, type KindName, listOf, operationOn, pathOfKind } from '../records/kinds.ts';
 
 interface ListEndpoint<P extends Parameters> {
@@ -54,41 +55,50 @@ function listEndpoint<P extends Parameters>(
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
       const { page: number, page_size: pageSize } = values as Values<typeof paging>;
-      return readList(view, { list: LISTS[kind], ...ask?.(values), page: number, pageSize });
+      const where = conditionsOf(filters, values);
+      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page: number, pageSize });
     },
   });
 }
 
+const customerOrderFilters = {
+  ...orderFilters,
+  customer_id: ofField(
+    'customer_id',
+    optional(id, {
+      description:
+        'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
+        'thousand orders, counting them takes longer than in other lists.',
+      example: 'c204',
+    }),
+  ),
+};
+
 /** Orders of everybody, those that name a customer, or one customer's. */
 function ordersOf(
-  whom: 'anyone' | 'a customer' | { customerId: string },
+  whom: 'anyone' | 'a customer' | 'one customer',
   { status, order_type: type, ...bounds }: Values<typeof orderFilters>,
 ): Wanted {
-  if (typeof whom === 'string') {
-    const facets = orderFacets(status, type, whom === 'a customer');
-    return { list: LISTS.order, facets, bounds };
-  }
+  const facets = orderFacets(status, type, whom !== 'anyone');
+  if (whom !== 'one customer') return { list: LISTS.order, facets, bounds };
   // Each order of a customer names one. Without the condition on facets an index alone counts and
   // skips them.
   const isFiltered = status.length > 0 || type.length > 0;
-  return {
-    list: LISTS.ordersOfCustomer,
-    facets: isFiltered ? orderFacets(status, type, true) : null,
-    where: { customer_id: whom.customerId },
-    bounds,
-  };
+  return { list: LISTS.ordersOfCustomer, facets: isFiltered ? facets : null, bounds };
 }
 
 export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',
     filters: {
-      status: repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
-        description: 'Only campaigns with this status. Repeat it for several.',
-      }),
+      status: ofField(
+        'status',
+        repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
+          description: 'Only campaigns with this status. Repeat it for several.',
+        }),
+      ),
     },
     links: { getCampaign: 'campaign_id' },
-    ask: ({ status }) => ({ where: anyOf('status', status) }),
   }),
   listEndpoint('category', {
     description: 'The categories of the store, active or not, by position, then by name.',
@@ -98,12 +108,14 @@ export default routePlugin([
   listEndpoint('coupon', {
     description: 'The coupons of the store, newest first.',
     filters: {
-      active: optional(oneOf(['true', 'false'], Flag), {
-        description: 'Only coupons that are switched on, or only those that are not.',
-      }),
+      active: ofField(
+        'active',
+        optional(flag, {
+          description: 'Only coupons that are switched on, or only those that are not.',
+        }),
+      ),
     },
     links: { getCoupon: 'coupon_id' },
-    ask: ({ active }) => ({ where: active && { active: active === 'true' } }),
   }),
   listEndpoint('customer', {
     description: 'The customers of the store by name: compared without accents and letter case.',
@@ -130,19 +142,19 @@ export default routePlugin([
       'The products of the store, active or not: by the position of their category (those without a known one last), ' +
       'then by their own, then by name.',
     filters: {
-      category_id: optional(id, {
-        description: 'Only products that name this category.',
-        example: 'k1',
-      }),
+      category_id: ofField(
+        'category_id',
+        optional(id, { description: 'Only products that name this category.', example: 'k1' }),
+      ),
       ...updatedRange,
     },
     links: { getProduct: 'product_id' },
     // A category that moves changes the order of products.
     ordered: ['category'],
-    ask: ({ category_id: category, ...bounds }) =>
-      category === null
-        ? { bounds }
-        : { bounds, list: LISTS.productsOfCategory, where: { category_id: category } },
+    ask: ({ category_id: category, ...bounds }) => ({
+      list: category === null ? LISTS.product : LISTS.productsOfCategory,
+      bounds,
+    }),
   }),
   listEndpoint('review', {
     description: 'The reviews of the store, newest first.',
@@ -158,16 +170,7 @@ export default routePlugin([
   dataEndpoint({
     path: '/api/customer/order-list/',
     scopes: ['crm', 'order'],
-    parameters: {
-      ...paging,
-      ...orderFilters,
-      customer_id: optional(id, {
-        description:
-          'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
-          'thousand orders, counting them takes longer than in other lists.',
-        example: 'c204',
-      }),
-    },
+    parameters: { ...paging, ...customerOrderFilters },
     operationId: 'listCustomerOrders',
     tag: 'Customers',
     summary: 'List the orders of customers',
@@ -177,9 +180,10 @@ export default routePlugin([
     answer: listOf(OrderSummary),
     links: { getOrder: 'order_id' },
     dependsOn: ['order'],
-    read: (view, { page: number, page_size: pageSize, customer_id: customerId, ...filters }) => {
-      const wanted = ordersOf(customerId === null ? 'a customer' : { customerId }, filters);
-      return readList(view, { ...wanted, page: number, pageSize });
+    read: (view, { page: number, page_size: pageSize, ...values }) => {
+      const wanted = ordersOf(values.customer_id === null ? 'a customer' : 'one customer', values);
+      const where = conditionsOf(customerOrderFilters, values);
+      return readList(view, { ...wanted, where, page: number, pageSize });
     },
   }),
 ]);
