@@ -113,7 +113,9 @@ export class SharedChanges {
     try {
       return await this.#readOnce(
         await Promise.all(
-          requests.map((request) => (request.limit <= FEW ? this.#narrowed(request) : request)),
+          requests.map(async (request) =>
+            request.limit <= FEW ? this.#narrowed(request) : request,
+          ),
         ),
       );
     } catch (error) {
