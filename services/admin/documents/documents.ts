@@ -151,8 +151,8 @@ export function recordsMarkdown({ components: { schemas } }: OpenApi): string {
     if (properties === undefined || NO_RECORDS.test(name)) return [];
     const inLists = schemas[`${name}Summary`]?.properties ?? {};
     const added = Object.entries(properties).filter(([field]) => !(field in inLists));
-    const base = Object.keys(inLists).length === 0 ? [] : [`those of ${code(`${name}Summary`)}`];
-    return [[code(name), [...base, ...added.map(fieldOf)].join(', ')]];
+    const base = Object.keys(inLists).length === 0 ? [] : [`${code(`${name}Summary`)} and`];
+    return [[code(name), [...base, ...added.map(fieldOf)].join(' ').replaceAll('` `', ' ')]];
   });
   return markdownTable(['record or part', 'fields'], rows);
 }
