@@ -128,7 +128,7 @@ interface OpenApiSchema {
 export function filtersMarkdown({ paths }: OpenApi): string {
   const rows = Object.entries(paths).flatMap(([path, { get }]) => {
     const filters = (get?.parameters ?? []).flatMap(({ name = '', schema }) =>
-      schema === undefined || /^page/.test(name) || !/list\/?$/.test(path)
+      schema === undefined || name.startsWith('page') || !/list\/?$/.test(path)
         ? []
         : `${code(name)}${schema.items === undefined ? '' : ' (repeatable)'}`,
     );
