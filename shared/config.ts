@@ -36,125 +36,134 @@ const pairs = matching(/^(?:[^,=]+=[^,]*(?:,|$))*$/, 'name=value, separated by c
 const hostAndPort = matching(/^[^\s:@/?#]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'host:port');
 
 const userOf = (server: string, meaning: string, password = 'Password of that user.') => ({
-  username: optional(`${server}_USERNAME`, anyText, { meaning }),
-  password: optional(`${server}_PASSWORD`, anyText, { meaning: password }),
-  passwordFile: optional(`${server}_PASSWORD_FILE`, anyText, {
-    meaning: `File that holds it, instead of \`${server}_PASSWORD\`.`,
-  }),
+  username: optional(`${server}_USERNAME`, anyText, meaning),
+  password: optional(`${server}_PASSWORD`, anyText, password),
+  passwordFile: optional(
+    `${server}_PASSWORD_FILE`,
+    anyText,
+    `File that holds it, instead of \`${server}_PASSWORD\`.`,
+  ),
 });
 
 const certificateOf = (side: string, meaning: string) => ({
-  certFile: optional(`${side}_CERT_FILE`, anyText, { meaning }),
-  keyFile: optional(`${side}_KEY_FILE`, anyText, {
-    meaning: 'File with the private key of that certificate.',
-  }),
+  certFile: optional(`${side}_CERT_FILE`, anyText, meaning),
+  keyFile: optional(`${side}_KEY_FILE`, anyText, 'File with the private key of that certificate.'),
 });
 
-const kafkaServers = {
-  brokers: setting('KAFKA_BROKERS', list(hostAndPort, { least: 1 }), null, {
-    meaning: 'Kafka bootstrap addresses, `host:port`, separated by commas.',
-  }),
-  tls: Type.Object({
-    enabled: setting('KAFKA_TLS', flag, 'false', {
-      meaning: 'Whether connections to brokers use TLS.',
-    }),
-    caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
-      meaning:
-        'File with the certificates (PEM) of the brokers’ authorities; if empty, the system’s.',
-    }),
-    ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
-  }),
-  sasl: Type.Object({
-    mechanism: optional(
-      'KAFKA_SASL_MECHANISM',
-      oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
-      {
-        meaning:
-          'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; if empty, none.',
-      },
-    ),
-    ...userOf(
-      'KAFKA_SASL',
-      'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
-      'Password of that user; with `oauthbearer` the client secret.',
-    ),
-    tokenUrl: optional('KAFKA_SASL_TOKEN_URL', webAddress, {
-      meaning: 'Token endpoint of `oauthbearer`, for the client credentials grant.',
-    }),
-    scope: optional('KAFKA_SASL_SCOPE', anyText, { meaning: 'Scope that is requested there.' }),
-  }),
-};
-
-const mongodbServers = {
-  uri: setting('MONGODB_URI', mongodbAddress, null, {
-    meaning: 'Connection string of the MongoDB replica set.',
-  }),
-  ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
-  tls: Type.Object({
-    caFile: optional('MONGODB_TLS_CA_FILE', anyText, {
-      meaning: 'File with the certificates (PEM) of MongoDB’s authorities; turns TLS on.',
-    }),
-    certKeyFile: optional('MONGODB_TLS_CERT_KEY_FILE', anyText, {
-      meaning:
-        'File with our own certificate and private key; turns TLS on. `authMechanism=MONGODB-X509` authenticates by it.',
-    }),
-  }),
-};
-
-const { uri: mongodbUri, ...mongodbAccess } = mongodbServers;
-
 const settings = Type.Object({
-  environments: setting('ENVIRONMENTS', list(environmentName, { least: 1 }), 'production,sandbox', {
-    meaning: 'The environments served, separated by commas.',
-  }),
-  namePrefix: setting('NAME_PREFIX', lowerCaseName, 'store_data', {
-    meaning:
-      'Prefix of databases, consumer groups and Redis keys, so that installations can share servers.',
-  }),
+  environments: setting(
+    'ENVIRONMENTS',
+    list(environmentName, { least: 1 }),
+    'production,sandbox',
+    'The environments served, separated by commas.',
+  ),
+  namePrefix: setting(
+    'NAME_PREFIX',
+    lowerCaseName,
+    'store_data',
+    'Prefix of databases, consumer groups and Redis keys, so that installations can share servers.',
+  ),
   logLevel: setting(
     'LOG_LEVEL',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',
-    {
-      meaning: 'Least severe level that is logged.',
-    },
+    'Least severe level that is logged.',
   ),
-  logFormat: setting('LOG_FORMAT', oneOf('numbers', 'names'), 'numbers', {
-    meaning:
-      'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
-  }),
+  logFormat: setting(
+    'LOG_FORMAT',
+    oneOf('numbers', 'names'),
+    'numbers',
+    'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
+  ),
   kafka: Type.Object({
-    brokers: kafkaServers.brokers,
-    sessionTimeoutMs: setting('KAFKA_SESSION_TIMEOUT_MS', wholeNumber(1_000, 300_000), '6000', {
-      meaning:
-        'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
+    brokers: setting(
+      'KAFKA_BROKERS',
+      list(hostAndPort, { least: 1 }),
+      null,
+      'Kafka bootstrap addresses, `host:port`, separated by commas.',
+    ),
+    sessionTimeoutMs: setting(
+      'KAFKA_SESSION_TIMEOUT_MS',
+      wholeNumber(1_000, 300_000),
+      '6000',
+      'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
+    ),
+    tls: Type.Object({
+      enabled: setting('KAFKA_TLS', flag, 'false', 'Whether connections to brokers use TLS.'),
+      caFile: optional(
+        'KAFKA_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of the brokers’ authorities; if empty, the system’s.',
+      ),
+      ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
     }),
-    tls: kafkaServers.tls,
-    sasl: kafkaServers.sasl,
+    sasl: Type.Object({
+      mechanism: optional(
+        'KAFKA_SASL_MECHANISM',
+        oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
+        'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; if empty, none.',
+      ),
+      ...userOf(
+        'KAFKA_SASL',
+        'User of Kafka; with `oauthbearer` the client id at the token endpoint.',
+        'Password of that user; with `oauthbearer` the client secret.',
+      ),
+      tokenUrl: optional(
+        'KAFKA_SASL_TOKEN_URL',
+        webAddress,
+        'Token endpoint of `oauthbearer`, for the client credentials grant.',
+      ),
+      scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is requested there.'),
+    }),
   }),
   mongodb: Type.Object({
-    uri: mongodbUri,
-    readTimeoutMs: setting('MONGODB_READ_TIMEOUT_MS', wholeNumber(50, 60_000), '600', {
-      meaning:
-        'Milliseconds that a request may wait for MongoDB before it is answered 503; reads whose cost grows with the store have 20 s.',
+    uri: setting(
+      'MONGODB_URI',
+      mongodbAddress,
+      null,
+      'Connection string of the MongoDB replica set.',
+    ),
+    readTimeoutMs: setting(
+      'MONGODB_READ_TIMEOUT_MS',
+      wholeNumber(50, 60_000),
+      '600',
+      'Milliseconds that a request may wait for MongoDB before it is answered 503; reads whose cost grows with the store have 20 s.',
+    ),
+    ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
+    tls: Type.Object({
+      caFile: optional(
+        'MONGODB_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of MongoDB’s authorities; turns TLS on.',
+      ),
+      certKeyFile: optional(
+        'MONGODB_TLS_CERT_KEY_FILE',
+        anyText,
+        'File with our own certificate and private key; turns TLS on. `authMechanism=MONGODB-X509` authenticates by it.',
+      ),
     }),
-    ...mongodbAccess,
   }),
   redis: Type.Object({
-    url: setting('REDIS_URL', redisAddress, null, {
-      meaning:
-        'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; ' +
+    url: setting(
+      'REDIS_URL',
+      redisAddress,
+      null,
+      'Address of Redis: `redis://host:6379`; behind sentinels `redis+sentinel://host:26379,host:26379/name-of-the-master`; ' +
         'some nodes of a cluster `redis+cluster://host:6379,host:6379`. With TLS each begins with `rediss`.',
-    }),
-    commandTimeoutMs: setting('REDIS_COMMAND_TIMEOUT_MS', wholeNumber(10, 10_000), '200', {
-      meaning: 'Milliseconds that a Redis command may take before the request is answered 503.',
-    }),
+    ),
+    commandTimeoutMs: setting(
+      'REDIS_COMMAND_TIMEOUT_MS',
+      wholeNumber(10, 10_000),
+      '200',
+      'Milliseconds that a Redis command may take before the request is answered 503.',
+    ),
     ...userOf('REDIS', 'User of Redis (ACL), if the address names none.'),
     tls: Type.Object({
-      caFile: optional('REDIS_TLS_CA_FILE', anyText, {
-        meaning:
-          'File with the certificates (PEM) of Redis’s authorities; needs a `rediss` address, as the next two do.',
-      }),
+      caFile: optional(
+        'REDIS_TLS_CA_FILE',
+        anyText,
+        'File with the certificates (PEM) of Redis’s authorities; needs a `rediss` address, as the next two do.',
+      ),
       ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, if it requires one.'),
     }),
     /** Sentinels have users of their own. */
@@ -168,35 +177,41 @@ const settings = Type.Object({
   }),
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
   tracing: Type.Object({
-    endpoint: optional('OTEL_EXPORTER_OTLP_ENDPOINT', webAddress, {
-      meaning:
-        'A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`. This or the next turns tracing on.',
-    }),
-    tracesEndpoint: optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webAddress, {
-      meaning: 'The whole address for traces, instead of `/v1/traces` at that one.',
-    }),
+    endpoint: optional(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      webAddress,
+      'A collector of OTLP over HTTP, such as `http://127.0.0.1:4318`. This or the next turns tracing on.',
+    ),
+    tracesEndpoint: optional(
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+      webAddress,
+      'The whole address for traces, instead of `/v1/traces` at that one.',
+    ),
     // Operators set it for all workloads of a cluster: another one may not keep a service from
     // starting.
     protocol: setting(
       'OTEL_EXPORTER_OTLP_PROTOCOL',
       oneOf('http/json', 'http/protobuf', 'grpc'),
       'http/json',
-      {
-        meaning:
-          'The format of spans. They are always sent as `http/json`; the others are accepted with a warning.',
-      },
+      'The format of spans. They are always sent as `http/json`; the others are accepted with a warning.',
     ),
-    headers: setting('OTEL_EXPORTER_OTLP_HEADERS', pairs, '', {
-      meaning:
-        'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
-    }),
-    serviceName: optional('OTEL_SERVICE_NAME', anyText, {
-      meaning:
-        'Name of the service in traces; `store-data-query` and `store-data-projector` if empty.',
-    }),
-    resource: setting('OTEL_RESOURCE_ATTRIBUTES', pairs, '', {
-      meaning: 'Attributes of every span, such as `deployment.environment.name=staging`.',
-    }),
+    headers: setting(
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      pairs,
+      '',
+      'Headers to the collector, such as a key: `name=value`, separated by commas, values percent-encoded.',
+    ),
+    serviceName: optional(
+      'OTEL_SERVICE_NAME',
+      anyText,
+      'Name of the service in traces; `store-data-query` and `store-data-projector` if empty.',
+    ),
+    resource: setting(
+      'OTEL_RESOURCE_ATTRIBUTES',
+      pairs,
+      '',
+      'Attributes of every span, such as `deployment.environment.name=staging`.',
+    ),
     sampler: setting(
       'OTEL_TRACES_SAMPLER',
       oneOf(
@@ -208,165 +223,220 @@ const settings = Type.Object({
         'parentbased_traceidratio',
       ),
       'parentbased_always_on',
-      {
-        meaning:
-          'Which requests and slices are traced. With `parentbased_…` a publisher that sends `traceparent` decides, ' +
-          'and a caller if `QUERY_TRUST_TRACEPARENT` allows it.',
-      },
+      'Which requests and slices are traced. With `parentbased_…` a publisher that sends `traceparent` decides, ' +
+        'and a caller if `QUERY_TRUST_TRACEPARENT` allows it.',
     ),
     samplerArg: setting(
       'OTEL_TRACES_SAMPLER_ARG',
       matching(/^(?:0|1|[01]\.0+|0?\.\d+)$/, 'a number from 0 to 1'),
       '1',
-      {
-        meaning:
-          'For `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
-      },
+      'For `traceidratio` and `parentbased_traceidratio`: the part of traces that is recorded, such as `0.01`.',
     ),
-    sendAfterMs: setting('OTEL_BSP_SCHEDULE_DELAY', wholeNumber(1, 600_000), '5000', {
-      meaning: 'Milliseconds after which spans are sent, unless there are 512 before.',
-    }),
-    queuedSpans: setting('OTEL_BSP_MAX_QUEUE_SIZE', wholeNumber(1, 1_000_000), '2048', {
-      meaning: 'Maximum number of spans that wait to be sent; further ones are dropped.',
-    }),
+    sendAfterMs: setting(
+      'OTEL_BSP_SCHEDULE_DELAY',
+      wholeNumber(1, 600_000),
+      '5000',
+      'Milliseconds after which spans are sent, unless there are 512 before.',
+    ),
+    queuedSpans: setting(
+      'OTEL_BSP_MAX_QUEUE_SIZE',
+      wholeNumber(1, 1_000_000),
+      '2048',
+      'Maximum number of spans that wait to be sent; further ones are dropped.',
+    ),
   }),
   operations: Type.Object({
-    host: setting('OPERATIONS_HOST', anyText, '127.0.0.1', {
-      meaning: 'Address on which `/live`, `/ready` and `/metrics` listen.',
-    }),
-    port: setting('OPERATIONS_PORT', port, '9090', {
-      meaning: 'Port of `/live`, `/ready` and `/metrics`; 0 takes a free one.',
-    }),
+    host: setting(
+      'OPERATIONS_HOST',
+      anyText,
+      '127.0.0.1',
+      'Address on which `/live`, `/ready` and `/metrics` listen.',
+    ),
+    port: setting(
+      'OPERATIONS_PORT',
+      port,
+      '9090',
+      'Port of `/live`, `/ready` and `/metrics`; 0 takes a free one.',
+    ),
   }),
   query: Type.Object({
-    host: setting('QUERY_HOST', anyText, '127.0.0.1', {
-      meaning: 'Address on which the query service listens.',
-    }),
-    port: setting('QUERY_PORT', port, '8080', {
-      meaning: 'Port of the query service; 0 takes a free one.',
-    }),
+    host: setting(
+      'QUERY_HOST',
+      anyText,
+      '127.0.0.1',
+      'Address on which the query service listens.',
+    ),
+    port: setting('QUERY_PORT', port, '8080', 'Port of the query service; 0 takes a free one.'),
     tls: Type.Object(
       certificateOf(
         'QUERY_TLS',
         'File with the query service’s certificate chain, for HTTPS without a proxy; read again when it changes.',
       ),
     ),
-    shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', wholeNumber(0, 60_000), '5000', {
-      meaning:
-        'Milliseconds that the query service continues to serve after a signal to end, while `/ready` answers 503: ' +
+    shutdownDelayMs: setting(
+      'SHUTDOWN_DELAY_MS',
+      wholeNumber(0, 60_000),
+      '5000',
+      'Milliseconds that the query service continues to serve after a signal to end, while `/ready` answers 503: ' +
         'longer than a load balancer needs to notice.',
-    }),
-    overloadLatencyMs: setting('OVERLOAD_LATENCY_MS', wholeNumber(10, 60_000), '100', {
-      meaning:
-        'Milliseconds that requests wait on average under overload; a burst waits three times as long. ' +
+    ),
+    overloadLatencyMs: setting(
+      'OVERLOAD_LATENCY_MS',
+      wholeNumber(10, 60_000),
+      '100',
+      'Milliseconds that requests wait on average under overload; a burst waits three times as long. ' +
         'The rest is refused with 503; up to 64 requests at a time never are.',
-    }),
+    ),
     quota: Type.Object({
-      requests: setting('QUOTA_REQUESTS', wholeNumber(1, 1_000_000_000), '600', {
-        meaning: 'Requests that a store and environment may make in a window.',
-      }),
-      windowSeconds: setting('QUOTA_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
-        meaning: 'Length of the quota’s window in seconds.',
-      }),
+      requests: setting(
+        'QUOTA_REQUESTS',
+        wholeNumber(1, 1_000_000_000),
+        '600',
+        'Requests that a store and environment may make in a window.',
+      ),
+      windowSeconds: setting(
+        'QUOTA_WINDOW_SECONDS',
+        wholeNumber(1, 86_400),
+        '60',
+        'Length of the quota’s window in seconds.',
+      ),
     }),
     /** Of the token endpoint: failures allowed in a window. */
     authFailures: Type.Object({
-      windowSeconds: setting('AUTH_FAILURES_WINDOW_SECONDS', wholeNumber(1, 86_400), '60', {
-        meaning: 'Seconds for which failed authentications at the token endpoint count.',
-      }),
+      windowSeconds: setting(
+        'AUTH_FAILURES_WINDOW_SECONDS',
+        wholeNumber(1, 86_400),
+        '60',
+        'Seconds for which failed authentications at the token endpoint count.',
+      ),
       perClientAndAddress: setting(
         'AUTH_FAILURES_PER_CLIENT_AND_ADDRESS',
         wholeNumber(1, 1_000_000_000),
         '20',
-        {
-          meaning:
-            'Failed authentications of one client from one address (IPv6: one /64) in that time; then both wait, whatever the secret. ' +
-            'It is 5 while one of the next two is exceeded.',
-        },
+        'Failed authentications of one client from one address (IPv6: one /64) in that time; then both wait, whatever the secret. ' +
+          'It is 5 while one of the next two is exceeded.',
       ),
-      perAddress: setting('AUTH_FAILURES_PER_ADDRESS', wholeNumber(1, 1_000_000_000), '200', {
-        meaning:
-          'Failed authentications from one address in that time; then wrong secrets from there are answered 429.',
-      }),
-      perClient: setting('AUTH_FAILURES_PER_CLIENT', wholeNumber(1, 1_000_000_000), '200', {
-        meaning:
-          'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
-      }),
+      perAddress: setting(
+        'AUTH_FAILURES_PER_ADDRESS',
+        wholeNumber(1, 1_000_000_000),
+        '200',
+        'Failed authentications from one address in that time; then wrong secrets from there are answered 429.',
+      ),
+      perClient: setting(
+        'AUTH_FAILURES_PER_CLIENT',
+        wholeNumber(1, 1_000_000_000),
+        '200',
+        'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
+      ),
     }),
-    maxTokensPerKey: setting('MAX_TOKENS_PER_KEY', wholeNumber(1, 1_000_000_000), '10000', {
-      meaning:
-        'Maximum number of live tokens of a key; then the token endpoint answers 429 until one ends. ' +
+    maxTokensPerKey: setting(
+      'MAX_TOKENS_PER_KEY',
+      wholeNumber(1, 1_000_000_000),
+      '10000',
+      'Maximum number of live tokens of a key; then the token endpoint answers 429 until one ends. ' +
         'Clients may fetch a token for each call if it is above the quota within the lifetime of a token.',
-    }),
-    loggedPercent: setting('LOG_REQUESTS_PERCENT', wholeNumber(0, 100), '100', {
-      meaning:
-        'Percentage of requests that are logged, chosen at random; metrics count all. `/health` is never logged.',
-    }),
-    docs: setting('QUERY_DOCS', flag, 'true', {
-      meaning: 'Whether the query service has the reference and the guides at `/docs`.',
-    }),
-    trustTraceparent: setting('QUERY_TRUST_TRACEPARENT', flag, 'false', {
-      meaning:
-        'Whether a request continues the trace of its caller’s `traceparent`, who then decides by a `parentbased_` sampler. ' +
+    ),
+    loggedPercent: setting(
+      'LOG_REQUESTS_PERCENT',
+      wholeNumber(0, 100),
+      '100',
+      'Percentage of requests that are logged, chosen at random; metrics count all. `/health` is never logged.',
+    ),
+    docs: setting(
+      'QUERY_DOCS',
+      flag,
+      'true',
+      'Whether the query service has the reference and the guides at `/docs`.',
+    ),
+    trustTraceparent: setting(
+      'QUERY_TRUST_TRACEPARENT',
+      flag,
+      'false',
+      'Whether a request continues the trace of its caller’s `traceparent`, who then decides by a `parentbased_` sampler. ' +
         'Otherwise it begins a trace of its own, with a link to the caller’s.',
-    }),
-    trustedProxies: setting('TRUSTED_PROXIES', list(network), '', {
-      meaning:
-        'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
-    }),
+    ),
+    trustedProxies: setting(
+      'TRUSTED_PROXIES',
+      list(network),
+      '',
+      'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
+    ),
   }),
   tokens: Type.Object({
-    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', { meaning: '`iss` of the tokens.' }),
-    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', {
-      meaning: '`aud` of the tokens.',
-    }),
-    lifetimeSeconds: setting('TOKEN_LIFETIME_SECONDS', wholeNumber(1, 86_400), '900', {
-      meaning: 'How many seconds a token is valid.',
-    }),
-    signingKeys: optional('SIGNING_KEYS', anyText, {
-      meaning:
-        'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. ' +
+    issuer: setting('TOKEN_ISSUER', anyText, 'store-data', '`iss` of the tokens.'),
+    audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', '`aud` of the tokens.'),
+    lifetimeSeconds: setting(
+      'TOKEN_LIFETIME_SECONDS',
+      wholeNumber(1, 86_400),
+      '900',
+      'How many seconds a token is valid.',
+    ),
+    signingKeys: optional(
+      'SIGNING_KEYS',
+      anyText,
+      'JWK set with the private ES256 keys of the tokens; all verify, the first whose `nbf` has passed or is absent signs. ' +
         'The query service requires this or `SIGNING_KEYS_FILE`.',
-    }),
-    signingKeysFile: optional('SIGNING_KEYS_FILE', anyText, {
-      meaning: 'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
-    }),
+    ),
+    signingKeysFile: optional(
+      'SIGNING_KEYS_FILE',
+      anyText,
+      'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
+    ),
   }),
   projector: Type.Object({
     // The ids of more than 20,000 may be too much for one command of MongoDB.
-    sliceEvents: setting('PROJECTOR_SLICE_EVENTS', wholeNumber(1, 20_000), '1500', {
-      meaning: 'Maximum number of events in one transaction of the projector.',
-    }),
-    sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
-      meaning:
-        'Maximum bytes of messages in one transaction of the projector (one message always fits).',
-    }),
-    concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
-      meaning: 'Partitions of a generation that one projector process works on at the same time.',
-    }),
-    rewritingShare: setting('PROJECTOR_REWRITING_SHARE', wholeNumber(1, 100), '25', {
-      meaning:
-        'Maximum share of its time, in percent, that the projector spends on erasing customers whom very many orders name.',
-    }),
-    sideBySide: setting('PROJECTOR_SIDE_BY_SIDE', flag, 'false', {
-      meaning:
-        'Whether a projector is ready although the live generation is another release’s: for a second installation ' +
+    sliceEvents: setting(
+      'PROJECTOR_SLICE_EVENTS',
+      wholeNumber(1, 20_000),
+      '1500',
+      'Maximum number of events in one transaction of the projector.',
+    ),
+    sliceBytes: setting(
+      'PROJECTOR_SLICE_BYTES',
+      wholeNumber(1_024, 64 * 1_048_576),
+      '4194304',
+      'Maximum bytes of messages in one transaction of the projector (one message always fits).',
+    ),
+    concurrentPartitions: setting(
+      'PROJECTOR_CONCURRENT_PARTITIONS',
+      wholeNumber(1, 64),
+      '3',
+      'Partitions of a generation that one projector process works on at the same time.',
+    ),
+    rewritingShare: setting(
+      'PROJECTOR_REWRITING_SHARE',
+      wholeNumber(1, 100),
+      '25',
+      'Maximum share of its time, in percent, that the projector spends on erasing customers whom very many orders name.',
+    ),
+    sideBySide: setting(
+      'PROJECTOR_SIDE_BY_SIDE',
+      flag,
+      'false',
+      'Whether a projector is ready although the live generation is another release’s: for a second installation ' +
         'beside the one that projects it. Otherwise a new release does not replace projectors that are still needed.',
-    }),
+    ),
     deadLetters: Type.Object({
-      days: setting('DEAD_LETTER_DAYS', wholeNumber(0, 36_500), '90', {
-        meaning: 'Days after which a dead letter without a decision expires; 0 never.',
-      }),
-      bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
-        meaning:
-          'Maximum bytes of messages that the dead letters of one topic keep; beyond it they keep only place and reason, ' +
+      days: setting(
+        'DEAD_LETTER_DAYS',
+        wholeNumber(0, 36_500),
+        '90',
+        'Days after which a dead letter without a decision expires; 0 never.',
+      ),
+      bytes: setting(
+        'DEAD_LETTER_BYTES',
+        wholeNumber(1, 1_000_000_000_000),
+        '268435456',
+        'Maximum bytes of messages that the dead letters of one topic keep; beyond it they keep only place and reason, ' +
           'and Kafka has the message.',
-      }),
-      payloads: setting('DEAD_LETTER_PAYLOADS', oneOf('all', 'tied'), 'all', {
-        meaning:
-          'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only those of messages ' +
+      ),
+      payloads: setting(
+        'DEAD_LETTER_PAYLOADS',
+        oneOf('all', 'tied'),
+        'all',
+        'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only those of messages ' +
           'of a known type whose customers are certain. The others have place, size, digest and reason, and Kafka has the message.',
-      }),
+      ),
     }),
   }),
 });

@@ -27,17 +27,13 @@ export function setting<T extends TSchema>(
   name: string,
   schema: T,
   fallback: string | null,
-  { meaning }: Pick<Setting, 'meaning'>,
+  meaning: string,
 ): T {
   return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
 }
 
 /** A setting that may be absent: then it is `null`. */
-export function optional<T extends TSchema>(
-  name: string,
-  schema: T,
-  { meaning }: Pick<Setting, 'meaning'>,
-) {
+export function optional<T extends TSchema>(name: string, schema: T, meaning: string) {
   return Type.Union([schema, Type.Null()], {
     ...wordsOf(schema),
     setting: { name, default: '', meaning },
