@@ -60,42 +60,42 @@ const NETWORK_CODES = new Set(
 );
 
 /** MongoDB's codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
-type Reasons = ReadonlyMap<unknown, string>;
+type Codes = ReadonlySet<unknown>;
 
 /**
  * What names the data of a write. Of MongoDB's errors, only these can be the fault of a message.
  */
-const DATA_ERRORS: Reasons = new Map([
-  [15, 'Overflow: a number leaves its range'],
-  [121, 'DocumentValidationFailure: a validator of the collection refuses the document'],
-  [257, 'TransactionTooLarge: one event writes more than a transaction may hold'],
-  [10_334, 'BSONObjectTooLarge: a document would have more than 16 MiB'],
-  [11_000, 'DuplicateKey: a document with this key exists'],
-  [17_280, 'KeyTooLong: a value does not fit into an index'],
-  [17_419, 'the document would have more than 16 MiB after an update'],
-  [17_420, 'the document of an upsert would have more than 16 MiB'],
+const DATA_ERRORS: Codes = new Set([
+  15, // Overflow: a number leaves its range
+  121, // DocumentValidationFailure: a validator of the collection refuses the document
+  257, // TransactionTooLarge: one event writes more than a transaction may hold
+  10_334, // BSONObjectTooLarge: a document would have more than 16 MiB
+  11_000, // DuplicateKey: a document with this key exists
+  17_280, // KeyTooLong: a value does not fit into an index
+  17_419, // the document would have more than 16 MiB after an update
+  17_420, // the document of an upsert would have more than 16 MiB
 ]);
 
 /**
  * What names the command, or the indexes that it needs: a mistake of ours, which no waiting mends.
  */
-const COMMAND_ERRORS: Reasons = new Map([
-  [2, 'BadValue'],
-  [9, 'FailedToParse'],
-  [14, 'TypeMismatch'],
-  [40, 'ConflictingUpdateOperators'],
-  [52, 'DollarPrefixedFieldName'],
-  [59, 'CommandNotFound'],
-  [67, 'CannotCreateIndex'],
-  [72, 'InvalidOptions'],
-  [73, 'InvalidNamespace'],
-  [85, 'IndexOptionsConflict'],
-  [86, 'IndexKeySpecsConflict'],
-  [115, 'CommandNotSupported'],
-  [146, 'ExceededMemoryLimit'],
-  [168, 'InvalidPipelineOperator'],
-  [263, 'OperationNotSupportedInTransaction'],
-  [292, 'QueryExceededMemoryLimitNoDiskUseAllowed'],
+const COMMAND_ERRORS: Codes = new Set([
+  2, // BadValue
+  9, // FailedToParse
+  14, // TypeMismatch
+  40, // ConflictingUpdateOperators
+  52, // DollarPrefixedFieldName
+  59, // CommandNotFound
+  67, // CannotCreateIndex
+  72, // InvalidOptions
+  73, // InvalidNamespace
+  85, // IndexOptionsConflict
+  86, // IndexKeySpecsConflict
+  115, // CommandNotSupported
+  146, // ExceededMemoryLimit
+  168, // InvalidPipelineOperator
+  263, // OperationNotSupportedInTransaction
+  292, // QueryExceededMemoryLimitNoDiskUseAllowed
 ]);
 
 /**
@@ -103,18 +103,18 @@ const COMMAND_ERRORS: Reasons = new Map([
  * a server that are named below.
  */
 const FIRST_LOCATION = 10_000;
-const SERVER_STATES: Reasons = new Map([
-  [10_058, 'LegacyNotPrimary'],
-  [10_107, 'NotWritablePrimary'],
-  [11_600, 'InterruptedAtShutdown'],
-  [11_601, 'Interrupted'],
-  [11_602, 'InterruptedDueToReplStateChange'],
-  [13_388, 'StaleConfig'],
-  [13_435, 'NotPrimaryNoSecondaryOk'],
-  [13_436, 'NotPrimaryOrSecondary'],
-  [14_031, 'OutOfDiskSpace'],
-  [17_507, 'a member is not in a state to answer'],
-  [50_915, 'BackupCursorOpenConflictWithCheckpoint'],
+const SERVER_STATES: Codes = new Set([
+  10_058, // LegacyNotPrimary
+  10_107, // NotWritablePrimary
+  11_600, // InterruptedAtShutdown
+  11_601, // Interrupted
+  11_602, // InterruptedDueToReplStateChange
+  13_388, // StaleConfig
+  13_435, // NotPrimaryNoSecondaryOk
+  13_436, // NotPrimaryOrSecondary
+  14_031, // OutOfDiskSpace
+  17_507, // a member is not in a state to answer
+  50_915, // BackupCursorOpenConflictWithCheckpoint
 ]);
 
 const MONGODB_UNAUTHORIZED = 13;
