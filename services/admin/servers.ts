@@ -11,7 +11,7 @@ import { type ControlCollections, controlCollections } from '#shared/access/acce
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
-import { type Admin, createKafka, createProducer } from '#shared/kafka/client.ts';
+import { type Admin, createKafka, createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
 import {
   createCluster,
@@ -32,22 +32,18 @@ import { WrongUsage } from './options.ts';
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
 
-type Close = () => Promise<unknown>;
-
 /**
  * Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid`
  * without an address.
  */
 export class Servers {
   readonly config: Config;
-  readonly kafka: ReturnType<typeof kafkaServers>;
   readonly #origin: string;
-  readonly #closing: Close[] = [];
+  readonly #closing: (() => Promise<unknown>)[] = [];
 
   constructor({ config, origin }: Connection) {
     this.config = config;
     this.#origin = origin;
-    this.kafka = kafkaServers(config, this.#connect);
   }
 
   /** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
@@ -103,22 +99,76 @@ export class Servers {
     demandAddress('REDIS_URL', this.config.redis.url);
   }
 
-  readonly redis = lazy(async () => {
-    demandAddress('REDIS_URL', this.config.redis.url);
-    return this.#connect('Redis', shownAddress(this.config.redis.url), async (closing) => {
+  readonly redis = lazy(() =>
+    this.#connect('Redis', 'REDIS_URL', this.config.redis.url, async () => {
       let last: Error | undefined;
       const redis = createRedis(this.config, {
         away: (error) => {
           last = error;
         },
       });
-      closing.push(async () => redis.disconnect());
+      this.#closing.push(async () => redis.disconnect());
       await redis.ready(CONNECT_MS - 500).catch((error: unknown) => {
         throw last ?? error;
       });
       return redis;
+    }),
+  );
+
+  /** The databases, after MongoDB was reached. */
+  readonly databases = lazy(() =>
+    this.#connect('MongoDB', 'MONGODB_URI', this.config.mongodb.uri, async () => {
+      const client = createWriterClient(this.config, 'admin');
+      this.#closing.push(() => client.close());
+      await client.db('admin').command({ ping: 1 });
+      return new Databases(this.config.namePrefix, client);
+    }),
+  );
+
+  readonly kafka = {
+    admin: lazy(() => this.#connectKafka((kafka) => kafka.admin({ retry: { retries: 4 } }))),
+    producer: lazy(() => this.#connectKafka(createProducer)),
+    cluster: lazy(() => this.#connectKafka(createCluster)),
+  };
+
+  readonly #kafka = lazy(() =>
+    createKafka(this.config, `${this.config.namePrefix}.admin`, createLogger('admin', 'silent')),
+  );
+
+  #connectKafka<C extends Pick<Admin, 'connect' | 'disconnect'>>(
+    create: (kafka: Kafka) => C,
+  ): Promise<C> {
+    const { brokers } = this.config.kafka;
+    return this.#connect('Kafka', 'KAFKA_BROKERS', brokers.join(','), async () => {
+      // kafkajs retries for seconds and hides the cause.
+      await firstToAnswer(brokers, kafkaSecurity(this.config.kafka).ssl);
+      const client = create(this.#kafka());
+      this.#closing.push(() => client.disconnect());
+      await client.connect();
+      return client;
     });
-  });
+  }
+
+  async #connect<T>(
+    name: string,
+    variable: ServerVariable,
+    address: string,
+    connect: () => Promise<T>,
+  ): Promise<T> {
+    demandAddress(variable, address);
+    const shown = shownAddress(address);
+    const failed = (why: string, cause?: unknown) =>
+      unavailable(`${name} cannot be reached at ${shown} (from ${this.#origin}): ${why}`, cause);
+    try {
+      const late = () => failed(`no answer within ${CONNECT_MS / 1_000} s`);
+      return await withTimeLimit(CONNECT_MS, late, connect);
+    } catch (error) {
+      if (error instanceof StoreDataError) throw error;
+      const refusal = refusalOf(error);
+      if (refusal === null) throw failed(reasonOf(error), error);
+      throw new StoreDataError('not_authorized', `${refusal}, at ${shown}`, { cause: error });
+    }
+  }
 
   /** Closes all connections; waits two seconds for each. */
   async close(): Promise<void> {
@@ -128,32 +178,6 @@ export class Servers {
   }
 
   readonly [Symbol.asyncDispose] = () => this.close();
-
-  /** The databases, after MongoDB was reached. */
-  readonly databases = lazy(async () => {
-    const { uri } = this.config.mongodb;
-    demandAddress('MONGODB_URI', uri);
-    const client = createWriterClient(this.config, 'admin');
-    this.#closing.push(() => client.close());
-    await this.#connect('MongoDB', shownAddress(uri), () =>
-      client.db('admin').command({ ping: 1 }),
-    );
-    return new Databases(this.config.namePrefix, client);
-  });
-
-  readonly #connect: Connect = async (name, address, connect) => {
-    const failed = (why: string, cause?: unknown) =>
-      unavailable(`${name} cannot be reached at ${address} (from ${this.#origin}): ${why}`, cause);
-    try {
-      const late = () => failed(`no answer within ${CONNECT_MS / 1_000} s`);
-      return await withTimeLimit(CONNECT_MS, late, () => connect(this.#closing));
-    } catch (error) {
-      if (error instanceof StoreDataError) throw error;
-      const refusal = refusalOf(error);
-      if (refusal === null) throw failed(reasonOf(error), error);
-      throw new StoreDataError('not_authorized', `${refusal}, at ${address}`, { cause: error });
-    }
-  };
 }
 
 interface EnvironmentFlag {
@@ -187,10 +211,6 @@ export class Environment {
   async logBounds(): Promise<LogBounds> {
     return this.servers.logBounds(this.topic);
   }
-
-  async kafkaAdmin(): Promise<Admin> {
-    return this.servers.kafka.admin();
-  }
 }
 
 /** The servers of this process's settings, for a command, which closes them by `await using`. */
@@ -202,34 +222,6 @@ export async function openServers(): Promise<Servers> {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return describeError(error);
   return error.cause instanceof Error ? reasonOf(error.cause) : withoutCredentials(error.message);
-}
-
-/** Connects to a server; `connect` adds to `closing` how it is closed. */
-type Connect = <T>(
-  name: string,
-  address: string,
-  connect: (closing: Close[]) => Promise<T>,
-) => Promise<T>;
-
-function kafkaServers(config: Config, connect: Connect) {
-  const { brokers } = config.kafka;
-  const kafka = createKafka(config, `${config.namePrefix}.admin`, createLogger('admin', 'silent'));
-  const reach = <C extends Pick<Admin, 'connect' | 'disconnect'>>(create: () => C): Promise<C> => {
-    demandAddress('KAFKA_BROKERS', brokers);
-    return connect('Kafka', shownAddress(brokers.join(',')), async (closing) => {
-      // kafkajs retries for seconds and hides the cause.
-      await firstToAnswer(brokers, kafkaSecurity(config.kafka).ssl);
-      const client = create();
-      closing.push(() => client.disconnect());
-      await client.connect();
-      return client;
-    });
-  };
-  return {
-    admin: lazy(() => reach(() => kafka.admin({ retry: { retries: 4 } }))),
-    producer: lazy(() => reach(() => createProducer(kafka))),
-    cluster: lazy(() => reach(() => createCluster(kafka))),
-  };
 }
 
 /** The part of a running local stack's file (rule R15.1) that commands need. */
@@ -246,6 +238,7 @@ export const STACK_FILE = join('.local', 'stack.json');
 
 /** A stack's file is used only where none of these is set. */
 const SERVER_VARIABLES = ['KAFKA_BROKERS', 'MONGODB_URI', 'REDIS_URL'] as const;
+type ServerVariable = (typeof SERVER_VARIABLES)[number];
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 
@@ -304,10 +297,7 @@ export async function readConnection(
  * @throws {StoreDataError} `config_invalid` if the address of a server that a command uses is
  * not set.
  */
-export function demandAddress(
-  name: (typeof SERVER_VARIABLES)[number],
-  address: { length: number },
-): void {
+export function demandAddress(name: ServerVariable, address: { length: number }): void {
   if (address.length > 0) return;
   throw new StoreDataError(
     'config_invalid',

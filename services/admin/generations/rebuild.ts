@@ -49,7 +49,7 @@ export async function beginRebuild(
   projectionVersion = PROJECTION_VERSION,
 ): Promise<{ number: number; isResumed: boolean }> {
   const { servers, name, topic } = environment;
-  await checkTopics(await environment.kafkaAdmin(), [topic], remark);
+  await checkTopics(await servers.kafka.admin(), [topic], remark);
   checkReachesBack(topic, await environment.logBounds());
   const databases = await servers.databases();
   const before = building(await environment.generations());
@@ -171,9 +171,9 @@ export async function catchUp(
 
 /** The consumer groups that project generations, by their numbers. */
 export async function groupsOf(environment: Environment, numbers: readonly number[]) {
-  const { namePrefix } = environment.servers.config;
-  const nameOf = (number: number) => generationGroup(namePrefix, environment.name, number);
-  const { groups } = await (await environment.kafkaAdmin()).describeGroups(numbers.map(nameOf));
+  const { config, kafka } = environment.servers;
+  const nameOf = (number: number) => generationGroup(config.namePrefix, environment.name, number);
+  const { groups } = await (await kafka.admin()).describeGroups(numbers.map(nameOf));
   return new Map(
     numbers.map((number) => [number, groups.find(({ groupId }) => groupId === nameOf(number))]),
   );
@@ -267,7 +267,7 @@ async function untilLeft(environment: Environment, number: number): Promise<void
     if (found === undefined || found.state === 'Dead') return;
     const { groupId, members } = found;
     if (members.length === 0) {
-      await (await environment.kafkaAdmin()).deleteGroups([groupId]);
+      await (await environment.servers.kafka.admin()).deleteGroups([groupId]);
       return;
     }
     if (performance.now() < end) continue;
