@@ -124,14 +124,12 @@ export function isKey(record: AccessRecord): record is AccessKey {
   return 'secret_hashes' in record;
 }
 
-/** Nearly always empty, so that every process can poll it each second. */
-const [PENDING_INDEX, EVENT_PENDING_INDEX] = (['publish_pending', 'event_pending'] as const).map(
-  (name): IndexDescription => ({
-    name,
-    key: { [name]: 1 },
-    partialFilterExpression: { [name]: true },
-  }),
-) as [IndexDescription, IndexDescription];
+/** An index of marked records: nearly always empty, so that every process can poll it each second. */
+const indexOf = (name: 'publish_pending' | 'event_pending'): IndexDescription => ({
+  name,
+  key: { [name]: 1 },
+  partialFilterExpression: { [name]: true },
+});
 
 /** The transaction of a slice, or a command, whose change the log does not have yet. */
 interface Cause {
@@ -166,13 +164,13 @@ export async function createControlIndexes(control: Db): Promise<void> {
   const { keys, stores, revokedSessions } = controlCollections(control);
   await keys.createIndexes([
     { name: 'by_store', key: { environment: 1, store_id: 1, _id: 1 } },
-    PENDING_INDEX,
-    EVENT_PENDING_INDEX,
+    indexOf('publish_pending'),
+    indexOf('event_pending'),
   ]);
-  await stores.createIndexes([PENDING_INDEX, EVENT_PENDING_INDEX]);
+  await stores.createIndexes([indexOf('publish_pending'), indexOf('event_pending')]);
   await revokedSessions.createIndexes([
     { name: 'expiry', key: { expires_at: 1 }, expireAfterSeconds: 0 },
-    PENDING_INDEX,
+    indexOf('publish_pending'),
   ]);
 }
 
@@ -304,8 +302,7 @@ function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent |
       ...(isLast ? { widest: { scopes, secret_hashes } } : {}),
     };
   }
-  const atTheLast = stored?.sequence === LAST_SEQUENCE && change.sequence === LAST_SEQUENCE;
-  return atTheLast ? narrowed(stored, change) : null;
+  return stored !== null && change.sequence === LAST_SEQUENCE ? narrowed(stored, change) : null;
 }
 
 /**
@@ -411,9 +408,15 @@ function storeAfter(
   change: StatusChange,
   source: BlockSource,
 ): StoreAccess | null {
-  if (change.sequence <= store[`${source}_sequence`] && !blocksAtTheLast(store, change, source))
-    return null;
   const { status, sequence } = change;
+  const isNewer = sequence > store[`${source}_sequence`];
+  // At the last sequence an access event with the same sequence may still block.
+  const blocks =
+    source === 'access' &&
+    sequence === LAST_SEQUENCE &&
+    status === 'blocked' &&
+    store.access_status === 'active';
+  if (!isNewer && !blocks) return null;
   return { ...store, [`${source}_status`]: status, [`${source}_sequence`]: sequence };
 }
 
@@ -507,13 +510,3 @@ export const WITHOUT_RIGHTS: UpdateFilter<AccessKey> = {
   $set: { scopes: [], secret_hashes: [] },
   $unset: { secret_expires_at: '', widest: '' },
 };
-
-/** At the last sequence an access event with the same sequence may still block. */
-function blocksAtTheLast(
-  { access_status, access_sequence }: StoreAccess,
-  { sequence, status }: Pick<StoreAccessChange, 'sequence' | 'status'>,
-  source: BlockSource,
-): boolean {
-  const atTheLast = access_sequence === LAST_SEQUENCE && sequence === LAST_SEQUENCE;
-  return source === 'access' && atTheLast && access_status === 'active' && status === 'blocked';
-}
