@@ -114,13 +114,10 @@ export async function judgeErasures(
   if (erased.length === 0) return [];
   const others = new Set<string>();
   const log = await openLog();
-  const messages = new Map<string, LogMessage | null>();
   for (const { _id, store_id, erased: { ends = [], sequence } = {} } of erased) {
     for (const { topic: of, partition, last, other_log } of ends) {
       if (of !== topic) continue;
-      const place = `${partition}/${last.offset}`;
-      const message = messages.get(place) ?? (await messageAt(log, partition, last.offset));
-      messages.set(place, message);
+      const message = await messageAt(log, partition, last.offset);
       const isOther = message === null || !isSameMessage(last, message);
       if (isOther) others.add(store_id);
       if ((other_log === true) === isOther) continue;
