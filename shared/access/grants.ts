@@ -211,14 +211,13 @@ async function endSessions(
   prefix: string,
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {
-  const sessionOf = (session: RevokedSessionId) => sessionKey(prefix, session);
-  const tokensOf = ({ environment, store_id, client_id }: RevokedSessionId) =>
-    redisKeys(prefix, environment, store_id).tokens(client_id);
-  const removed = await pipelined(redis, sessions, sessionOf, (commands, session) =>
-    commands.del(sessionOf(session)),
+  const keyOf = (session: RevokedSessionId) => sessionKey(prefix, session);
+  const removed = await pipelined(redis, sessions, keyOf, (commands, session) =>
+    commands.del(keyOf(session)),
   );
-  await pipelined(redis, sessions, tokensOf, (commands, session) =>
-    commands.zrem(tokensOf(session), session._id),
+  await pipelined(redis, sessions, keyOf, (commands, { _id, environment, store_id, client_id }) =>
+    // On the same node: all keys of a store are.
+    commands.zrem(redisKeys(prefix, environment, store_id).tokens(client_id), _id),
   );
   return removed.filter((count) => count === 1).length;
 }
