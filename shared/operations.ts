@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RELEASE } from './read-models/generation.ts';
 import type { Logger } from './logging.ts';
@@ -108,7 +109,8 @@ export async function startOperations(options: OperationsOptions) {
   );
   await once(server.listen(port, host), 'listening');
   server.on('error', (error) => logger.error({ err: error }, 'the operations server failed'));
-  const url = urlOf(server.address(), host);
+  const { address, family, port: taken } = server.address() as AddressInfo;
+  const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
   logger.info({ url }, 'operations server listens');
   return {
     url,
@@ -163,13 +165,4 @@ function send(request: IncomingMessage, response: ServerResponse, [status, body,
     ...headers,
   });
   response.end(request.method === 'HEAD' ? undefined : text);
-}
-
-function urlOf(
-  address: ReturnType<ReturnType<typeof createServer>['address']>,
-  host: string,
-): string {
-  if (address === null || typeof address === 'string') return `http://${host}`;
-  const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${name}:${address.port}`;
 }

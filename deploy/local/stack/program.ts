@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
@@ -79,16 +79,14 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
   while (ports.length < count) {
     const server = await listen(0);
     servers.push(server);
-    const address = server.address();
-    if (address === null || typeof address === 'string')
-      throw new Error('a TCP server without a port');
+    const { port } = server.address() as AddressInfo;
     if (above > 0) {
-      const other = address.port + above;
+      const other = port + above;
       const neighbour = other > HIGHEST_PORT ? null : await listen(other).catch(() => null);
       if (neighbour === null) continue;
       servers.push(neighbour);
     }
-    ports.push(address.port);
+    ports.push(port);
   }
   await Promise.all(servers.map((server) => once(server.close(), 'close')));
   return ports;
