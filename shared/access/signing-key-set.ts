@@ -3,7 +3,9 @@
  * signs.
  */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { StoreDataError } from '../errors.ts';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { commandInvalid, hasCode, StoreDataError } from '../errors.ts';
 
 /** ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4). */
 export const SIGNING_ALGORITHM = 'ES256';
@@ -29,6 +31,25 @@ export async function newSigningKey(): Promise<SigningJwk> {
 
 export function printKeySet(keys: readonly SigningJwk[]): string {
   return `${JSON.stringify({ keys })}\n`;
+}
+
+/** The mode of a file with keys. */
+export const OWNER_ONLY = 0o600;
+
+/**
+ * Makes the file with one new key, for its owner alone, unless it exists.
+ * @returns whether it was made.
+ */
+export async function createSigningKeys(file: string): Promise<boolean> {
+  const text = printKeySet([await newSigningKey()]);
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { mode: OWNER_ONLY, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
+  }
 }
 
 /**

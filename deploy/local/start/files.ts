@@ -3,11 +3,10 @@
  * simulated stores.
  */
 import { hash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { clientSecretOf, hashSecret, newClientSecret } from '#shared/access/secrets.ts';
-import { newSigningKey } from '#shared/access/signing-key-set.ts';
+import { createSigningKeys } from '#shared/access/signing-key-set.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { encodeEvent, accessTopic } from '#shared/events/topics.ts';
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
@@ -53,9 +52,8 @@ export function signingKeyPath(folder: string): string {
 /** Makes a key, unless one is to be kept and is there. */
 export async function prepareSigningKey(folder: string, keepData: boolean): Promise<string> {
   const path = signingKeyPath(folder);
-  if (keepData && existsSync(path)) return path;
-  await rm(path, { force: true });
-  await writeFile(path, JSON.stringify({ keys: [await newSigningKey()] }), { mode: 0o600 });
+  if (!keepData) await rm(path, { force: true });
+  await createSigningKeys(path);
   return path;
 }
 

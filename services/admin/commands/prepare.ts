@@ -3,13 +3,13 @@
  * only check.
  */
 import { BSON } from 'mongodb';
+import { createSigningKeys } from '#shared/access/signing-key-set.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
 import { demandAddress, openServers } from '../servers.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
 import { commandText, planSharding, sendAll } from '../prepare/sharding.ts';
-import { createSigningKeys } from './signing-keys.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readAddress, shownAddress } from '#shared/address.ts';
 import type { Config } from '#shared/config.ts';

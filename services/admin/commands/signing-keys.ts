@@ -3,7 +3,9 @@
  * never read half a file.
  */
 import {
+  createSigningKeys,
   newSigningKey,
+  OWNER_ONLY,
   parseKeySet,
   printKeySet,
   signingIndex,
@@ -15,17 +17,7 @@ import { Option } from '@commander-js/extra-typings';
 import { command, duration, WrongUsage } from '../options.ts';
 import { printResult, tableOf } from '../output.ts';
 import { openServers, readConnection, STACK_FILE } from '../servers.ts';
-import {
-  type FileHandle,
-  mkdir,
-  open,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /** Services read the file every second, a slow one a little later. */
@@ -178,8 +170,6 @@ function inWords(time: Date | null): string {
   return time?.toISOString() ?? 'an unknown time';
 }
 
-const OWNER_ONLY = 0o600;
-
 async function readKeys(file: string): Promise<SigningJwk[]> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StoreDataError('not_found', `${file} cannot be read; "store-data prepare" makes it`, {
@@ -284,20 +274,4 @@ export function scheduleOf(
     const tokens_until = Number.isNaN(end) ? null : new Date(end + lifetime + CLOCK_MARGIN_MS);
     return { kid, state: 'verifies', signs_from, tokens_until };
   });
-}
-
-/**
- * Makes the file with one new key, for its owner alone, unless it exists.
- * @returns whether it was made.
- */
-export async function createSigningKeys(file: string): Promise<boolean> {
-  const text = printKeySet([await newSigningKey()]);
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text, { mode: OWNER_ONLY, flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false;
-    throw commandInvalid(`the file of signing keys cannot be written: ${file}`, error);
-  }
 }
