@@ -66,19 +66,15 @@ export async function measureLag(environments: readonly Environment[]) {
     const { leaders, bounds } = await servers.knownBounds(topic);
     return [...leaders.keys()].map((partition) => {
       const { position = null, last_message: last = null } = checkpoints.get(partition) ?? {};
-      const log = bounds.get(partition);
-      const known = {
+      const log = bounds.get(partition) ?? null;
+      return {
         topic,
         partition,
         position,
-        last_applied_at: last === null ? null : new Date(last.timestamp),
-      };
-      if (log === undefined) return { ...known, end: null, lag: null, open: null };
-      return {
-        ...known,
-        end: log.end,
-        lag: lagOf(position, log),
-        open: log.highWatermark - log.end,
+        last_applied_at: last && new Date(last.timestamp),
+        end: log && log.end,
+        lag: log && lagOf(position, log),
+        open: log && log.highWatermark - log.end,
       };
     });
   };
