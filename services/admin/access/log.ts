@@ -121,14 +121,14 @@ export async function publishErasure(
 /** @returns none if the store was not erased, or its erasure has not ended. */
 function erasureEvents(record: AccessRecord): AccessEvent[] {
   if (isKey(record) || record.erased?.ends === undefined) return [];
-  const { environment, store_id, erased } = record;
-  const { at, ends: known, sequence } = { ...erased, ends: record.erased.ends };
+  const { environment, store_id: storeId, erased } = record;
   const topic = changesTopic(environment);
-  const ends = known.flatMap(({ topic: name, partition, end, last, other_log }) =>
+  const ends = record.erased.ends.flatMap(({ topic: name, partition, end, last, other_log }) =>
     name === topic && other_log !== true ? [{ partition, end, last }] : [],
   );
-  const about = { entity: 'store_erasure', storeId: store_id, subject: store_id } as const;
-  return [{ ...about, sequence, data: { erased_at: at.toISOString(), ends } }];
+  const data = { erased_at: erased.at.toISOString(), ends };
+  const { sequence } = erased;
+  return [{ entity: 'store_erasure', storeId, subject: storeId, sequence, data }];
 }
 
 /**
@@ -194,25 +194,14 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
   }
   const { access_status: status, access_sequence, quota, quota_sequence } = record;
   const events: AccessEvent[] = [];
+  const about = { storeId, subject: storeId };
   if (access_sequence >= 0) {
     const data = { status };
-    events.push({
-      entity: 'store_access',
-      storeId,
-      subject: storeId,
-      sequence: access_sequence,
-      data,
-    });
+    events.push({ ...about, entity: 'store_access', sequence: access_sequence, data });
   }
   if (quota_sequence !== undefined) {
     const said = quota === undefined ? { action: 'deleted' as const } : { data: quota };
-    events.push({
-      entity: 'store_quota',
-      storeId,
-      subject: storeId,
-      sequence: quota_sequence,
-      ...said,
-    });
+    events.push({ ...about, entity: 'store_quota', sequence: quota_sequence, ...said });
   }
   return events;
 }
