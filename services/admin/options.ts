@@ -66,10 +66,7 @@ export function clientId(text: string): string {
 }
 
 function scopes(text: string): Scope[] {
-  const names = text
-    .split(/[\s,]+/)
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  const names = text.split(/[\s,]+/).filter((name) => name !== '');
   for (const name of names) {
     if (!(SCOPES as readonly string[]).includes(name)) {
       throw new InvalidArgumentError(`There is no scope "${name}"; allowed: ${SCOPES.join(', ')}.`);

@@ -1,19 +1,14 @@
 /**
  * `rebuild`, `rollback` and `generations`: makes, lists, flips to and drops sets of read models.
  */
-import { InvalidArgumentError } from '@commander-js/extra-typings';
+import { Option } from '@commander-js/extra-typings';
 import { commandInvalid, notFound } from '#shared/errors.ts';
 import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { type Environment, openServers } from '../servers.ts';
-import {
-  type Acceptance,
-  compareWithLive,
-  describeComparison,
-  unacceptable,
-} from '../generations/compare.ts';
+import { compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import {
   dropGeneration,
   flip,
@@ -41,10 +36,8 @@ import {
   stopSignal,
 } from '../output.ts';
 
-function acceptance(text: string): Acceptance {
-  if (text === 'content' || text === 'all') return text;
-  throw new InvalidArgumentError('Differences that can be accepted are content and all.');
-}
+const acceptOption = (meaning: string) =>
+  new Option('--accept <what>', meaning).choices(['content', 'all'] as const);
 
 export const rebuildCommand = () =>
   command('rebuild', 'Build new read models while the present ones answer, and make them live')
@@ -55,12 +48,7 @@ export const rebuildCommand = () =>
       wholeNumber(1, 100),
     )
     .option('--wait', 'compare, and leave making it live to "generations flip"')
-    .option(
-      '--accept <what>',
-      'make it live in spite of differences: content, all',
-      acceptance,
-      'nothing',
-    )
+    .addOption(acceptOption('make it live in spite of differences'))
     .action(async (flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
@@ -165,7 +153,7 @@ export const flipCommand = () =>
   command('flip', 'Answer from another generation')
     .argument('[number]', 'the generation (default: the one that is being built)', generationNumber)
     .addOption(oneEnvironmentOption())
-    .option('--accept <what>', 'in spite of differences: content, all', acceptance, 'nothing')
+    .addOption(acceptOption('in spite of differences'))
     .action(async (given, flags) => {
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);

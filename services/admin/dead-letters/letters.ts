@@ -2,9 +2,9 @@
  * The dead letters that a command selects: by ids, by a reason, or all; read as they may be shown,
  * and counted.
  */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { ClientSession, Db, Filter } from 'mongodb';
-import { REJECTION_REASONS, type RejectionReason } from '#shared/events/rejection.ts';
+import { REJECTION_REASONS } from '#shared/events/rejection.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { command, environmentOption, WrongUsage } from '../options.ts';
 import { type Generation, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
@@ -29,18 +29,14 @@ function letterIds(text: string, before: readonly string[] = []): string[] {
   return [...new Set([...before, letterId(text)])];
 }
 
-export function letterReason(text: string): RejectionReason {
-  const found = REJECTION_REASONS.find((reason) => reason === text);
-  if (found === undefined)
-    throw new InvalidArgumentError(`Reasons are ${REJECTION_REASONS.join(', ')}.`);
-  return found;
-}
+export const reasonOption = (meaning: string) =>
+  new Option('--reason <reason>', meaning).choices(REJECTION_REASONS);
 
 /** A command for selected letters. */
 export const selectionCommand = (verb: string, description: string) =>
   command(verb, description)
     .argument('[ids...]', `letters to ${verb}: <topic>/<partition>/<offset>`, letterIds)
-    .option('--reason <reason>', `${verb} those of one reason`, letterReason)
+    .addOption(reasonOption(`${verb} those of one reason`))
     .option('--all', `${verb} all`)
     .addOption(environmentOption('with --reason or --all: only those of an environment'));
 

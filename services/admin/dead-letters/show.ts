@@ -13,8 +13,8 @@ import {
   describeCount,
   findSummaries,
   letterId,
-  letterReason,
   readShown,
+  reasonOption,
 } from './letters.ts';
 import { describeLetter, letterJson, messagesOf, toBuffer, withMessage } from './messages.ts';
 import { command, environmentOption, limitOption, WrongUsage } from '../options.ts';
@@ -34,7 +34,7 @@ import {
 export const listCommand = () =>
   command('list', 'List dead letters in the order of their log')
     .addOption(environmentOption('only those of an environment'))
-    .option('--reason <reason>', 'only those of one reason', letterReason)
+    .addOption(reasonOption('only those of one reason'))
     .addOption(limitOption(50))
     .action(async (flags) => {
       await using servers = await openServers();
@@ -180,9 +180,9 @@ function meaningOf(reason: string): string {
 /** Escaped line by line, so that formatted JSON stays readable. */
 function preview(letter: DeadLetter): string {
   if (letter.value === null) return '(no value)';
-  const text = toBuffer(letter.value).toString('utf8');
-  const shown = formatted(text).slice(0, MAX_PREVIEW);
-  const rest = formatted(text).length > MAX_PREVIEW ? '\n… (--raw writes all of it)' : '';
+  const text = formatted(toBuffer(letter.value).toString('utf8'));
+  const shown = text.slice(0, MAX_PREVIEW);
+  const rest = text.length > MAX_PREVIEW ? '\n… (--raw writes all of it)' : '';
   return shown.split('\n').map(printable).join('\n') + rest;
 }
 

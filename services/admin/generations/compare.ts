@@ -234,10 +234,11 @@ function note(
   differences.set(name, group);
 }
 
-/** The differences that an operator accepts: none, other content of the same versions, or all. */
-export type Acceptance = 'nothing' | 'content' | 'all';
-
-export function unacceptable({ differences }: Comparison, accepted: Acceptance): Difference[] {
+/** @param accepted other content of the same versions, or all differences. */
+export function unacceptable(
+  { differences }: Comparison,
+  accepted: 'content' | 'all' | undefined,
+): Difference[] {
   if (accepted === 'all') return [];
   return differences.filter(({ kind }) => accepted !== 'content' || kind !== 'content');
 }

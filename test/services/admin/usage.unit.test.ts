@@ -13,7 +13,7 @@ describe('the command line', () => {
     [['keys', 'list', '--status', 'dead'], /Allowed choices are active, inactive, revoked/],
     [['quota', 'set', '-s', 's1', '--requests', '0'], /whole number from 1 to 1000000000/],
     [['keys', 'reboke', 'x'], /unknown command 'reboke' \(Did you mean revoke\?\)/],
-    [['dead-letters', 'list', '--reason', 'bad'], /Reasons are too_large, malformed/],
+    [['dead-letters', 'list', '--reason', 'bad'], /Allowed choices are too_large, malformed/],
     [['dead-letters', 'show', 'x'], /<topic>\/<partition>\/<offset>/],
     [['lag', '--frequently'], /unknown option '--frequently'/],
     [['publish'], /missing required argument 'file'/],
