@@ -10,7 +10,7 @@ import type { Stack } from '#local/stack/stack.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { readConfig } from '#shared/config.ts';
 import { topicsOf } from '#shared/events/topics.ts';
-import { createQuietKafka, createTopics } from '#shared/kafka/client.ts';
+import { askKafka, createQuietKafka, createTopics } from '#shared/kafka/client.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type HistoryProgress, showLive } from './figures.ts';
@@ -45,14 +45,13 @@ interface BringUp {
 export async function bringUp(context: BringUp) {
   const { options, stack, guard, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
-  const admin = kafka.admin();
-  await admin.connect();
-  cleanup.defer(() => admin.disconnect());
   screen.live(['making topics …']);
   const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
   const [signingKeysFile] = await Promise.all([
     prepareSigningKey(options.folder, options.keepData),
-    createTopics(admin, ENVIRONMENTS.flatMap(topicsOf), { partitions: PARTITIONS, config }),
+    askKafka(kafka, (admin) =>
+      createTopics(admin, ENVIRONMENTS.flatMap(topicsOf), { partitions: PARTITIONS, config }),
+    ),
   ]);
 
   const simulator = await createSimulator({
