@@ -7,7 +7,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type ControlCollections, controlCollections } from '#shared/access/access-keys.ts';
+import {
+  type AccessRecord,
+  type ControlCollections,
+  controlCollections,
+} from '#shared/access/access-keys.ts';
+import { publishAccess } from '#shared/access/grants.ts';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
@@ -74,6 +79,11 @@ export class Servers {
 
   async access(): Promise<ControlCollections> {
     return controlCollections(await this.control());
+  }
+
+  async publishToRedis(record: AccessRecord): Promise<void> {
+    const { namePrefix } = this.config;
+    await publishAccess(await this.redis(), namePrefix, await this.access(), record);
   }
 
   /** Of the partitions whose leader answers. */

@@ -14,7 +14,6 @@ import {
   storeAccessId,
 } from '#shared/access/access-keys.ts';
 import type { AuditAction, AuditDetails, AuditSubject } from '#shared/access/audit.ts';
-import { publishAccess } from '#shared/access/grants.ts';
 import {
   commandInvalid,
   describeError,
@@ -148,8 +147,7 @@ async function complete(
 ): Promise<void> {
   const failures: string[] = [];
   try {
-    const { namePrefix } = servers.config;
-    await publishAccess(await servers.redis(), namePrefix, await servers.access(), record);
+    await servers.publishToRedis(record);
   } catch (error) {
     failures.push(`${messageOf(error)}; ${UNTIL_REDIS_IS_BACK}`);
   }

@@ -4,7 +4,6 @@
  */
 import type { ClientSession, Db } from 'mongodb';
 import { findErasedIn, judgeEnds } from '#shared/access/erased-stores.ts';
-import { publishAccess } from '#shared/access/grants.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
@@ -187,14 +186,7 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   result.stayed.push(...dead.map(({ _id: id, reason, detail }) => ({ id, reason, detail })));
   result.gone.push(...ids.filter((id) => !present.has(id)));
   try {
-    for (const record of access?.changed ?? []) {
-      await publishAccess(
-        await servers.redis(),
-        servers.config.namePrefix,
-        await servers.access(),
-        record,
-      );
-    }
+    for (const record of access?.changed ?? []) await servers.publishToRedis(record);
   } catch (error) {
     // Without Redis the records stay marked, and the projector publishes them.
     if (!isUnavailable(error)) throw error;

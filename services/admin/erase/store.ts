@@ -5,7 +5,6 @@
  */
 import { type PartitionEnd, type StoreAccess, storeAccessId } from '#shared/access/access-keys.ts';
 import { lastMessageBefore, MAX_CLOSING_MS } from '#shared/access/erased-stores.ts';
-import { publishAccess } from '#shared/access/grants.ts';
 import { commandInvalid } from '#shared/errors.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { type LastMessage, checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
@@ -193,7 +192,7 @@ async function note(
   filter: Filter<StoreAccess> = {},
 ): Promise<boolean> {
   const control = await servers.control();
-  const collections = await servers.access();
+  const { stores } = await servers.access();
   const _id = storeAccessId(environment, store_id);
   const fields = {
     // An object alone would be merged into that of an earlier erasure, whose ends would stay.
@@ -208,12 +207,12 @@ async function note(
   };
   const topic = accessTopic(environment);
   const store = await withTransactionKill(control, topic, () =>
-    collections.stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], {
+    stores.findOneAndUpdate({ ...filter, _id }, [{ $set: fields }], {
       returnDocument: 'after',
     }),
   );
   if (store === null) return false;
-  await publishAccess(await servers.redis(), servers.config.namePrefix, collections, store);
+  await servers.publishToRedis(store);
   return true;
 }
 
