@@ -7,10 +7,10 @@ export interface StartOptions {
   history: number;
   ordersPerMinute: number;
   traffic: boolean;
-  /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
-  quota: number | null;
-  /** Where the API listens; `null`: at the usual port, or at a free one if that is taken. */
-  port: number | null;
+  /** Requests a minute for each store and environment, unless the configuration says it. */
+  quota?: number;
+  /** Where the API listens, unless at the usual port, or at a free one if that is taken. */
+  port?: number;
   keepData: boolean;
   /** Lines are not rewritten in place. */
   plain: boolean;
@@ -77,8 +77,7 @@ export function readOptions(args: readonly string[]): ReadOptions {
     if (!(error instanceof CommanderError)) throw error;
     return { exitCode: error.exitCode === 0 ? 0 : 2 };
   }
-  const given = command.opts<Omit<StartOptions, 'quota' | 'port'> & Partial<StartOptions>>();
-  return { options: { ...given, quota: given.quota ?? null, port: given.port ?? null } };
+  return { options: command.opts<StartOptions>() };
 }
 
 function whole(least: number, most: number): (text: string) => number {

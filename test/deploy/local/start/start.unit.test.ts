@@ -55,8 +55,6 @@ test('options have defaults', () => {
     history: 200,
     ordersPerMinute: 60,
     traffic: true,
-    quota: null,
-    port: null,
   };
   expect(readOptions([])).toMatchObject({
     options: { ...defaults, keepData: false, plain: false },
