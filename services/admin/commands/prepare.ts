@@ -51,9 +51,8 @@ export const prepareCommand = () =>
       topics.push(...(await createTopics(admin, access, { partitions: 1 })));
       await checkTopics(admin, [...changes, ...access], remark);
       if (asked !== undefined) await remarkOtherPartitions(admin, changes, asked);
-      const commands = shard ? await planSharding(servers, dryRun) : null;
-      if (commands !== null) await sendAll(servers, commands);
-      const sharded = commands?.length ?? null;
+      await sendAll(servers, missing);
+      const sharded = shard ? missing.length : null;
       const { signingKeysFile } = config.tokens;
       const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [
