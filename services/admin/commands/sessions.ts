@@ -21,14 +21,7 @@ import {
   storeOption,
   WrongUsage,
 } from '../options.ts';
-import {
-  markFailed,
-  printFacts,
-  printRows,
-  remark,
-  remarkMore,
-  formatDuration,
-} from '../output.ts';
+import { markFailed, printFacts, printRows, remark, formatDuration } from '../output.ts';
 
 export const listCommand = () =>
   command('list', 'List the sessions of a store whose tokens are valid')
@@ -50,15 +43,13 @@ export const listCommand = () =>
           if (client_id === null || seconds_left < 0 || client_id !== (client ?? client_id))
             continue;
           found.push({ session_id: name.slice(own.length), client_id, seconds_left });
-          if (found.length > limit) break;
         }
         if (found.length > limit) break;
       }
-      const rows = found.slice(0, limit).toSorted((a, b) => b.seconds_left - a.seconds_left);
+      const rows = found.toSorted((a, b) => b.seconds_left - a.seconds_left);
       const ends = ({ seconds_left }: (typeof rows)[number]) =>
         formatDuration(seconds_left * 1_000);
-      printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]]);
-      if (found.length > limit) remarkMore(limit);
+      printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]], limit);
     });
 
 /** The longest lifetime that a token can be configured to have. */
