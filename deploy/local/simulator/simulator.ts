@@ -38,8 +38,6 @@ export interface SimulatorOptions {
   onTrouble: (error: unknown) => void;
 }
 
-export type Simulator = Awaited<ReturnType<typeof createSimulator>>;
-
 /** An environment other than the first has one order in so many. */
 const QUIETER = 10;
 /** Stores that publish their history at once: they spread over the partitions. */
