@@ -42,10 +42,7 @@ function erasedStores(found: readonly Found[]) {
   const erasures = new Map(found.map(({ store_id, erased }) => [store_id, erased]));
   return {
     /** When each store was erased. */
-    times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])) as ReadonlyMap<
-      string,
-      Date
-    >,
+    times: new Map(found.map(({ store_id, erased }) => [store_id, erased.at])),
     /** Whether a message of a store is from before the end of its erasure. */
     skips(
       storeId: string,

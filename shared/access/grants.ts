@@ -104,7 +104,7 @@ export function publishedState(
   return {
     redisKey: redisKeys(prefix, environment, storeId).storeAccess,
     version: store?.version ?? 0,
-    member: encodeStoreState(storeStateOf(store)),
+    member: encodeStoreState({ blocked: isBlocked(store), quota: store?.quota ?? null }),
   };
 }
 
@@ -152,10 +152,6 @@ interface StoreState {
   blocked: boolean;
   /** `null` if the configured quota holds. */
   quota: OwnQuota;
-}
-
-export function storeStateOf(store: StoreAccess | null): StoreState {
-  return { blocked: isBlocked(store), quota: store?.quota ?? null };
 }
 
 export function encodeStoreState({ blocked, quota }: StoreState): string {
