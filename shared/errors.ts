@@ -7,7 +7,7 @@ import {
 } from 'mongodb';
 import { withoutCredentials } from './address.ts';
 
-export type ErrorCode =
+type ErrorCode =
   /** The environment variables do not make a configuration. */
   | 'config_invalid'
   /** A server that we need cannot be reached, or does not answer in time. */

@@ -2,7 +2,7 @@
 import { describeError } from './errors.ts';
 import { within } from './tracing.ts';
 
-export interface PeriodicWork {
+interface PeriodicWork {
   /** Does it once. @returns the milliseconds until the next run, unless these are `everyMs`. */
   run: (stopped: AbortSignal) => Promise<number | void>;
   everyMs: number;

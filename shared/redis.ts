@@ -28,7 +28,7 @@ export function redisSeconds({
  * Called once when a server becomes unavailable or refuses us, and when it is back. Without a
  * listener an error ends the process.
  */
-export interface RedisWatcher {
+interface RedisWatcher {
   away: (error: Error) => void;
   /** @param reason also says what to do. If absent, `away` is called instead. */
   refuses?: (reason: string) => void;

@@ -26,13 +26,13 @@ import {
 } from './options.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 
-export interface AuditedWork extends AuditSubject {
+interface AuditedWork extends AuditSubject {
   action: AuditAction;
   /** The request; never a secret, a hash or a token. */
   details: AuditDetails;
 }
 
-export interface AuditedResult<T> {
+interface AuditedResult<T> {
   result: T;
   /** For the second record. */
   details: AuditDetails;

@@ -57,7 +57,7 @@ export async function runToEnd(isJson: boolean, command: () => Promise<number>):
  * A column: a field under its own name, or a title and a cell. One that `fills` is wrapped on a
  * narrow terminal.
  */
-export type Column<R> =
+type Column<R> =
   | (keyof R & string)
   | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown), layout?: 'fills'];
 

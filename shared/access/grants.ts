@@ -253,7 +253,7 @@ interface ReconcileOptions {
   signal: AbortSignal;
 }
 
-export type Reconciliation = ReturnType<typeof newReconciliation>;
+type Reconciliation = ReturnType<typeof newReconciliation>;
 
 export function newReconciliation() {
   return {

@@ -216,7 +216,7 @@ type Command = (
 
 let isWatched = false;
 
-export function traceCommands(): void {
+function traceCommands(): void {
   if (isWatched) return;
   isWatched = true;
   const driver: unknown = createRequire(import.meta.url)('mongodb/lib/cmap/connection');

@@ -81,11 +81,7 @@ function openInstant(
 const CREATED_DAY = -100;
 
 /** The store's coupons and campaigns. @param used how many orders name each coupon. */
-export function* offers(
-  { store, now }: Origin,
-  used: ReadonlyMap<string, number>,
-  customers: number,
-) {
+function* offers({ store, now }: Origin, used: ReadonlyMap<string, number>, customers: number) {
   const day = (days: number) => instant(localDay(now, store.city.timezoneOffset, days));
   const created_at = day(CREATED_DAY);
   const times = { created_at, updated_at: created_at };

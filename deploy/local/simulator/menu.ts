@@ -124,7 +124,7 @@ export interface City {
   districts: string[];
 }
 
-export interface CategoryRecipe {
+interface CategoryRecipe {
   name: string;
   description?: string;
   active?: boolean;
@@ -137,7 +137,7 @@ export interface CategoryRecipe {
   }[];
 }
 
-export interface OptionGroupRecipe {
+interface OptionGroupRecipe {
   name: string;
   min: number;
   max: number;
@@ -155,7 +155,7 @@ export interface Cuisine {
 }
 
 /** `days`: begins and ends so many days from now. */
-export type CouponTerms = Omit<
+type CouponTerms = Omit<
   EntityStates['coupon'],
   'active' | 'starts_at' | 'ends_at' | 'created_at'
 > & {
@@ -163,7 +163,7 @@ export type CouponTerms = Omit<
   days: { from: number; to: number | null };
 };
 /** `days`: as in a coupon; `null` for a draft. */
-export type CampaignTerms = Pick<
+type CampaignTerms = Pick<
   EntityStates['campaign'],
   'name' | 'channel' | 'status' | 'audience' | 'coupon_id'
 > & {

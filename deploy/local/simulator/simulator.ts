@@ -27,7 +27,7 @@ import {
 import { changedProduct } from './menu.ts';
 import { orderState, placeOrder, review, type SimulatedOrder } from './order.ts';
 
-export interface SimulatorOptions {
+interface SimulatorOptions {
   kafka: Kafka;
   /** The first gets most of the orders; each other one gets a tenth. */
   environments: readonly string[];
@@ -121,7 +121,7 @@ const MENU_CHANGE_PERCENT = 8;
 const REVIEW_MS = 10_000;
 
 /** `now`: the time at which the history was made. */
-export interface TrafficOptions extends Omit<Origin, 'store'> {
+interface TrafficOptions extends Omit<Origin, 'store'> {
   stores: readonly SimulatedStore[];
   history: number;
   /** Of all stores together; the first one comes at once. */

@@ -64,7 +64,7 @@ export function address(chance: Chance, city: City): NonNullable<EntityStates['s
   };
 }
 
-export function asciiLetters(text: string): string {
+function asciiLetters(text: string): string {
   return text
     .normalize('NFD')
     .toLowerCase()

@@ -62,7 +62,7 @@ export interface ClusterMember {
   ports: readonly (readonly number[])[];
 }
 
-export interface ContainerPlan {
+interface ContainerPlan {
   environment: Record<string, string>;
   /** Empty: the image's own. */
   command: string[];

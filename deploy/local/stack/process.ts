@@ -13,7 +13,7 @@ const GUARDIAN = join(import.meta.dirname, `guardian${PROGRAM_SUFFIX}`);
  * The kinds of things that a guard holds: a process group by its leader's id, a container by its
  * id, a file or folder by its path.
  */
-export type HeldKind = 'process' | 'container' | 'path';
+type HeldKind = 'process' | 'container' | 'path';
 
 /** Removes what it holds when this process ends. */
 export type Guard = ReturnType<typeof startGuard>;

@@ -219,7 +219,7 @@ export type KeyState = Pick<
   'environment' | 'store_id' | 'secret_hashes' | 'scopes' | 'status' | 'secret_expires_at'
 >;
 
-export interface Subject<S, R extends AccessRecord> {
+interface Subject<S, R extends AccessRecord> {
   /** For messages: `key abc`. */
   name: string;
   read: () => Promise<R | null>;

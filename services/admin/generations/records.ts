@@ -54,7 +54,7 @@ export interface Sides {
 }
 
 /** A part of a collection that belongs to one store. */
-export interface Range {
+interface Range {
   collection: string;
   /** The entity of its records; of counts the one they belong to. */
   entity: EntityName;

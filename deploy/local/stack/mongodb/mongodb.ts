@@ -48,7 +48,7 @@ export const mongodbPart: PartDefinition = {
 };
 
 /** A member of the replica set, with little memory. */
-export function mongodArguments(port: number, cacheGb = 1): string[] {
+function mongodArguments(port: number, cacheGb = 1): string[] {
   return [
     `--port=${port}`,
     `--replSet=${REPLICA_SET}`,

@@ -65,7 +65,7 @@ async function ping(address: string): Promise<void> {
 }
 
 /** Nothing is evicted, as the services require. Only kept data goes to disk. */
-export function redisArguments(port: number, keepData: boolean): string[] {
+function redisArguments(port: number, keepData: boolean): string[] {
   // After a kill an append-only file is up to date, a snapshot is older.
   const onDisk = ['--save', '', '--appendonly', keepData ? 'yes' : 'no'];
   return ['--port', String(port), '--maxmemory-policy', 'noeviction', ...onDisk];
