@@ -53,11 +53,10 @@ export const unavailable = (message: string, cause?: unknown) =>
 
 export const notFound = (message: string) => new StoreDataError('not_found', message);
 
-const NETWORK_CODES = new Set(
+const NETWORK_CODES =
   'ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN'.split(
     ' ',
-  ),
-);
+  );
 
 /** MongoDB's codes: https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
 type Codes = ReadonlySet<unknown>;
@@ -204,9 +203,8 @@ export function isUnavailable(wrapping: unknown): boolean {
       (error.name === 'KafkaJSNonRetriableError' && isUnavailable(error.cause))
     );
   }
-  if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code))
-    return true;
   return (
+    hasCode(error, ...NETWORK_CODES) ||
     REDIS_UNAVAILABLE.some((message) => message.test(error.message)) ||
     error.name === 'MaxRetriesPerRequestError'
   );
