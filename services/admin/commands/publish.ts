@@ -1,5 +1,13 @@
 /** `publish`: sends the events of a file or a pipe to Kafka. */
-import { asFailure, isUnavailable, notFound, refusalOf, StoreDataError } from '#shared/errors.ts';
+import {
+  asFailure,
+  describeError,
+  hasCode,
+  isUnavailable,
+  notFound,
+  refusalOf,
+  StoreDataError,
+} from '#shared/errors.ts';
 import { MAX_MESSAGE_BYTES } from '#shared/events/cloud-event.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { type Message, checkTopics } from '#shared/kafka/client.ts';
@@ -200,10 +208,9 @@ async function openInput(path: string): Promise<{ stream: Readable; totalBytes: 
 }
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOENT') return 'there is no such file';
-  if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
-  return typeof code === 'string' ? code : 'unknown error';
+  if (hasCode(error, 'ENOENT')) return 'there is no such file';
+  if (hasCode(error, 'EACCES', 'EPERM')) return 'permission denied';
+  return describeError(error);
 }
 
 const NOTHING: ReadonlyMap<string, number> = new Map();
