@@ -62,11 +62,7 @@ async function* joined(first: Buffer[], rest: AsyncIterable<Buffer>): AsyncGener
 }
 
 /** Streams portions. Slot and snapshot end with the stream. */
-export function streamOf(
-  slot: Slot,
-  reads: SnapshotReads,
-  portions: AsyncIterable<Buffer>,
-): Readable {
+function streamOf(slot: Slot, reads: SnapshotReads, portions: AsyncIterable<Buffer>): Readable {
   const { portions: passedOn, slownessMs } = measured(portions);
   const body = Readable.from(passedOn, { objectMode: false });
   slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
@@ -80,7 +76,7 @@ export function streamOf(
   return body;
 }
 
-export function endOf(slot: Slot, reads: SnapshotReads): () => void {
+function endOf(slot: Slot, reads: SnapshotReads): () => void {
   return () => {
     slot.release();
     void reads.end();
