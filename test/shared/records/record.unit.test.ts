@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { Type } from 'typebox';
-import { answersOf, carriedAs, instant, personal, text, updatedAt } from '#shared/records/field.ts';
+import {
+  answersOf,
+  carriedAs,
+  filtered,
+  instant,
+  personal,
+  text,
+  updatedAt,
+} from '#shared/records/field.ts';
 import { describeRecord } from '#shared/records/record.ts';
 import { instantFields, SHIFTED_FIELDS, shiftJson } from '#shared/records/stored-json.ts';
 
 const voucher = describeRecord(
   {
-    code: text.required('What is entered.'),
+    code: filtered(text.required('What is entered.')),
     owner: personal(text.optional()),
     created_at: instant.required(),
     updated_at: updatedAt(),
@@ -55,6 +63,10 @@ describe('the description of a record', () => {
       valid_until: '2026-11-30T23:59:59',
       audience: 'all',
     });
+  });
+
+  it('stores by itself what lists are filtered by', () => {
+    expect(voucher.filters(told({ code: 'A', owner: 'Ana' }))).toEqual({ code: 'A' });
   });
 
   it('leaves out what names a deleted customer', () => {
