@@ -118,9 +118,11 @@ it('every command in a pipeline follows a moved slot', async () => {
 });
 
 it('issues and revokes tokens on any shards of client and store', async () => {
-  for (const [client, store] of SHARDS.flatMap((one) =>
-    SHARDS.map((other) => [one, other] as const),
-  )) {
+  for (const [client, store] of [
+    [0, 0],
+    [1, 2],
+    [2, 1],
+  ] as const) {
     const clientId = `on-${store}-${client}`;
     const storeId = storeOn(store);
     const token = await service.tokenOf({ clientId, storeId });

@@ -8,7 +8,6 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, anOrder, aStore, MINIMAL } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
 import { type TestChange } from '#test/query-service.ts';
@@ -255,52 +254,23 @@ describe('concurrent requests', () => {
   });
 });
 
-describe('a page of more than 16 MiB', () => {
-  it('is answered, like concurrent requests of other stores', async () => {
-    const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
-    const customer = (index: number) =>
-      aCustomer(
-        `large-${index}`,
-        { name: `C${String(index).padStart(2, '0')}`, addresses },
-        'large',
-      );
-    // As many as fit into a Kafka batch.
-    for (const first of [0, 5, 10, 15]) {
-      await service.apply(Array.from({ length: 5 }, (_, index) => customer(first + index)));
-    }
-    const path = '/api/customer/list';
-    const some = shown(await ask('some', path));
-    const large = async (query: string) => {
-      const headers = {
-        authorization: `Bearer ${tokens.get('large') ?? ''}`,
-        'accept-encoding': 'identity',
-      };
-      const response = await fetch(service.url + path + query, { headers });
-      return ((await response.json()) as { results: { id: string }[] }).results.map(({ id }) => id);
-    };
-    const { app, installation } = service;
-    const { caches } = app.services.sharedOf(
-      app.services.generations.of(installation.environment),
-    ).reads;
-    // A window is read alone. Each kind of read finds out that the page is large.
-    const since = ['updated', 'created'].map((what) => `?${what}_from=2000-01-01T00:00:00`);
-    for (const query of ['', '', ...since]) {
-      if (query !== '') caches.large.clear();
-      const [ids, ...neighbours] = await Promise.all([
-        large(query),
-        ...Array.from({ length: 6 }, async () => shown(await ask('some', path))),
-      ]);
-      expect(ids).toEqual(Array.from({ length: 20 }, (_, index) => `large-${index}`));
-      expect(neighbours).toEqual(neighbours.map(() => some));
-    }
-    const { mongodb, databases, environment } = installation;
-    const ns = `${databases.generation(environment, 1).databaseName}.${COLLECTIONS.customer}`;
-    const idle = [
-      { $currentOp: { idleCursors: true, allUsers: true } },
-      { $match: { type: 'idleCursor', ns } },
-    ];
-    await eventually('MongoDB has no open cursor', async () => {
-      return (await mongodb.db('admin').aggregate(idle).toArray()).length === 0;
-    });
-  });
+it('a page of more than 16 MiB is answered, like concurrent requests of other stores', async () => {
+  const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
+  const ids = Array.from({ length: 20 }, (_, index) => `large-${10 + index}`);
+  // As many as fit into a Kafka batch.
+  for (const first of [0, 5, 10, 15]) {
+    const some = ids.slice(first, first + 5);
+    await service.apply(some.map((id) => aCustomer(id, { name: id, addresses }, 'large')));
+  }
+  const path = '/api/customer/list';
+  const some = shown(await ask('some', path));
+  // A window is read alone. Each kind of read finds out that the page is large.
+  for (const query of ['', '', '?updated_from=2000-01-01T00:00:00']) {
+    const [large, ...neighbours] = await Promise.all([
+      service.api.list(path + query, tokens.get('large') ?? ''),
+      ...Array.from({ length: 6 }, async () => shown(await ask('some', path))),
+    ]);
+    expect(large.results.map(({ id }) => id)).toEqual(ids);
+    expect(neighbours).toEqual(neighbours.map(() => some));
+  }
 });
