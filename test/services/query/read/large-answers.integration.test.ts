@@ -95,6 +95,8 @@ describe('a product with megabytes of option groups', () => {
         headers: { authorization: `Bearer ${tokens.get('large') ?? ''}` },
       });
       expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
+      const known = await get(`${PRODUCT}p1`, 'large', { 'if-none-match': '*' });
+      expect(known.status).toBe(304);
     }
   });
 
