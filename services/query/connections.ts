@@ -39,6 +39,8 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
     withDeadline: circuit.guard(withDeadline),
     /** Bounds a read that runs alone, and may take long while MongoDB answers others. */
     longDeadline: circuit.patiently,
+    /** Bounds a wait for others' reads, which says nothing about MongoDB. */
+    slotDeadline: circuit.untilAway,
     /** Bounds all reads of one request together, from its arrival. */
     requestDeadline: ({ elapsedTime }: { elapsedTime: number }) =>
       circuit.guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
@@ -144,6 +146,10 @@ function circuitBreaker(
         clearInterval(asking);
       }
     });
+  const untilAway: WithDeadline = async (wait) => {
+    if (isOpen) throw mongodbIsAway();
+    return longDeadline(wait, waiting);
+  };
   setOpen(false);
   // A failed command changes the description too, before the driver's monitor has checked the
   // server.
@@ -157,6 +163,7 @@ function circuitBreaker(
       (read) =>
         guarded(() => withDeadline(read, probing === null ? undefined : waiting)),
     patiently,
+    untilAway,
     async stop() {
       stopped.abort();
       await probing;

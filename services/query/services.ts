@@ -114,14 +114,14 @@ export async function createServices(options: ServiceOptions) {
 
 function readsOfGenerations(
   generations: LiveGenerations,
-  { withDeadline, longDeadline }: MongodbConnections,
+  { withDeadline, longDeadline, slotDeadline }: MongodbConnections,
   logger: Logger,
 ) {
   const caches = createCaches();
   const alone = {
     withDeadline: longDeadline,
-    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE),
-    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE),
+    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE, slotDeadline),
+    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE, slotDeadline),
   };
   /**
    * The parts of a generation: its shared reads, and the watch for requests that wait for changes.
@@ -142,7 +142,7 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches, alone.takeStreamSlot),
+    menus: new Menus(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
       const known = made.get(id);

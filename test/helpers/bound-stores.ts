@@ -27,11 +27,10 @@ export const COMBINATIONS: readonly (readonly Bound[])[] = [
 ];
 
 /**
- * Records of `long texts` and `full lists`: the first of each kind; customers of both together do
- * not fit into one reply of MongoDB. With five orders of 6 MB the first request for
- * `changes?records=whole` of a store moves 88 MB, before the size of its records is known.
+ * Records of `long texts` and `full lists`: the first of each kind. Neither the orders nor the
+ * customers of both together fit into one reply of MongoDB.
  */
-const LARGE = 2;
+const LARGE = 5;
 const LARGE_CUSTOMERS = 18;
 const FILLER = '😀';
 const WALK_IN = 'walk-in';

@@ -82,6 +82,8 @@ type Row = Stamp & {
 const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
+/** With a lower limit, records are so large that none is read for nothing. */
+const FEW = 5;
 
 export class SharedChanges {
   /** The generation's name in cursors. */
@@ -115,21 +117,35 @@ export class SharedChanges {
   /** @returns each request's chunk; `undefined` before its store's first event. */
   async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await this.#readTogether(requests);
+      return await this.#readTogether(
+        await Promise.all(
+          requests.map((request) => (request.limit <= FEW ? this.#narrowed(request) : request)),
+        ),
+      );
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
-      const chunks = requests.map((request) =>
-        this.#readMany([
-          requests.length > 1
-            ? request
-            : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
-        ]),
-      );
+      const chunks = requests.map(async (request) => {
+        if (requests.length > 1) return this.#readMany([request]);
+        const limit = Math.ceil(request.limit / LIMIT_DIVISOR);
+        return this.#readMany([await this.#narrowed({ ...request, limit })]);
+      });
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
+  }
+
+  /**
+   * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
+   * the limit, and most would be read again. Finds it in the indexes.
+   */
+  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
+    if (request.kinds.length < 2) return request;
+    const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
+    const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
+    const { rows, reached } = chunkOf(request, found?.read ?? {});
+    return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
   }
 
   async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
@@ -153,7 +169,11 @@ export class SharedChanges {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
+function stagesOf(
+  request: ChunkRequest,
+  tag: Document[],
+  shown: typeof shownOf = shownOf,
+): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -183,7 +203,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(
         COLLECTIONS[kind],
-        [...page(itself, lastDelivered), ...shownOf(kind, request)],
+        [...page(itself, lastDelivered), ...shown(kind, request)],
         kind,
       );
     }),

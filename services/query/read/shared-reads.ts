@@ -110,7 +110,7 @@ export class SharedReads {
   async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
     const { withDeadline, takeSlot } = this.#alone;
-    const { release } = await takeSlot(this.key(view.storeId), withDeadline);
+    const { release } = await takeSlot(this.key(view.storeId));
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
@@ -120,7 +120,7 @@ export class SharedReads {
    */
   async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
     const { withDeadline, takeStreamSlot } = this.#alone;
-    const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
+    const slot = await takeStreamSlot(this.key(view.storeId));
     const reads = openSnapshot({ ...view, withDeadline, alone: {} });
     const { session } = reads;
     return bufferedOrStreamed(slot, reads, () =>

@@ -68,3 +68,15 @@ it('a read that runs alone may take longer than others, and ends with MongoDB', 
   proxy.freeze();
   await expect(patiently(never)).rejects.toThrow('MongoDB is away');
 });
+
+it('waits for slots neither prove that MongoDB answers nor outlast its absence', async () => {
+  await using mongodb = await connected(200);
+  const { withDeadline, slotDeadline, ping, isAway } = mongodb;
+  await withDeadline(ping);
+  proxy.freeze();
+  const waiting = expect(slotDeadline(never)).rejects.toThrow('MongoDB is away');
+  const reading = expect(withDeadline(ping)).rejects.toThrow('MongoDB');
+  while (!(await isAway())) await Promise.allSettled([slotDeadline(() => pause(1))]);
+  await Promise.all([waiting, reading]);
+  await expect(slotDeadline(never)).rejects.toThrow('MongoDB is away');
+});
