@@ -9,15 +9,15 @@ import { streamOf } from '#query/read/streams.ts';
 const LONG: WithDeadline = (read) => read(AbortSignal.timeout(500), 0);
 
 it('ends an answer that its client does not read', async () => {
-  const takeSlot = semaphore(1, 1);
+  const takeSlot = semaphore(1, 1, (read) => read(new AbortController().signal, 0));
   const reads = { end: () => Promise.resolve() } as unknown as SnapshotReads;
   const portions = (async function* () {
     for (;;) yield Buffer.alloc(100_000);
   })();
-  const body = streamOf(await takeSlot('a', forever), reads, portions);
+  const body = streamOf(await takeSlot('a'), reads, portions);
   body.read(1);
   const ended = once(body, 'error');
-  await takeSlot('b', forever);
+  await takeSlot('b');
   expect(String(await ended)).toContain('too slowly');
 });
 
