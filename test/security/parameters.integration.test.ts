@@ -59,6 +59,7 @@ const NAMES = words(
   '__proto__ __proto__[polluted] constructor[prototype][polluted] constructor.prototype.polluted',
   'toString hasOwnProperty $where $or[0][x] $expr x[$ne] x[$regex] x[$in][] x[] x[0]',
   'x[__proto__][polluted] x.$ne x.length x%00 x%20 X _method callback fields sort limit order_by',
+  'store_id store environment env tenant client',
 );
 
 /** Values with a meaning for a database, a template, a shell, a log or a browser. */

@@ -241,7 +241,7 @@ describe('the host and the target', () => {
   });
 });
 
-describe('headers of proxies and frameworks', () => {
+describe('headers of proxies and frameworks, or that would choose a store', () => {
   const HEADERS = {
     'x-forwarded-for': '127.0.0.1',
     'x-forwarded-host': 'evil.example',
@@ -249,6 +249,9 @@ describe('headers of proxies and frameworks', () => {
     forwarded: 'for=127.0.0.1;host=evil.example;proto=https',
     'x-original-url': '/health',
     'x-rewrite-url': '/health',
+    'x-store-id': 's2',
+    'x-environment': 'sandbox',
+    'x-tenant': 's2',
     'x-http-method-override': 'DELETE',
     'accept-version': '2',
     'accept-language': '../../etc/passwd',

@@ -122,35 +122,6 @@ describe('every data endpoint', () => {
       }
     }
   });
-
-  it('ignores parameters and headers that name a store or an environment', async () => {
-    const [own, foreign] = tenants;
-    if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
-    const names = [
-      'store_id',
-      'store',
-      'storeid',
-      'environment',
-      'env',
-      'tenant',
-      'tenant_id',
-      'client_id',
-    ];
-    for (const route of routes) {
-      const id = idOf(entityOf(route.required[0] ?? ''), own);
-      for (const name of names) {
-        const target = targetOf(route, id, [`${name}=${foreign.storeId}`]);
-        const answer = await service.api.get(target, own.token);
-        expect([target, answer.status]).toEqual([target, 422]);
-      }
-      const headers = Object.fromEntries(
-        names.map((name) => [`x-${name.replace('_', '-')}`, foreign.storeId]),
-      );
-      const answer = await service.api.get(targetOf(route, id), own.token, headers);
-      expect(answer.status).toBe(200);
-      expectHarmless(answer, route.path, [foreign.secret]);
-    }
-  });
 });
 
 describe('a record that names another tenant’s records', () => {
