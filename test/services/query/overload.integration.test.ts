@@ -93,13 +93,12 @@ describe('excess requests', () => {
         const answer = fetch(path, { headers: bearer(token), signal: over.signal });
         waiting.push(answer.then(({ status }) => status).catch(() => 0));
       }
-      await eventually('they wait', async () => {
-        const [inFlight, held] = await Promise.all([
-          valueOf(metrics.inFlight),
-          valueOf(metrics.waiting),
-        ]);
-        return inFlight === 0 && held === waiting.length;
-      });
+      await eventually(
+        'they wait',
+        async () =>
+          (await valueOf(metrics.inFlight)) === 0 &&
+          (await valueOf(metrics.waiting)) === waiting.length,
+      );
     }
     expect((await asked.api.get(DATA, token)).status).toBe(200);
     over.abort();
