@@ -2,7 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { anOrder } from '#test/changes.ts';
-import { DESKTOP, startBrowser, visitPage } from '#test/browser.ts';
+import { startBrowser, visitPage } from './browser.ts';
 
 const service = useQueryService();
 let browser: Browser;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 const visit = (path: string, look: (page: Page) => Promise<void>) =>
-  visitPage(browser, service.url, path, DESKTOP, look);
+  visitPage(browser, service.url, path, look);
 
 /** Fills a field of the request dialog. */
 async function fill(dialog: Locator, label: string, text: string) {
