@@ -14,6 +14,7 @@ import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { ClientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
+import { watchEventLoop } from './overload/event-loop.ts';
 import { keepQuery } from './parameters/read.ts';
 import {
   classify,
@@ -63,6 +64,7 @@ export async function buildApp({
     ),
   );
   const admission = new Admission({
+    busyShare: watchEventLoop(),
     latencyMs: config.query.overloadLatencyMs,
     senderOf: senders(tokens.verifiedBefore, addressOf),
     metrics,

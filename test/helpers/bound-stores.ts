@@ -147,6 +147,24 @@ export function* recordsAtBounds(
   }
 }
 
+const MAX_BATCH_BYTES = 8 * 1_048_576;
+
+/** As many changes as fit into one request to Kafka. */
+export function* batchesOf(changes: Iterable<TestChange>): Generator<TestChange[]> {
+  let batch: TestChange[] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const length = Buffer.byteLength(JSON.stringify(change.data)) + 500;
+    if (bytes + length > MAX_BATCH_BYTES) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(change);
+    bytes += length;
+  }
+  yield batch;
+}
+
 interface Declared {
   name: string;
   required?: boolean;
