@@ -27,7 +27,7 @@ import { type StaticContent, staticContent } from './responses/compress.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
-import { clientAddresses, senders } from './token/failed-authentications.ts';
+import { clientAddresses, senders } from './access/client-address.ts';
 
 export interface AppOptions {
   config: Config;

@@ -27,7 +27,6 @@ export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 /** Connects a client for reading, with a circuit breaker; keeps trying during an outage. */
 export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
-  const withDeadline = deadlineAfter(readTimeoutMs);
   const client = createReaderClient(config, 'query', logger);
   watchPool(client, metrics.pool);
   const circuit = circuitBreaker(client, readTimeoutMs, metrics.mongodbAway, logger);
@@ -36,7 +35,7 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   return {
     databases: new Databases(config.namePrefix, client),
     /** Bounds each read on its own. */
-    withDeadline: circuit.guard(withDeadline),
+    readDeadline: circuit.guard(deadlineAfter(readTimeoutMs)),
     /** Bounds a read that runs alone, and may take long while MongoDB answers others. */
     longDeadline: circuit.patiently,
     /** Bounds a wait for others' reads, which says nothing about MongoDB. */

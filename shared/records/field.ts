@@ -49,6 +49,8 @@ interface Shown {
   readonly short?: Pick<Shown, 'answer' | 'show'>;
   /** Its name in events, if that is another one. */
   readonly carriedAs?: string;
+  /** Whether it is stored by itself too. */
+  readonly isFilter?: true;
 }
 
 /** A field of an event's data and of answers. */
@@ -184,6 +186,11 @@ export function personal<E extends TSchema>(field: Field<E>): Field<E> {
 /** A field that events carry under another name than answers show it. */
 export function carriedAs<C extends string, E extends TSchema>(carried: C, field: Field<E>) {
   return { ...field, carriedAs: carried };
+}
+
+/** A field by which lists are filtered: it is stored by itself too. */
+export function filtered<F extends Field>(field: F) {
+  return { ...field, isFilter: true } as const;
 }
 
 /** What only answers have. */

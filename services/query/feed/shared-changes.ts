@@ -20,7 +20,7 @@ import {
   proveGeneration,
   readSnapshot,
   type Source,
-  united,
+  unionOf,
 } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
@@ -79,7 +79,7 @@ type Row = Stamp & {
   read?: { [E in EntityName]?: ChangeRow[] } & { deletions?: ChangeRow[] };
 };
 
-const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
+const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
 /** With a lower limit, records are so large that none is read for nothing. */
@@ -90,25 +90,19 @@ export class SharedChanges {
   readonly mark: string;
   readonly hints: Caches['feeds'];
   readonly #source: Source;
-  readonly #read: ReadOne<Chunk>;
+  readonly #read: ReadOne<ChunkRequest, Chunk>;
 
   /** @param source bounds each shared read; the requests have deadlines of their own. */
   constructor(source: Source, { feeds }: Caches) {
     this.hints = feeds;
     this.mark = generationMark(source.generation.marker.id);
     this.#source = source;
-    this.#read = batched(async (keys) => {
-      const chunks = await this.#readMany(keys.map(requestOf));
-      return new Map(
-        keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])),
-      );
-    }, LIMITS);
+    this.#read = batched((requests) => this.#readMany(requests), LIMITS, JSON.stringify);
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
   async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
-    // Equal requests share a key.
-    const found = await this.#read(JSON.stringify(request), signal);
+    const found = await this.#read(request, signal);
     if (found !== null) return found;
     await proveGeneration(this.#source);
     return { rows: [], reached: request.upTo, stamp: null };
@@ -117,9 +111,11 @@ export class SharedChanges {
   /** @returns each request's chunk; `undefined` before its store's first event. */
   async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await this.#readTogether(
+      return await this.#readOnce(
         await Promise.all(
-          requests.map((request) => (request.limit <= FEW ? this.#narrowed(request) : request)),
+          requests.map(async (request) =>
+            request.limit <= FEW ? this.#narrowed(request) : request,
+          ),
         ),
       );
     } catch (error) {
@@ -148,7 +144,7 @@ export class SharedChanges {
     return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
   }
 
-  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
@@ -156,7 +152,7 @@ export class SharedChanges {
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
       this.#source,
       STAMPS,
-      united(STAMPS, stages),
+      unionOf(STAMPS, stages),
     )) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
@@ -250,11 +246,4 @@ function chunkOf(
   const rows =
     more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
   return { rows, reached };
-}
-
-/** JSON has `null` for infinity. */
-function requestOf(key: string): ChunkRequest {
-  return JSON.parse(key, (_name, value: unknown) =>
-    value === null ? Infinity : value,
-  ) as ChunkRequest;
 }

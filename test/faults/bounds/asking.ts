@@ -22,9 +22,10 @@ export interface Asked {
 
 /** Starts to ask. @returns ends it, with what was answered. */
 export function startAsking(order: Order): () => Promise<Asked> {
-  const worker = new Worker(new URL(import.meta.url), { workerData: order });
+  const over = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const worker = new Worker(new URL(import.meta.url), { workerData: { order, over } });
   return async () => {
-    worker.postMessage('end');
+    Atomics.store(over, 0, 1);
     const [asked] = (await once(worker, 'message')) as [Asked];
     await worker.terminate();
     return asked;
@@ -64,8 +65,6 @@ async function ask({ url, token, targets, connections, pauseMs }: Order, isOver:
 }
 
 if (parentPort !== null && workerData !== null) {
-  const port = parentPort;
-  let isOver = false;
-  port.once('message', () => (isOver = true));
-  port.postMessage(await ask(workerData as Order, () => isOver));
+  const { order, over } = workerData as { order: Order; over: Int32Array };
+  parentPort.postMessage(await ask(order, () => Atomics.load(over, 0) === 1));
 }

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
-import { MAX_FILTERED } from '#query/lists/plan.ts';
+import { MAX_FILTERED } from '#query/lists/windows.ts';
 import {
   batchesOf,
   type Bound,
