@@ -60,7 +60,7 @@ export async function buildApp({
   const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
     logger.warn(
       { proxy },
-      'an entry of X-Forwarded-For is no address: its clients count as the proxy that sent it',
+      'an entry of X-Forwarded-For is not an address: its clients count as the proxy that sent it',
     ),
   );
   const admission = new Admission({

@@ -31,7 +31,7 @@ const MAX_ALONE_OF_ONE = 2;
 /** Large answers that are composed or sent at a time: each takes 30 MiB of memory at most. */
 const MAX_STREAMS = 8;
 const MAX_STREAMS_OF_ONE = 2;
-/** Those that answer, and former ones until their last requests are answered. */
+/** Those that answer, and previous ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
 export interface ServiceOptions extends ServiceContext {

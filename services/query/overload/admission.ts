@@ -349,7 +349,7 @@ export class Admission {
     this.#forgetIfIdle(sender);
   }
 
-  /** Fewer requests are never refused: a long turn of the event loop is no overload. */
+  /** Fewer requests are never refused: a long turn of the event loop is not overload. */
   #areMany(arriving = 0): boolean {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }

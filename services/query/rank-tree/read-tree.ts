@@ -100,7 +100,7 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
     stamp: null,
     page: [],
     nodes: new Map(),
-    // A count of nothing is no row.
+    // A count of nothing has no row.
     boundaryCounts: new Map(asked.map((edge) => [boundaryName(edge), 0])),
   };
   for (const row of rows) {
@@ -118,7 +118,7 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
 
 export interface RankedRequest extends PageRequest {
   tree: RankTree;
-  /** The facets that pass; `null` where all do. */
+  /** The facets that pass; `null` if all do. */
   facets: string[] | null;
 }
 

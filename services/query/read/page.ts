@@ -175,7 +175,7 @@ export async function indexScan(
   return { rows, stamp, count: count === null ? countIn(rows) : count(stamp) };
 }
 
-/** The count among rows; a count of nothing is no row. */
+/** The count among rows; a count of nothing has no row. */
 export function countIn(rows: readonly { count?: number }[]): number {
   return rows.find((row) => row.count !== undefined)?.count ?? 0;
 }

@@ -188,7 +188,7 @@ function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The record of this store with an id; `null` where the store has none. */
+/** The record of this store with an id; `null` if the store has none. */
 export async function readRecord(
   view: View,
   collection: string,
@@ -253,7 +253,7 @@ interface SmallRead {
   keys?: number;
 }
 
-/** A record, or a count; where there are several counts, `bound` tells them apart. */
+/** A record, or a count; if there are several counts, `bound` tells them apart. */
 export type SmallRow = PageRow & { count?: number; bound?: number };
 
 interface SmallRows {

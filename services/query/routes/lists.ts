@@ -132,7 +132,7 @@ export default routePlugin([
     filters: {},
   }),
   listEndpoint('order', {
-    description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
+    description: 'The orders of the store, newest first. To follow them, use `/api/order/changes`.',
     filters: orderFilters,
     links: { getOrder: 'order_id' },
     ask: (values) => ordersOf('anyone', values),

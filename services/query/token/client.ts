@@ -80,7 +80,7 @@ function readCredentials(header = '') {
   return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
-/** More encodings of encodings are no client's. */
+/** No client sends more encodings of encodings. */
 const MAX_DECODINGS = 8;
 
 /**
@@ -102,7 +102,7 @@ const MAX_KEYS = 1_000;
 
 /**
  * Makes the read of keys. Requests that come during a read share the next one, so that a flood of
- * failures costs few reads. If a former primary returns an older version than Redis has, Redis
+ * failures costs few reads. If a deposed primary returns an older version than Redis has, Redis
  * stores no session.
  */
 export function keyReader(

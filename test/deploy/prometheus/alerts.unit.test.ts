@@ -58,4 +58,11 @@ describe('the alerting rules', () => {
       expect((expr.match(/\(/g) ?? []).length).toBe((expr.match(/\)/g) ?? []).length);
     },
   );
+
+  it('stand in docs/operations.md in the same order', () => {
+    const named = operations.matchAll(/`(StoreData[A-Z]\w+)`/g);
+    expect([...new Set([...named].map(([, name]) => name))]).toEqual(
+      alerts.map(({ alert }) => alert),
+    );
+  });
 });
