@@ -285,8 +285,7 @@ describe('stores', () => {
 });
 
 describe('at the highest sequence', () => {
-  const NOTHING_TO_GIVE =
-    'has the last sequence that there is: it can only be narrowed, deactivated';
+  const NOTHING_TO_GIVE = 'has the last possible sequence: it can only be narrowed, deactivated';
 
   async function lastKey(clientId: string): Promise<void> {
     const data = {
@@ -340,7 +339,7 @@ describe('at the highest sequence', () => {
     expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
     await expectRefused(
       run('stores', 'unblock', 's9'),
-      'the last sequence that there is: it can only be blocked',
+      'the last possible sequence: it can only be blocked',
     );
     expect(await blockOf('s9')).toEqual(['blocked']);
   });
