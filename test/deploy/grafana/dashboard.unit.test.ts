@@ -3,11 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { knownMetrics } from '../known-metrics.ts';
 
 interface Panel {
-  id: number;
-  type: string;
   title: string;
-  description?: string;
-  gridPos: { x: number; y: number; w: number; h: number };
   targets?: { expr: string; legendFormat: string }[];
 }
 
@@ -40,21 +36,5 @@ describe('the dashboard', () => {
     for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g))
       expect(grouped).toContain(label);
     expect(expr.match(/\(/g)?.length).toBe(expr.match(/\)/g)?.length);
-  });
-
-  it('describes every panel, and no panels overlap', () => {
-    const taken = new Set<string>();
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-    for (const { type, title, description, gridPos } of panels) {
-      if (type !== 'row')
-        expect([title, description]).toEqual([title, expect.stringMatching(/\w/)]);
-      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
-      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
-        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
-          expect([title, taken.has(`${x}/${y}`)]).toEqual([title, false]);
-          taken.add(`${x}/${y}`);
-        }
-      }
-    }
   });
 });

@@ -6,9 +6,9 @@ import type { Transaction } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { Servers } from '#admin/servers.ts';
-import { accessTopic, changesTopic, encodeEvent } from '#shared/events/topics.ts';
-import { keyEvent, orderMessage } from '#test/events.ts';
-import { eventually, type Installation } from '#test/installation.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { orderMessage } from '#test/events.ts';
+import { type Installation } from '#test/installation.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 
@@ -120,23 +120,5 @@ describe('transactions that were aborted', () => {
     await servers.close();
     expect(new Set(read).size).toBe(read.length);
     expect(read).toHaveLength(before.length);
-  });
-
-  it('have no effect on the access topic', async () => {
-    const access = accessTopic(installation.environment);
-    const key = (status: string, sequence: number) =>
-      encodeEvent({ source: '/test', ...keyEvent('client', sequence, { status }) });
-    const [first, second] = [await producers.begin(), await producers.begin()];
-    await first.send({ topic: access, messages: [key('active', 7)] });
-    await second.send({ topic: access, messages: [key('revoked', 8)] });
-    await second.abort();
-    await first.abort();
-    await installation.send(access, [key('inactive', 2)]);
-    const keys = installation.databases.control.collection('access_keys');
-    await eventually(
-      'what was committed is applied',
-      async () => (await keys.countDocuments()) > 0,
-    );
-    expect(await keys.find().toArray()).toMatchObject([{ status: 'inactive', sequence: 2 }]);
   });
 });

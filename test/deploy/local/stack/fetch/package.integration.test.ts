@@ -75,6 +75,22 @@ test('is refused when its checksum differs, and leaves nothing in the cache', as
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
+test('leaves nothing of a download whose process ends', async () => {
+  const begun = Promise.withResolvers<void>();
+  const unfinished = {
+    ...makePackage('the server'),
+    fetch(target: string) {
+      writeFileSync(join(target, 'server'), 'the');
+      begun.resolve();
+      return new Promise<void>(() => undefined);
+    },
+  };
+  void ensurePackage(unfinished, context);
+  await begun.promise;
+  await guard.close();
+  expect(readdirSync(join(folder, 'cache'))).toEqual([]);
+});
+
 test('is complete for parallel downloads, even over a damaged copy', async () => {
   const wanted = makePackage('the server');
   const several = () =>
