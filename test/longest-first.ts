@@ -26,7 +26,7 @@ export const LONGEST = [
   'services/admin/access.integration.test.ts',
   'services/projector/edges.integration.test.ts',
   'simulation/simulation.integration.test.ts',
-  'services/projector/transactions.integration.test.ts',
+  'services/projector/access/floods.integration.test.ts',
   'shared/projection/rank-tree/trees.integration.test.ts',
   'trial/trial.integration.test.ts',
   'secure-servers/tls.integration.test.ts',

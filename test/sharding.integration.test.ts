@@ -168,7 +168,7 @@ describe('every command to MongoDB', () => {
     await installation.publish([
       event('order', 's1', 'bad', order('c1')),
       event('order', 's1', 'bad', order('gone')),
-      event('order', 'S-3', 'bad', order('c1')),
+      event('order', '__proto__', 'bad', order('c1')),
     ]);
     await installation.send(changesTopic(installation.environment), [
       { key: 's1', value: 'nothing' },
@@ -227,7 +227,7 @@ describe('every command to MongoDB', () => {
     const ofStore = ['-s', 's1', '-e', environment];
     await command('keys', 'create', ...ofStore, '--scopes', 'order');
     await command('keys', 'list');
-    await command('keys', 'revoke', `${environment}-S-3`);
+    await command('keys', 'revoke', `${environment}-__proto__`);
     await command('quota', 'set', ...ofStore, '--requests', '1000');
     await command('sessions', 'list', ...ofStore);
     await command('audit');
@@ -236,7 +236,7 @@ describe('every command to MongoDB', () => {
     await command('lag');
     await command('verify', '--repair');
     await command('verify', '--deep');
-    await command('stores', 'erase', 'S-3', '--yes');
+    await command('stores', 'erase', '__proto__', '--yes');
     await command('rebuild');
   }
 });

@@ -145,22 +145,6 @@ describe('an intact record batch', () => {
     });
   });
 
-  it('has the same effect in a later generation and in a verification', async () => {
-    const { environment, env } = installation;
-    const before = { orders: await orders(), letters: await letters() };
-    expect(await runCommand(env, ['rebuild', '--environment', environment])).toMatchObject({
-      code: 0,
-    });
-    expect(await orders()).toEqual(before.orders);
-    const ids = (some: Letter[]) => some.map(({ id, reason }) => [id, reason]);
-    expect(ids(await letters())).toEqual(ids(before.letters));
-    expect(await runCommand(env, ['verify', '--deep', '--environment', environment])).toMatchObject(
-      {
-        code: 0,
-      },
-    );
-  });
-
   it('on the access topic does not delay revocations', async () => {
     const access = accessTopic(installation.environment);
     const key = (status: string, sequence: number) => keyEvent('client', sequence, { status });

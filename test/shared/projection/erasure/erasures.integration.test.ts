@@ -21,7 +21,7 @@ import type { TestChange } from '#test/query-service.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 
-const ORDERS = 5_000;
+const ORDERS = 2_000;
 const REVIEWS = 400;
 /** More than a slice erases. */
 const LETTERS = 120;
@@ -34,10 +34,10 @@ const second = (index: number) => new Date(Date.UTC(2026, 2, 1) + index * 1_000)
 /** Every kind of answer with orders or reviews. */
 const PATHS = [
   '/api/order/list',
-  '/api/order/list?page=40&page_size=100',
+  '/api/order/list?page=12&page_size=100',
   `/api/order/list?page=${Math.ceil((ORDERS + 20) / 100)}&page_size=100`,
   '/api/order/list?status=pending&page_size=7',
-  '/api/order/list?status=pending&page=200&page_size=9',
+  '/api/order/list?status=pending&page=80&page_size=9',
   '/api/order/list?created_from=2026-02-28T21:10:00&created_to=2026-02-28T21:12:00',
   '/api/order/list?created_from=2026-02-28T21:10:00&page=3',
   '/api/order/list?updated_from=2026-02-28T21:10:00&updated_to=2026-02-28T21:12:00',
@@ -45,9 +45,9 @@ const PATHS = [
   '/api/order/details/?order_id=o0',
   `/api/order/details/?order_id=o${ORDERS - 1}`,
   '/api/customer/order-list/',
-  '/api/customer/order-list/?page=30&page_size=100',
+  '/api/customer/order-list/?page=15&page_size=100',
   '/api/customer/order-list/?customer_id=c1',
-  '/api/customer/order-list/?customer_id=c1&status=ready&page=60',
+  '/api/customer/order-list/?customer_id=c1&status=ready&page=40',
   '/api/customer/order-list/?customer_id=c1&updated_from=2026-02-28T21:10:00',
   '/api/review/list',
   '/api/review/list?page=4&page_size=100',
