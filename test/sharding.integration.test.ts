@@ -182,7 +182,7 @@ describe('every command to MongoDB', () => {
     ).toBeGreaterThan(3);
     await command('dead-letters', 'list');
     // They are still poison.
-    expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
+    expect((await runCommand(installation.env, 'dead-letters retry --all')).code).toBe(1);
     await command('dead-letters', 'drop', '--all', '--yes');
   }
 

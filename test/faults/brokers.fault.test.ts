@@ -125,7 +125,7 @@ describe('one partition without a leader', () => {
       events: 4 * outside.length,
     });
 
-    const { stdout, code } = await runCommand(installation.env, ['lag', '--json']);
+    const { stdout, code } = await runCommand(installation.env, 'lag --json');
     const lag = JSON.parse(stdout) as {
       partitions: { topic: string; partition: number; end: number | null }[];
     };
@@ -134,7 +134,7 @@ describe('one partition without a leader', () => {
     expect(lag.partitions.filter(({ end }) => end === null)).toMatchObject([
       { topic, partition: ALONE },
     ]);
-    expect((await runCommand(installation.env, ['lag'])).stdout).toContain('no leader');
+    expect((await runCommand(installation.env, 'lag')).stdout).toContain('no leader');
     for (const command of ['prepare', 'verify', 'generations list']) {
       expect([command, (await runCommand(installation.env, command)).code]).toEqual([command, 0]);
     }

@@ -49,7 +49,7 @@ describe.each(['projector', 'query'] as const)('the last log line of the %s', (n
     await service.logged(({ msg }) => msg?.endsWith(' started') === true);
     service.kill('SIGWINCH');
     expect(await service.ended).toEqual({ code: 1, signal: null });
-    expect(service.lines.at(-1)).toEqual({
+    expect(service.lines.findLast(({ level }) => level === 60)).toEqual({
       ...ofService(name, expect.stringMatching(/^the (projector|query service) failed/)),
       err: expect.objectContaining({ message: 'Error: boom' }),
     });

@@ -128,7 +128,7 @@ const inRedis = async (pattern: string) => {
   return redis.keys(`${config.namePrefix}:{gone:${service.installation.environment}}:${pattern}`);
 };
 async function allIsRight(): Promise<void> {
-  const { code, stdout, stderr } = await runCommand(service.installation.env, ['verify', '--deep']);
+  const { code, stdout, stderr } = await runCommand(service.installation.env, 'verify --deep');
   expect([code, stdout + stderr]).toEqual([0, expect.stringMatching(/no differences/)]);
 }
 

@@ -88,7 +88,7 @@ describe('an erased store', () => {
       order('newest', Date.now()),
     );
     await service.startProjector();
-    const { code, stderr } = await runCommand(installation.env, ['rebuild', '--accept', 'all']);
+    const { code, stderr } = await runCommand(installation.env, 'rebuild --accept all');
     expect([code, stderr]).toEqual([
       0,
       expect.stringContaining('store gone was erased from another log'),

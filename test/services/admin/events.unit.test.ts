@@ -4,7 +4,7 @@ import { runCommand } from './run-command.ts';
 
 describe('events', () => {
   it('shows fields, and an example that the projector accepts', async () => {
-    const { code, stdout } = await runCommand({}, ['events', 'order']);
+    const { code, stdout } = await runCommand({}, 'events order');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^total +money +\(required\)$/m);
     expect(stdout).toMatch(/^delivery_fee +money +"0.00"$/m);
@@ -13,7 +13,7 @@ describe('events', () => {
   });
 
   it('prints the same as JSON', async () => {
-    const { stdout } = await runCommand({}, ['events', 'customer', '--json']);
+    const { stdout } = await runCommand({}, 'events customer --json');
     expect(JSON.parse(stdout)).toMatchObject({
       entity: 'customer',
       fields: expect.arrayContaining([

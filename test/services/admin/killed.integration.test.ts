@@ -34,7 +34,7 @@ it('the revocation of a key by a killed command takes effect, even without a pro
   const token = await keyWithToken('k1');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env(), ['keys', 'revoke', 'k1']);
+  const command = startCommand(env(), 'keys revoke k1');
   await eventually('MongoDB has it', async () => {
     return (await control().keys.findOne({ _id: 'k1', status: 'revoked' })) !== null;
   });
@@ -53,7 +53,7 @@ it('the revocation of a session by a killed command takes effect', async () => {
   const other = await service.api.token('k2', 'secret');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env(), ['sessions', 'revoke', '--token']);
+  const command = startCommand(env(), 'sessions revoke --token');
   command.process.stdin.end(token);
   const { _id } = sessionOfToken(token) ?? { _id: '' };
   await eventually('MongoDB has it', async () => {

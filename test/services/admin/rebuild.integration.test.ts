@@ -47,7 +47,7 @@ describe('rebuild', () => {
     Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
 
   it('makes read models equal to the present ones, and flips to them', async () => {
-    const answer = await runJson<Answer>(installation.env, ['rebuild']);
+    const answer = await runJson<Answer>(installation.env, 'rebuild');
     expect(answer).toMatchObject({ generation: 2, flipped: { from: 1, to: 2 } });
     expect(answer.comparison).toMatchObject({ stores: 3, unsettled: 0, differences: [] });
     expect(answer.comparison.sampled).toBeGreaterThan(20);
@@ -65,9 +65,9 @@ describe('rebuild', () => {
     const [old, rebuilt] = await dumps();
     expect(old).toEqual(rebuilt);
 
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 2, to: 1 });
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 1, to: 2 });
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
   });
 
@@ -152,6 +152,6 @@ describe('rebuild', () => {
     );
     expect((await run('generations', 'flip')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 kept', '4 live']);
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 4, to: 3 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 4, to: 3 });
   });
 });

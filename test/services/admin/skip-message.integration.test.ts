@@ -30,7 +30,7 @@ const skip = (offset: number) =>
     installation.env,
     `dead-letters skip --topic ${topic} --partition 0 --offset ${offset} --yes`,
   );
-const retry = () => runCommand(installation.env, ['dead-letters', 'retry', '--all']);
+const retry = () => runCommand(installation.env, 'dead-letters retry --all');
 const bare = (offset: number) => ({
   _id: `${topic}/0/${offset}`,
   reason: 'projection_failed',

@@ -60,14 +60,14 @@ it('stores show counts only the store’s records, and says why it is blocked', 
 it('stores show and generations list show what they can while Kafka is away, and that the lag is unknown', async () => {
   const away = { ...service.installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
   const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
-  const shown = await runCommand(away, ['stores', 'show', 's1', '--json']);
+  const shown = await runCommand(away, 'stores show s1 --json');
   expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(shown.stdout)).toMatchObject({
     store_id: 's1',
     environment_lag: null,
     counts: { orders: 2 },
   });
-  const listed = await runCommand(away, ['generations', 'list', '--json']);
+  const listed = await runCommand(away, 'generations list --json');
   expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(listed.stdout)).toMatchObject({
     generations: [{ state: 'live', lag: null, projectors: null }],
@@ -97,7 +97,7 @@ it('keys show prints a key without its secrets', async () => {
 it('publish names and counts outdated events', async () => {
   const lines = (...sequences: string[]) =>
     sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
-  const { code, stdout, stderr } = await runCommand(service.installation.env, ['publish', '-'], {
+  const { code, stdout, stderr } = await runCommand(service.installation.env, 'publish -', {
     input: lines('1', '99', '1'),
   });
   expect(code).toBe(0);
@@ -106,7 +106,7 @@ it('publish names and counts outdated events', async () => {
     /^line 1: not newer: order o1 of s1 is stored with sequence \d, so 1 changes nothing\n$/,
   );
   const env = { ...service.installation.env, MONGODB_URI: '' };
-  const unknown = await runJson<object>(env, ['publish', '-'], lines('1'));
+  const unknown = await runJson<object>(env, 'publish -', lines('1'));
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
 });
 

@@ -85,12 +85,7 @@ describe('verify --deep', () => {
     expect(answer.deep.records).toBeGreaterThan(30);
     expect(answer.deep.messages).toBeGreaterThan(200);
     await caughtUp(installation);
-    const { code, stdout } = await runCommand(installation.env, [
-      'verify',
-      '--deep',
-      '--store',
-      's9',
-    ]);
+    const { code, stdout } = await runCommand(installation.env, 'verify --deep --store s9');
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^1 stores verified, 56 records compared with the \d+ messages of the log: no differences\n$/,

@@ -37,7 +37,7 @@ describe('verify', () => {
     await miscount(nodes, /^order\/s1\/0\//);
     await stampsIn(db).updateOne({ _id: 's2' }, { $inc: { 'counts.order': -1 } });
 
-    const failed = await runCommand(installation.env, ['verify', '--json']);
+    const failed = await runCommand(installation.env, 'verify --json');
     expect(failed.code).toBe(1);
     const { differences } = JSON.parse(failed.stdout) as VerifyAnswer;
     expect(differences.map(({ store, what }) => `${store}: ${what}`)).toEqual([
@@ -45,7 +45,7 @@ describe('verify', () => {
       's1: order tree: counts of leaf 0',
       's2: number of orders',
     ]);
-    const table = await runCommand(installation.env, ['verify', '--store', 's2']);
+    const table = await runCommand(installation.env, 'verify --store s2');
     expect(table).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/s2 +number of orders +199 +200/),
@@ -77,7 +77,7 @@ describe('verify', () => {
     await counts.deleteOne({ _id: 's3/' });
     await counts.insertOne({ _id: 's3/k2', store_id: 's3', products: 4 });
 
-    const { stdout } = await runCommand(installation.env, ['verify', '--json', '--store', 's3']);
+    const { stdout } = await runCommand(installation.env, 'verify --json --store s3');
     const { differences } = JSON.parse(stdout) as VerifyAnswer;
     expect(
       differences
@@ -102,7 +102,7 @@ describe('verify', () => {
   });
 
   it('reports an unknown store', async () => {
-    const running = runCommand(installation.env, ['verify', '--store', 's9']);
+    const running = runCommand(installation.env, 'verify --store s9');
     await expectRefused(running, 'store-data: no record of a store s9 has arrived\n');
   });
 });

@@ -43,14 +43,12 @@ describe('a MongoDB that is lost, with a backup of the control database', () => 
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
     await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: ORDER })));
     await setKey({ clientId: 'revoked', status: 'revoked' });
-    expect((await runCommand(env, ['sessions', 'revoke', '--token'], { input: ended })).code).toBe(
-      0,
-    );
-    await runJson(env, ['dead-letters', 'drop', `${changesTopic(environment)}/0/0`, '--yes']);
+    expect((await runCommand(env, 'sessions revoke --token', { input: ended })).code).toBe(0);
+    await runJson(env, `dead-letters drop ${changesTopic(environment)}/0/0 --yes`);
     const before = await dump(await readModels(installation));
     expect(before[DEAD_LETTERS]).toEqual([]);
     const audited = async () =>
-      (await runJson<{ action: string }[]>(env, ['audit'])).map(({ action }) => action);
+      (await runJson<{ action: string }[]>(env, 'audit')).map(({ action }) => action);
     expect(await audited()).toContain('sessions.revoke');
 
     const backup = await Promise.all(

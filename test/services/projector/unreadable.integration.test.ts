@@ -93,8 +93,7 @@ describe('an intact record batch', () => {
   const orders = async () =>
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
   const letters = async () =>
-    (await runJson<{ dead_letters: Letter[] }>(installation.env, ['dead-letters', 'list']))
-      .dead_letters;
+    (await runJson<{ dead_letters: Letter[] }>(installation.env, 'dead-letters list')).dead_letters;
   const stopped = async () => {
     const found = await projector.metrics.registry
       .getSingleMetric('store_data_partition_stopped')
