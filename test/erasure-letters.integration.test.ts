@@ -10,7 +10,6 @@ import { useInstallation } from '#test/hooks.ts';
 import type { RawMessage } from '#test/installation.ts';
 import { applyAll } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
-import { runCommand } from './services/admin/run-command.ts';
 
 const NAME = 'Maria da Silva';
 const PERSON = { name: NAME, phone: '+55 11 90000-0000' };
@@ -142,21 +141,6 @@ describe.each([
       true,
       true,
     ]);
-  });
-
-  it('that may be about others are shown from Kafka, and those of the customer are not', async () => {
-    const found = await letters();
-    const show = async (name: string) => {
-      const letter = found[Object.keys(SHAPES).indexOf(name)];
-      return runCommand(installation.env, ['dead-letters', 'show', letter?._id ?? '', '--value']);
-    };
-    expect((await show('no JSON')).stdout).toContain(`123;${NAME}`);
-    if (key === null) return;
-    const refused = await show('an order with a number');
-    expect(refused.stdout).not.toContain(NAME);
-    expect(refused.stderr).toMatch(
-      /its customer is deleted: the message is neither kept nor shown/,
-    );
   });
 });
 

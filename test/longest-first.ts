@@ -11,7 +11,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const LONGEST = [
   'deploy/local/start/start.integration.test.ts',
   'services/projector/restored.integration.test.ts',
-  'services/admin/erasure-notes.integration.test.ts',
   'package/package.integration.test.ts',
   'services/query/imported-redis.integration.test.ts',
   'shared/projection/erasure/erasures.integration.test.ts',

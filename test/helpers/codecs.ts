@@ -17,7 +17,7 @@ export function pack(number: number, bytes: Buffer): Buffer {
 }
 
 /** Registers all codecs for kafkajs producers, which only have gzip. */
-export function registerCodecs(): void {
+function registerCodecs(): void {
   const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
   for (const number of [1, 2, 3, 4]) {
     registry[number] = () => ({

@@ -9,7 +9,7 @@ import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
-import { keyEvent, storeAccessEvent } from '#test/events.ts';
+import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { endsOf } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
@@ -325,23 +325,5 @@ describe('at the highest sequence', () => {
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'revoked' });
     expect(await control().collection('dead_letters').countDocuments()).toBe(0);
-  });
-
-  it('a store can be blocked, but not unblocked', async () => {
-    await installation.publishAccess([storeAccessEvent('s9', Number.MAX_SAFE_INTEGER, 'active')]);
-    await logIsApplied();
-    await stop();
-    expect(await json<object>('stores', 'block', 's9')).toMatchObject({
-      blocked: true,
-      live: true,
-    });
-    expect(await blockOf('s9')).toEqual(['blocked']);
-    await logIsApplied();
-    expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
-    await expectRefused(
-      run('stores', 'unblock', 's9'),
-      'the last sequence that there is: it can only be blocked',
-    );
-    expect(await blockOf('s9')).toEqual(['blocked']);
   });
 });
