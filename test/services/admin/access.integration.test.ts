@@ -44,11 +44,9 @@ function storedAccess(storeId: string): Promise<StoreAccess | null> {
 
 const keysOf = (storeId: string) =>
   redisKeys(installation.config.namePrefix, installation.environment, storeId);
-/** The newest member in Redis of a key, or of a store's blocking. */
+/** The newest member in Redis of a key. */
 const grantOf = (clientId: string) =>
   installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
-const blockOf = (storeId: string) =>
-  installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
 
 async function newKey(scopes = 'order,crm'): Promise<string> {
   await start();

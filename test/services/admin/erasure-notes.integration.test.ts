@@ -1,23 +1,24 @@
-/**
- * A store's erasure holds for the first generation too, which a projector makes by itself (rule
- * R14.8).
- */
+/** A store's erasure covers messages of the log that was erased (rule R14.8). */
 import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { orderMessage } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { caughtUp, idsIn } from '#test/read-models.ts';
-import { runJson } from './run-command.ts';
+import { makeTopicAnew } from '#test/topics.ts';
+import { runCommand, runJson } from './run-command.ts';
 
 const service = useQueryService({ partitions: 1 });
 
+const publish = (...orders: [id: string, storeId: string][]) =>
+  service.installation.send(
+    changesTopic(service.installation.environment),
+    orders.map(([id, storeId]) => orderMessage(id, { storeId })),
+  );
+
 it('an erased store stays erased in the first generation after MongoDB lost the read models', async () => {
   const { installation } = service;
-  await installation.send(changesTopic(installation.environment), [
-    orderMessage('old', { storeId: 'gone' }),
-    orderMessage('other', { storeId: 'neighbour' }),
-  ]);
+  await publish(['old', 'gone'], ['other', 'neighbour']);
   await caughtUp(installation);
   await runJson(installation.env, 'stores erase gone --yes');
   await service.stopProjector();
@@ -27,4 +28,22 @@ it('an erased store stays erased in the first generation after MongoDB lost the 
   await service.startProjector();
   await caughtUp(installation);
   expect(await idsIn(first, 'orders')).toEqual(['neighbour/other']);
+});
+
+it('an erased store is applied from a log that replaced the erased one, and the command reports that', async () => {
+  const { installation } = service;
+  await service.stopProjector();
+  await makeTopicAnew(installation.kafka, changesTopic(installation.environment));
+  // At the covered offsets of the former log.
+  await publish(['new', 'gone'], ['newer', 'gone'], ['newest', 'gone']);
+  await service.startProjector();
+  expect(await runCommand(installation.env, 'rebuild --accept all')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('store gone was erased from another log') as string,
+  });
+  expect(await idsIn(generationDb(installation, 2), 'orders')).toEqual([
+    'gone/new',
+    'gone/newer',
+    'gone/newest',
+  ]);
 });

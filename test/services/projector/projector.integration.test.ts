@@ -3,17 +3,12 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { orderEvent } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { caughtUp, readModels } from '#test/read-models.ts';
+import { caughtUp } from '#test/read-models.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
 
 describe('projector', () => {
   const installation = useInstallation();
   useProjector(installation);
-
-  const find = async (collection: string, _id: string) => {
-    const db = await readModels(installation);
-    return db.collection<{ _id: string; [field: string]: unknown }>(collection).findOne({ _id });
-  };
 
   it('commits its offsets to the group, for tools that show lag', async () => {
     await installation.publish([orderEvent('lag')]);
