@@ -30,8 +30,8 @@ const { start, stop } = useRestartableProjector(installation);
 beforeAll(() => createControlIndexes(control()));
 
 const control = () => installation.databases.control;
-const run = (...args: string[]) => runCommand(installation.env, args);
-const json = <T = CreatedKey>(...args: string[]) => runJson<T>(installation.env, args);
+const run = (words: string) => runCommand(installation.env, words);
+const json = <T = CreatedKey>(words: string) => runJson<T>(installation.env, words);
 
 function storedKey(clientId: string): Promise<AccessKey | null> {
   return controlCollections(control()).keys.findOne({ _id: clientId });
@@ -50,7 +50,7 @@ const grantOf = (clientId: string) =>
 
 async function newKey(scopes = 'order,crm'): Promise<string> {
   await start();
-  return (await json('keys', 'create', '--store', 's1', '--scopes', scopes)).client_id;
+  return (await json(`keys create --store s1 --scopes ${scopes}`)).client_id;
 }
 
 /** Waits until the access log is applied to its end. */
@@ -69,14 +69,7 @@ async function logIsApplied(): Promise<void> {
 describe('keys', () => {
   it('are active when "create" ends, which prints their secret once', async () => {
     await start();
-    const { code, stdout, stderr } = await run(
-      'keys',
-      'create',
-      '--store',
-      's1',
-      '--scopes',
-      'order,crm',
-    );
+    const { code, stdout, stderr } = await run('keys create --store s1 --scopes order,crm');
     expect(code).toBe(0);
     expect(stderr).toBe(
       `note: no record of a store s1 has arrived in ${installation.environment} yet\n`,
@@ -94,7 +87,7 @@ describe('keys', () => {
       sequence: 1,
     });
     expect(await grantOf(clientId)).toEqual(['active crm order']);
-    const listed = await run('keys', 'list');
+    const listed = await run('keys list');
     expect(listed.stdout).toContain(clientId);
     expect(listed.stdout).not.toContain(secret);
     expect(listed.stdout).not.toContain(hashSecret(secret));
@@ -117,14 +110,14 @@ describe('keys', () => {
 
   it('are deactivated, activated again, and revoked for good', async () => {
     const key = await newKey();
-    await json('keys', 'deactivate', key);
+    await json(`keys deactivate ${key}`);
     expect(await grantOf(key)).toEqual(['inactive crm order']);
-    expect(await json('keys', 'activate', key)).toMatchObject({ status: 'active', changed: true });
+    expect(await json(`keys activate ${key}`)).toMatchObject({ status: 'active', changed: true });
     expect(await grantOf(key)).toEqual(['active crm order']);
-    expect(await json('keys', 'activate', key)).toMatchObject({ changed: false, live: true });
-    await json('keys', 'revoke', key);
+    expect(await json(`keys activate ${key}`)).toMatchObject({ changed: false, live: true });
+    await json(`keys revoke ${key}`);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
-    expect(await json('keys', 'revoke', key)).toMatchObject({ status: 'revoked', changed: false });
+    expect(await json(`keys revoke ${key}`)).toMatchObject({ status: 'revoked', changed: false });
     for (const words of [`keys activate ${key}`, `keys scopes ${key} --set menu`]) {
       const stderr = `store-data: key ${key} is revoked, which is final: make a new one\n`;
       expect(await runCommand(installation.env, words)).toMatchObject({ code: 1, stderr });
@@ -137,8 +130,8 @@ describe('keys', () => {
     for (let round = 0; round < 2; round += 1) {
       const key = await newKey('order,crm');
       const [scopes, status] = await Promise.all([
-        run('keys', 'scopes', key, '--set', 'order,crm,menu'),
-        run('keys', 'deactivate', key),
+        run(`keys scopes ${key} --set order,crm,menu`),
+        run(`keys deactivate ${key}`),
       ]);
       const said = [scopes, status].map(({ stderr }) => stderr);
       expect([scopes.code, status.code, ...said]).toEqual([0, 0, '', '']);
@@ -159,9 +152,9 @@ describe('while no projector runs', () => {
     const [lessScopes, inactive, revoked] = [await newKey(), await newKey(), await newKey()];
     const stored = () => Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)));
     await stop();
-    await json('keys', 'scopes', lessScopes, '--set', 'order');
-    await json('keys', 'deactivate', inactive);
-    await json('keys', 'revoke', revoked);
+    await json(`keys scopes ${lessScopes} --set order`);
+    await json(`keys deactivate ${inactive}`);
+    await json(`keys revoke ${revoked}`);
     const grants = await Promise.all([lessScopes, inactive, revoked].map(grantOf));
     expect(grants.flat()).toEqual(['active order', 'inactive crm order', 'revoked crm order']);
     const before = await stored();
@@ -173,7 +166,7 @@ describe('while no projector runs', () => {
     const key = await newKey('order');
     await logIsApplied();
     await stop();
-    expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({ live: true });
+    expect(await json(`keys scopes ${key} --set order,menu`)).toMatchObject({ live: true });
     expect(await grantOf(key)).toEqual(['active order menu']);
     // Another publisher removes the rights with the sequence that the command would use.
     await installation.publishAccess([keyEvent(key, 3, { scopes: ['menu'] })]);
@@ -186,7 +179,7 @@ describe('while no projector runs', () => {
         'were not applied after 0 s',
       );
     }
-    const giving = json('keys', 'scopes', key, '--set', 'menu,crm');
+    const giving = json(`keys scopes ${key} --set menu,crm`);
     await start();
     await giving;
     expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'menu'], sequence: 4 });
@@ -211,7 +204,7 @@ describe('while no projector runs', () => {
         { $set: { session: session.id } },
       );
     const startedAt = Date.now();
-    await json('keys', 'revoke', key);
+    await json(`keys revoke ${key}`);
     // MongoDB itself would abort it after a minute.
     expect(Date.now() - startedAt).toBeLessThan(45_000);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
@@ -235,7 +228,7 @@ describe('while Kafka or Redis is away', () => {
     const other = await newKey();
     expect((await storedKey(key))?.event_pending).toBeUndefined();
     await controlCollections(control()).keys.deleteOne({ _id: key });
-    await eventually('the log is replayed', async () => (await run('access', 'replay')).code === 0);
+    await eventually('the log is replayed', async () => (await run('access replay')).code === 0);
     await logIsApplied();
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
     await stop();
@@ -275,7 +268,7 @@ describe('stores', () => {
       'the record is adopted',
       async () => (await storedAccess('s8'))?.record_status === 'blocked',
     );
-    const { code, stdout, stderr } = await run('stores', 'unblock', 's8');
+    const { code, stdout, stderr } = await run('stores unblock s8');
     expect(code).toBe(0);
     expect(stdout).toMatch(/blocked +true\n/);
     expect(stderr).toContain('own record is "blocked"');
@@ -303,22 +296,22 @@ describe('at the highest sequence', () => {
 
   it('a key can lose scopes, be deactivated and revoked, but gain nothing', async () => {
     await lastKey('last');
-    expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({
+    expect(await json('keys scopes last --set crm,order')).toMatchObject({
       live: true,
     });
     expect(await grantOf('last')).toEqual(['active crm order']);
-    await json('keys', 'rotate-secret', 'last', '--retire-old');
+    await json('keys rotate-secret last --retire-old');
     expect((await storedKey('last'))?.secret_hashes).toEqual([hashSecret('one')]);
     for (const words of ['keys scopes last --set crm,menu', 'keys rotate-secret last']) {
       await expectRefused(runCommand(installation.env, words), NOTHING_TO_GIVE);
     }
-    await json('keys', 'deactivate', 'last');
+    await json('keys deactivate last');
     expect(await grantOf('last')).toEqual(['inactive crm order']);
-    await expectRefused(run('keys', 'activate', 'last'), NOTHING_TO_GIVE);
+    await expectRefused(run('keys activate last'), NOTHING_TO_GIVE);
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'inactive', scopes: ['crm', 'order'] });
     await stop();
-    await json('keys', 'revoke', 'last');
+    await json('keys revoke last');
     expect(await grantOf('last')).toEqual(['revoked crm order']);
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'revoked' });
