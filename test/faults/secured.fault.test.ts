@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { debianRedis } from '#test/debian-redis.ts';
-import { documentedCommands } from '#test/documented-commands.ts';
+import { documentedCommands } from './documented-commands.ts';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { PATIENCE } from '#test/patience.ts';

@@ -8,7 +8,7 @@ import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
-import { testTerminal } from '#test/terminal.ts';
+import { testTerminal } from './terminal.ts';
 
 const folder = useFolder({ ofEachTest: true });
 

@@ -16,12 +16,12 @@ import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
 import { question } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
-import { judge, type Sent } from '#test/shard-targeting.ts';
+import { judge, type Sent } from './shard-targeting.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { stream, type StreamEvent } from '#test/streams.ts';
-import { watchCommands, watchedAddress } from '#test/watched-commands.ts';
-import { runCommand } from './services/admin/run-command.ts';
+import { watchCommands, watchedAddress } from './watched-commands.ts';
+import { runCommand } from '../services/admin/run-command.ts';
 
 const logger = createLogger('test', 'silent');
 /** A fixed seed. */
