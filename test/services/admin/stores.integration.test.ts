@@ -24,16 +24,16 @@ beforeAll(async () => {
   ]);
 });
 
-const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
+const json = <T>(words: string) => runJson<T>(service.installation.env, words);
 const command = (words: string) => runCommand(service.installation.env, words);
 
 it('stores list shows stores with a record, a key or an access status', async () => {
-  await json('quota', 'set', '-s', 's1', '--requests', '7');
+  await json('quota set -s s1 --requests 7');
   const statuses = { access_status: 'active', record_status: 'active' };
   const active = { environment, ...statuses, blocked: false, quota: null };
   const s1 = { store_id: 's1', name: 'Pizzaria Bela', active_keys: 1, keys: 2 };
   const s2 = { store_id: 's2', name: 'Closed', active_keys: 0, keys: 0 };
-  expect(await json('stores', 'list')).toEqual([
+  expect(await json('stores list')).toEqual([
     { ...active, store_id: 's0', name: null, active_keys: 1, keys: 1 },
     { ...active, ...s1, quota: { requests: 7, window_seconds: null } },
     { ...active, ...s2, blocked: true, record_status: 'blocked' },
@@ -47,7 +47,7 @@ it('stores list shows stores with a record, a key or an access status', async ()
 
 it('stores show counts only the store’s records, and says why it is blocked', async () => {
   type Shown = { counts: Record<string, number>; environment_lag: number };
-  const shown = await json<Shown>('stores', 'show', 's1');
+  const shown = await json<Shown>('stores show s1');
   expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
   expect(shown.counts).toMatchObject({ orders: 2, customers: 0, option_groups: 0 });
   const { stdout } = await command('stores show s2');
@@ -85,8 +85,8 @@ it('stores export fails for a store that is not there, and not for one without e
 });
 
 it('keys show prints a key without its secrets', async () => {
-  const key = await json<object>('keys', 'show', KEY);
-  const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
+  const key = await json<object>(`keys show ${KEY}`);
+  const [listed] = await json<object[]>('keys list --store s1');
   expect(key).toEqual(listed);
   expect((await command(`keys show ${KEY}`)).stdout).toMatch(/^secrets +1$/m);
   expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
@@ -113,7 +113,7 @@ it('sessions list shows the live sessions of a store until their revocation', as
   await service.api.token(KEY, 'secret');
   await service.api.token('early', 'secret');
   type Session = { session_id: string; client_id: string; seconds_left: number };
-  const list = (words: string) => json<Session[]>('sessions', 'list', '-s', ...words);
+  const list = (words: string) => json<Session[]>(`sessions list -s ${words}`);
   const found = await list('s1');
   expect(found.map(({ client_id }) => client_id)).toEqual([KEY, KEY]);
   for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ it('sessions list shows the live sessions of a store until their revocation', as
     /^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/,
   );
   const [{ session_id } = { session_id: '' }] = found;
-  await json('sessions', 'revoke', session_id, '-s', 's1', '-e', environment, '--client', KEY);
+  await json(`sessions revoke ${session_id} -s s1 -e ${environment} --client ${KEY}`);
   expect(await list('s1')).toHaveLength(1);
 });
 
@@ -136,9 +136,9 @@ it('keys list and keys show print when a key last got a token, or that it is unk
     await service.api.askToken('former', 'secret'),
   ];
   expect(wrong.status).toBe(400);
-  const { last_token_at: at } = await json<Shown>('keys', 'show', KEY);
+  const { last_token_at: at } = await json<Shown>(`keys show ${KEY}`);
   expect(Date.parse(at ?? '')).toBeGreaterThan(before);
-  const listed = await json<Shown[]>('keys', 'list');
+  const listed = await json<Shown[]>('keys list');
   expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
   expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
   const { stdout } = await command('keys list --store s1 --status active');
